@@ -1,0 +1,1 @@
+"""polyad: hypergraph retrieval-augmented generation."""

@@ -1,0 +1,62 @@
+"""Every exception polyad raises.
+
+    PolyadError                    the root; catch this to catch them all
+    ├── ConfigurationError         a setting, a path or a combination of them is wrong (exit code 2)
+    │   ├── MissingExtraError      an optional package is not installed
+    │   ├── StoreNotFoundError     no index where one was expected
+    │   └── IndexMismatchError     the index was built with another embedder, or another format
+    ├── NotFoundError              no document, passage, entity or hyperedge of that id
+    ├── StoreError                 the store's file is damaged, locked or not writable
+    ├── ReadError                  one document cannot be read; reported, never fatal
+    ├── EmbedderError              the embedder failed or broke its contract
+    └── LanguageModelError         the LLM failed after retries, or replied with something unusable
+
+A message names the value that was wrong, what was expected, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class PolyadError(Exception):
+    """The root of every error polyad raises on purpose."""
+
+
+class ConfigurationError(PolyadError):
+    """A setting, a path or a combination of them is wrong; nothing was changed."""
+
+
+class MissingExtraError(ConfigurationError):
+    """An optional package is needed and is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f'{package} is not installed; run: pip install "polyad[{extra}]"')
+        self.package = package
+        self.extra = extra
+
+
+class StoreNotFoundError(ConfigurationError):
+    """There is no index in the given directory."""
+
+
+class IndexMismatchError(ConfigurationError):
+    """The index on disk was built by another embedder or another version of the format."""
+
+
+class NotFoundError(PolyadError):
+    """Nothing in the index has the given id."""
+
+
+class StoreError(PolyadError):
+    """The store's file is damaged, locked by another program or not writable."""
+
+
+class ReadError(PolyadError):
+    """A document cannot be read. Collected into the report of the run, which goes on."""
+
+
+class EmbedderError(PolyadError):
+    """The embedder failed, or returned vectors of another shape than it promised."""
+
+
+class LanguageModelError(PolyadError):
+    """The language model gave no usable reply, after the retries that were allowed."""

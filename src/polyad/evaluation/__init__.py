@@ -1,0 +1,1 @@
+"""Measuring: benchmark folders, measures, experiments."""

@@ -1,0 +1,345 @@
+"""The words of polyad as frozen dataclasses: what flows between the stages.
+
+A *document* is cut into *passages*; *mentions* in a passage resolve to *entities*; a *hyperedge* is a text that joins
+entities, one *incidence* each. Retrieval returns *evidence*, answering returns an *answer* that cites it.
+
+Identifiers are derived from content and position alone, so the same documents always give the same ids:
+passage ``{document_id}#{position}``, hyperedge ``{passage_id}/{position}``; an entity's id is its key, the normalised
+name. Character spans are half-open ``[start, end)`` offsets into a Python string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+
+SUBJECT = "subject"
+"""The role of the entity that a passage is about: its title."""
+
+
+class HyperedgeKind(StrEnum):
+    """How a hyperedge came about."""
+
+    SEMANTIC_UNIT = "semantic-unit"
+    FACT = "fact"
+    TUPLE = "tuple"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of characters."""
+
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        """The characters of ``text`` that this span covers."""
+        return text[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What the user gave: one text under one identity.
+
+    Attributes:
+        id: The ``_id`` of a record, or the path of a file. Unique in an index.
+        title: May be empty. What the document is about, if it says so.
+        text: The plain text; every span refers to it.
+        source: Where it was read from, for display; empty when made in memory.
+    """
+
+    id: str
+    title: str
+    text: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The retrievable piece of a document: ``document.text[start:end]``."""
+
+    id: str
+    document_id: str
+    title: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A surface form in a passage, before it is resolved to an entity.
+
+    Attributes:
+        name: The surface form, as written.
+        start: Offset of its first character in the passage; -1 when it stands outside it (a title).
+        end: Offset past its last character; -1 likewise.
+        role: Empty, or the part it plays: ``subject``, a column's name.
+        type: Empty, or what kind of thing it is, in the extractor's own labels.
+        description: Empty, or what the passage says of it.
+        score: Confidence or importance in (0, 100].
+    """
+
+    name: str
+    start: int
+    end: int
+    role: str = ""
+    type: str = ""
+    description: str = ""
+    score: float = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What mentions resolve to; a view over its incidences, never stored by itself.
+
+    Attributes:
+        key: The normalised name; the entity's id.
+        name: The surface form most often used.
+        type: The type most often given, or empty.
+        description: The distinct descriptions, joined by newlines.
+        score: The highest score of its incidences, in (0, 100].
+    """
+
+    key: str
+    name: str
+    type: str = ""
+    description: str = ""
+    score: float = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperedge:
+    """A text that joins entities.
+
+    Attributes:
+        id: ``{passage_id}/{position}``.
+        kind: How it came about.
+        text: A semantic unit's own words, or a fact in one sentence.
+        passage_id: The passage it came from.
+        start: Where its source begins in the passage (offset in characters).
+        end: Where its source ends.
+        score: Completeness or confidence in (0, 10].
+    """
+
+    id: str
+    kind: HyperedgeKind
+    text: str
+    passage_id: str
+    start: int
+    end: int
+    score: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Incidence:
+    """An entity's part in one hyperedge, with what that hyperedge says of it."""
+
+    entity_key: str
+    hyperedge_id: str
+    name: str
+    role: str = ""
+    type: str = ""
+    description: str = ""
+    score: float = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedHyperedge:
+    """A hyperedge with its members and its vector of shape ``[dimension]``, ready to be stored."""
+
+    hyperedge: Hyperedge
+    incidences: tuple[Incidence, ...]
+    vector: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedPassage:
+    """A passage with its hyperedges and its vector of shape ``[dimension]``, ready to be stored.
+
+    Attributes:
+        digest: Hash of everything the hyperedges were derived from: title, text and settings. Equal digests mean
+            equal contents, so that an unchanged passage is never embedded or extracted again.
+    """
+
+    passage: Passage
+    digest: str
+    vector: FloatArray
+    hyperedges: tuple[IndexedHyperedge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """A whole document, ready to be stored in one transaction.
+
+    Attributes:
+        digest: Hash of the document and of the settings it was indexed with; equal means nothing to do.
+        tokens: Length of the text in tokens.
+    """
+
+    document: Document
+    digest: str
+    tokens: int
+    passages: tuple[IndexedPassage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredHyperedge:
+    """A hyperedge in the evidence. ``members`` are sorted by key; the score is the retriever's, higher is better."""
+
+    hyperedge: Hyperedge
+    members: tuple[Entity, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPassage:
+    """A passage in the evidence. ``reason`` says in one line why it is there."""
+
+    passage: Passage
+    score: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredEntity:
+    """An entity in the evidence; the score is the retriever's, higher is better."""
+
+    entity: Entity
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """Why one hyperedge counts: what matched, how the walk reached it, which passage it lifted.
+
+    Attributes:
+        hyperedge_id: The hyperedge.
+        passage_id: The passage it lifted.
+        matched: The clue, or the signal, that it matched.
+        reached: ``forward``, ``backward`` or ``both`` for a walk; otherwise how it was found.
+        via: Names of the entities it was reached through.
+        score: Its part in the passage's score.
+    """
+
+    hyperedge_id: str
+    passage_id: str
+    matched: str
+    reached: str
+    via: tuple[str, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Where the time of one retrieval went, in milliseconds of wall time."""
+
+    encode: float = 0.0
+    retrieve: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Encoding and everything else together."""
+        return self.encode + self.retrieve
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What every retriever returns, best first. Ties are broken by id."""
+
+    question: str
+    retriever: str
+    passages: tuple[ScoredPassage, ...] = ()
+    hyperedges: tuple[ScoredHyperedge, ...] = ()
+    entities: tuple[ScoredEntity, ...] = ()
+    trace: tuple[TraceStep, ...] = ()
+    timings: Timings = field(default_factory=Timings)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens and money spent on a language model. ``cost`` is in US dollars, 0 where no price is known."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One claim's source: passage ``[number]`` of the prompt, and where in the answer it is cited."""
+
+    number: int
+    passage_id: str
+    document_id: str
+    answer_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A text that cites its evidence.
+
+    Attributes:
+        text: The answer, with citations as ``[1]``; empty when no language model is set.
+        citations: The citations that point at a passage of the evidence.
+        dropped_citations: How many pointed nowhere and were removed from the text.
+        evidence: What the answer stands on.
+        usage: What it cost.
+        note: One line for the user, such as that no language model is set; usually empty.
+    """
+
+    text: str
+    evidence: Evidence
+    citations: tuple[Citation, ...] = ()
+    dropped_citations: int = 0
+    usage: Usage = field(default_factory=Usage)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something a run could not do: the document (or part of it) and the reason, in words for the user."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Sizes of an index. ``density`` is hyperedges per entity; ``mean_arity`` is members per hyperedge."""
+
+    documents: int
+    passages: int
+    entities: int
+    hyperedges: int
+    incidences: int
+    tokens: int
+    cost: float
+    disk_bytes: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def mean_arity(self) -> float:
+        """Members per hyperedge; 0 for an empty index."""
+        return self.incidences / self.hyperedges if self.hyperedges else 0.0
+
+    @property
+    def density(self) -> float:
+        """Hyperedges per entity, the Delta(G) of HyperRAG section 3.1; 0 for an empty index."""
+        return self.hyperedges / self.entities if self.entities else 0.0

@@ -1,0 +1,224 @@
+"""Every plug-in point: structural, small, batch-shaped. Implementations live in ``adapters`` and the pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from polyad.errors import LanguageModelError
+from polyad.model import (
+    Document,
+    Entity,
+    Evidence,
+    Failure,
+    FloatArray,
+    Hyperedge,
+    Incidence,
+    IndexedDocument,
+    IndexedPassage,
+    IntArray,
+    Mention,
+    Passage,
+    Span,
+    Statistics,
+    Usage,
+)
+
+TextKind = Literal["query", "passage"]
+VectorKind = Literal["passage", "hyperedge", "entity"]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit vectors, so that a dot product is a cosine."""
+
+    @property
+    def name(self) -> str:
+        """Identifies model and preprocessing; two embedders of one name give comparable vectors."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        """Embed ``texts``: float32 of shape ``[len(texts), dimension]``, rows of length 1, in the order given."""
+
+
+class Reader(Protocol):
+    """Turns files and folders into documents; what cannot be read comes back as a failure, in its place."""
+
+    def read(self, paths: Iterable[Path]) -> Iterator[Document | Failure]:
+        """Yield every document below ``paths`` in a fixed order. Never raises for a bad file."""
+
+
+class Splitter(Protocol):
+    """Cuts text into passages and passages into sentences, by exact character spans."""
+
+    def passages(self, text: str) -> list[Span]:
+        """Spans of the passages in ``text``, in order; they may overlap. Empty for blank text."""
+
+    def sentences(self, text: str) -> list[Span]:
+        """Spans of the sentences in ``text``, in order, disjoint, without surrounding white space."""
+
+    def count_tokens(self, text: str) -> int:
+        """Length of ``text`` in tokens, as the limits of this splitter count them."""
+
+
+class MentionExtractor(Protocol):
+    """Finds the names that a text mentions."""
+
+    @property
+    def name(self) -> str:
+        """Identifies the extractor and its settings; part of what decides whether a passage is unchanged."""
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        """The mentions in each text, ordered by ``start``. Spans refer to that text; one list for each text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """One request to a language model. ``json_schema`` asks for structured output where the endpoint has it."""
+
+    user: str
+    system: str = ""
+    json_schema: Mapping[str, object] | None = None
+    max_tokens: int | None = None
+    temperature: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a language model said, and what it cost. A cached reply has ``usage`` of zero."""
+
+    text: str
+    usage: Usage
+    cached: bool = False
+    truncated: bool = False
+
+
+class LanguageModel(Protocol):
+    """A chat model. Threads, retries and rate limits are the adapter's business."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, part of the key under which replies are cached."""
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Reply | LanguageModelError]:
+        """One outcome a prompt, in order; a prompt that failed after its retries does not fail the others."""
+
+    def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
+        """Call ``on_text`` with each piece as it comes, then return the whole. Raises LanguageModelError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an index was built with. Vectors of another embedder must never be compared with these."""
+
+    format_version: int
+    embedder: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The hypergraph as arrays, rows in the order of their sorted ids, so that equal contents give equal arrays.
+
+    Attributes:
+        passage_ids: Sorted. ``passage_vectors`` float32 ``[passages, dimension]`` in the same order.
+        document_of_passage: Document id of each passage.
+        hyperedge_ids: Sorted. ``hyperedge_vectors`` float32 ``[hyperedges, dimension]``.
+        passage_of_hyperedge: Row of its passage, int ``[hyperedges]``.
+        entity_keys: Sorted.
+        incidence_entity, incidence_hyperedge: Rows, int ``[incidences]``.
+        incidence_is_subject: Whether the entity is the hyperedge's subject, bool as int ``[incidences]``.
+    """
+
+    passage_ids: list[str]
+    document_of_passage: list[str]
+    passage_vectors: FloatArray
+    hyperedge_ids: list[str]
+    hyperedge_vectors: FloatArray
+    passage_of_hyperedge: IntArray
+    entity_keys: list[str]
+    incidence_entity: IntArray
+    incidence_hyperedge: IntArray
+    incidence_is_subject: IntArray
+
+
+class Store(Protocol):
+    """Holds an index. Every method is batch-shaped and none is specific to one database.
+
+    Writing a document is atomic: after a crash it is there whole or not at all. Reading never waits for writing.
+    """
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the index was built with."""
+
+    def version(self) -> int:
+        """Grows with every committed change to documents; equal versions mean equal contents."""
+
+    def put(self, document: IndexedDocument) -> None:
+        """Store a document whole, in one transaction, in place of any earlier one of the same id."""
+
+    def remove(self, document_ids: Sequence[str]) -> None:
+        """Remove documents and all that came from them. Raises NotFoundError, and removes none, if any is unknown."""
+
+    def digests(self) -> dict[str, str]:
+        """The digest of every document, by id, sorted by id."""
+
+    def known_passages(self, digests: Sequence[str]) -> dict[str, IndexedPassage]:
+        """The stored passages with these digests, with hyperedges and vectors, by digest."""
+
+    def topology(self) -> Topology:
+        """The hypergraph and its vectors, whole, at one moment."""
+
+    def documents(self, ids: Sequence[str]) -> list[Document]:
+        """In the order given. Raises NotFoundError. So do the next three."""
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """In the order given."""
+
+    def hyperedges(self, ids: Sequence[str]) -> list[Hyperedge]:
+        """In the order given."""
+
+    def entities(self, keys: Sequence[str]) -> list[Entity]:
+        """The views over their incidences, in the order given."""
+
+    def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
+        """The incidences of each hyperedge, sorted by entity key, then role."""
+
+    def search_text(self, question: str, k: int) -> list[tuple[str, float]]:
+        """Ids and BM25 scores of the ``k`` best passages that share a word with ``question``; higher is better."""
+
+    def statistics(self) -> Statistics:
+        """Sizes of the index."""
+
+    def cached_replies(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """Language model replies paid for earlier, by key."""
+
+    def cache_reply(self, key: str, reply: Reply) -> None:
+        """Keep a reply, and add its cost to the index's account."""
+
+    def close(self) -> None:
+        """Release the file. The store is unusable afterwards."""
+
+
+class Retriever(Protocol):
+    """Finds the evidence for a question."""
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+
+    def retrieve(self, question: str, k: int) -> Evidence:
+        """The ``k`` best passages and what led to them, best first. Fewer when the index holds fewer."""
+
+
+class Progress(Protocol):
+    """Told how far a long piece of work is; the command line draws it, a library user may ignore it."""
+
+    def __call__(self, done: int, total: int | None, message: str) -> None:
+        """``done`` of ``total`` (None while unknown); ``message`` names the unit and the present state."""

@@ -1,0 +1,1 @@
+"""From a question to evidence: one retriever a file."""
