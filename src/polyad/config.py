@@ -5,7 +5,7 @@ Every default carries its unit and its source. Nothing here reads the environmen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from polyad.errors import ConfigurationError
@@ -99,11 +99,12 @@ class LanguageModelSettings:
 
     Attributes:
         model: The model's name at the endpoint.
-        base_url: Such as ``http://localhost:11434/v1``; empty for the SDK's default.
-        api_key: Sent as a bearer token; local servers accept any.
+        base_url: Such as ``http://localhost:11434/v1``; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI).
+        api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``); local servers need none.
         concurrency: Requests under way at once.
-        timeout: Seconds one request may take.
+        timeout: Seconds the endpoint may be silent before a try is given up. Slow local models take a minute.
         max_retries: Further tries after a failure that may pass (429, 5xx, a cut connection, an empty reply).
+        retry_delay: Seconds before the first further try; doubles with each, up to 8. A ``Retry-After`` goes before.
         requests_per_minute: 0 for no limit.
         tokens_per_minute: Prompt and completion tokens together; 0 for no limit.
         prompt_price: US dollars a million prompt tokens; 0 where unknown.
@@ -112,18 +113,108 @@ class LanguageModelSettings:
 
     model: str
     base_url: str = ""
-    api_key: str = "none"
+    api_key: str = field(default="", repr=False)
     concurrency: int = 16
     timeout: float = 120.0
     max_retries: int = 5
+    retry_delay: float = 0.5
     requests_per_minute: int = 0
     tokens_per_minute: int = 0
     prompt_price: float = 0.0
     completion_price: float = 0.0
 
     def __post_init__(self) -> None:
-        _require(bool(self.model), "model", self.model, "the name of a model at the endpoint")
+        _require(bool(self.model.strip()), "model", self.model, "the name of a model at the endpoint")
+        _require(
+            not self.base_url or self.base_url.startswith(("http://", "https://")),
+            "base_url",
+            self.base_url,
+            "an address that begins with http:// or https://, such as http://localhost:11434/v1",
+        )
         _require(self.concurrency >= 1, "concurrency", self.concurrency, "1 or more")
         _require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
-        for name in ("max_retries", "requests_per_minute", "tokens_per_minute", "prompt_price", "completion_price"):
+        for name in (
+            "max_retries",
+            "retry_delay",
+            "requests_per_minute",
+            "tokens_per_minute",
+            "prompt_price",
+            "completion_price",
+        ):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSettings:
+    """How much evidence an answer is written from, and how long it may be.
+
+    Attributes:
+        max_context_tokens: Passages shown to the model, in tokens. 6,000: five passages of the default length.
+        max_answer_tokens: Longest answer, in tokens, a reasoning model's thoughts included; 0 for no limit. 2,048.
+        temperature: 0 for the model's likeliest answer, so that the same question gives the same answer.
+    """
+
+    max_context_tokens: int = 6000
+    max_answer_tokens: int = 2048
+    temperature: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require(self.max_context_tokens > 0, "max_context_tokens", self.max_context_tokens, "tokens above 0")
+        _require(self.max_answer_tokens >= 0, "max_answer_tokens", self.max_answer_tokens, "0 or more")
+        _require(0 <= self.temperature <= 2, "temperature", self.temperature, "0 to 2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HyperSUSettings:
+    """Clue-guided bidirectional expansion (HyperSU, section 4.2; values of its Table 10 unless noted).
+
+    Attributes:
+        max_clues: M, clues taken from the language model; without one, clues come from the question itself.
+        activation_threshold: delta, in [0, 1). None takes the default for the embedder: 0.5 for bge-large.
+        sharpening: gamma.
+        forward_depth: Hops from the question's entities.
+        backward_depth: Hops from the entities of the nearest passages; 0 switches backward anchoring off.
+        width: K, new entities kept at each hop.
+        decay: beta, in (0, 1].
+        anchors: Nearest passages whose entities the backward walk starts from.
+        convergence_bonus: mu, for units reached both ways.
+        units_per_passage: L, units whose mean is the passage's score.
+        dense_weight: In [0, 1]. The published code mixes the passage's cosine in with 0.5; the paper does not (0).
+        use_clues: Off, the question is the only clue (the paper's ablation "w/o clue agent").
+    """
+
+    max_clues: int = 3
+    activation_threshold: float | None = None
+    sharpening: float = 1.0
+    forward_depth: int = 4
+    backward_depth: int = 2
+    width: int = 30
+    decay: float = 0.5
+    anchors: int = 10
+    convergence_bonus: float = 2.0
+    units_per_passage: int = 3
+    dense_weight: float = 0.0
+    use_clues: bool = True
+
+    def __post_init__(self) -> None:
+        threshold = self.activation_threshold
+        _require(threshold is None or 0 <= threshold < 1, "activation_threshold", threshold, "0 or more, below 1")
+        _require(0 < self.decay <= 1, "decay", self.decay, "above 0, at most 1")
+        _require(0 <= self.dense_weight <= 1, "dense_weight", self.dense_weight, "0 to 1")
+        _require(self.sharpening > 0, "sharpening", self.sharpening, "above 0")
+        _require(self.convergence_bonus >= 1, "convergence_bonus", self.convergence_bonus, "1 or more")
+        for name in ("max_clues", "width", "units_per_passage"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        for name in ("forward_depth", "backward_depth", "anchors"):
+            _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings of an engine, by stage."""
+
+    read: ReadSettings = field(default_factory=ReadSettings)
+    split: SplitSettings = field(default_factory=SplitSettings)
+    segmentation: SegmentationSettings = field(default_factory=SegmentationSettings)
+    hypersu: HyperSUSettings = field(default_factory=HyperSUSettings)
+    answer: AnswerSettings = field(default_factory=AnswerSettings)

@@ -105,8 +105,14 @@ class LanguageModel(Protocol):
     def name(self) -> str:
         """The model's name, part of the key under which replies are cached."""
 
-    def complete(self, prompts: Sequence[Prompt]) -> list[Reply | LanguageModelError]:
-        """One outcome a prompt, in order; a prompt that failed after its retries does not fail the others."""
+    def complete(
+        self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None
+    ) -> list[Reply | LanguageModelError]:
+        """One outcome a prompt, in order; a prompt that failed after its retries does not fail the others.
+
+        ``on_reply`` is told of each reply as it comes, with the position of its prompt, in the calling thread: whoever
+        pays for replies can keep each one before the next arrives.
+        """
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Call ``on_text`` with each piece as it comes, then return the whole. Raises LanguageModelError."""
@@ -114,11 +120,12 @@ class LanguageModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an index was built with. Vectors of another embedder must never be compared with these."""
+    """What an index was built with: the embedder, whose vectors no other's may be compared with, and the extractor."""
 
     format_version: int
     embedder: str
     dimension: int
+    mentions: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,34 @@
+"""Text as SQLite's FTS5 should see it.
+
+FTS5's ``unicode61`` tokenizer breaks words at white space and punctuation, so a run of Chinese or Japanese is one
+"word" that no question ever equals. Such runs are rewritten as overlapping pairs of characters, the usual remedy.
+"""
+
+from __future__ import annotations
+
+import re
+
+_IDEOGRAPHS = re.compile("[\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af]+")
+_WORD = re.compile(r"\w+")
+
+# Words that tell no passage from another; leaving them out of the query saves FTS5 its longest posting lists.
+_STOP_WORDS = frozenset(
+    "a an and are as at be been by did do does for from had has have he her his how in is it its of on or she that the "
+    "their they this to was were what when where which who whom whose why will with".split()
+)
+
+
+def searchable(text: str) -> str:
+    """``text`` with runs of ideographs, kana and hangul as pairs of characters: ``东京塔`` becomes ``东京 京塔``."""
+    return _IDEOGRAPHS.sub(lambda run: f" {_pairs(run[0])} ", text)
+
+
+def match_expression(question: str) -> str:
+    """An FTS5 query for any word of ``question``; empty when there is no word to look for."""
+    words = list(dict.fromkeys(_WORD.findall(searchable(question).lower())))
+    telling = [word for word in words if word not in _STOP_WORDS]
+    return " OR ".join(f'"{word}"' for word in telling or words)
+
+
+def _pairs(run: str) -> str:
+    return " ".join(run[i : i + 2] for i in range(len(run) - 1)) or run

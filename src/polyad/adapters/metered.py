@@ -1,0 +1,50 @@
+"""An embedder that keeps account of the time spent inside it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from polyad.model import FloatArray
+from polyad.protocols import Embedder, TextKind
+
+
+class MeteredEmbedder:
+    """Passes everything on to another embedder, and adds up the seconds and the texts.
+
+    Each thread has its own account, so that a search in one thread does not count another's.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._account = threading.local()
+
+    @property
+    def name(self) -> str:
+        """The embedder's name."""
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        """The embedder's dimension."""
+        return self._embedder.dimension
+
+    @property
+    def seconds(self) -> float:
+        """Wall time this thread has spent in :meth:`encode`."""
+        return getattr(self._account, "seconds", 0.0)
+
+    @property
+    def texts(self) -> int:
+        """How many texts this thread has had embedded."""
+        return getattr(self._account, "texts", 0)
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        """Embed ``texts``; see :class:`polyad.protocols.Embedder`."""
+        started = time.perf_counter()
+        try:
+            return self._embedder.encode(texts, kind)
+        finally:
+            self._account.seconds = self.seconds + time.perf_counter() - started
+            self._account.texts = self.texts + len(texts)

@@ -1,0 +1,189 @@
+"""Bytes to clean text: which encoding it is, whether it is text at all, and what no store could keep."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import NamedTuple
+
+from charset_normalizer import from_bytes
+
+from polyad.errors import ReadError
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark begins the same
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+_SAMPLE = 64 * 1024
+"""Bytes that the encoding is guessed from."""
+
+_COMMON = ("cp1252", "cp1251")
+"""Preferred over rarer encodings that explain the bytes equally well: Western European, then Cyrillic."""
+
+_DAMAGE = 0.1
+"""Share of undecodable sequences among the non-ASCII ones up to which text counts as damaged UTF-8."""
+
+_NOISE = 0.1
+"""Share of control characters above which a file is binary."""
+
+_NEWLINE = re.compile("\r\n?|[\x0b\x0c\x85]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPACES = re.compile(r"\s+")
+
+
+class Content(NamedTuple):
+    """What a file or record says: ``title`` is a single line and may be empty."""
+
+    title: str
+    text: str
+
+
+def clean(text: str) -> str:
+    r"""``text`` with every line ending as ``\n``, control characters as blanks and lone surrogates as U+FFFD.
+
+    Apart from ``\r\n`` each character stays where it was, so that spans fit the original too.
+    """
+    return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", _NEWLINE.sub("\n", text)))
+
+
+def single_line(text: str) -> str:
+    """``text`` cleaned, on one line, with single blanks between words."""
+    return _SPACES.sub(" ", clean(text)).strip()
+
+
+def encoding_of(sample: bytes, *, complete: bool = True) -> str:
+    """Name of the codec that ``sample`` is written in.
+
+    A byte order mark decides; then UTF-16 shows by its zero bytes; then whatever is UTF-8 is UTF-8, even slightly
+    damaged; the rest is left to charset-normalizer.
+
+    Args:
+        sample: The beginning of a file.
+        complete: Whether it is all of it; otherwise a character cut off at the end is forgiven.
+
+    Raises:
+        ReadError: It is not text.
+    """
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if sample.startswith(mark):
+            return encoding
+    if encoding := _utf16_without_mark(sample):
+        return encoding
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=complete)
+    except UnicodeDecodeError:
+        return "utf-8" if _is_damaged_utf8(sample) else _guess(sample)
+    return "utf-8"
+
+
+def decode(data: bytes) -> str:
+    """The text in ``data``, cleaned.
+
+    Raises:
+        ReadError: It is binary, or in an encoding that nothing recognises.
+    """
+    text = data.decode(encoding_of(data), errors="replace")
+    require_text(text)
+    return clean(text)
+
+
+def require_text(text: str) -> None:
+    """Tell text with a few stray control characters from binary data.
+
+    Raises:
+        ReadError: It is binary.
+    """
+    if len(_CONTROL.findall(text)) > _NOISE * len(text):
+        raise ReadError("binary data, not text")
+
+
+def _utf16_without_mark(sample: bytes) -> str:
+    """UTF-16's codec where nearly every other byte is zero, as in any Western text; else nothing."""
+    head = sample[:_SAMPLE]
+    pairs = len(head) // 2
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if odd > 0.5 * pairs and even < 0.05 * pairs:
+        return "utf-16-le"
+    if even > 0.5 * pairs and odd < 0.05 * pairs:
+        return "utf-16-be"
+    return ""
+
+
+def _is_damaged_utf8(sample: bytes) -> bool:
+    text = sample.decode("utf-8", errors="replace")
+    broken = text.count("\ufffd")
+    sound = sum(character > "\x7f" for character in text) - broken
+    return broken <= _DAMAGE * sound
+
+
+def _guess(sample: bytes) -> str:
+    matches = from_bytes(_first_lines(sample))
+    best = matches.best()
+    if best is None:
+        raise ReadError("neither UTF-8 nor any other known text encoding; is it binary?")
+    is_one_byte_a_character = len(str(best)) == len(best.raw)
+    for encoding in _COMMON if is_one_byte_a_character else ():
+        for match in matches:
+            if encoding in (match.encoding, *match.could_be_from_charset) and match.chaos <= best.chaos:
+                return encoding
+    return best.encoding
+
+
+def _first_lines(data: bytes) -> bytes:
+    """About a sample's worth of ``data``, ending where no multi-byte character can be cut: after white space."""
+    end = max(data.rfind(b"\n", 0, _SAMPLE), data.rfind(b" ", 0, _SAMPLE)) + 1
+    return data[:end] if len(data) > _SAMPLE and end > 0 else data
+
+
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_EMPHASIS = re.compile(r"(\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))")
+
+
+def read_text(data: bytes) -> Content:
+    """A plain text file. It has no title: a file's name says too little to be taken for one."""
+    return Content("", decode(data))
+
+
+def read_markdown(data: bytes) -> Content:
+    """A Markdown file as its author wrote it; the title is that of its front matter, or its first heading."""
+    text = decode(data)
+    return Content(single_line(_front_matter_title(text) or _first_heading(text)), text)
+
+
+def _front_matter_title(text: str) -> str:
+    front_matter = _FRONT_MATTER.match(text)
+    title = front_matter and _FRONT_MATTER_TITLE.search(front_matter[1])
+    return title[1].strip("\"' \t") if title else ""
+
+
+def _first_heading(text: str) -> str:
+    """The text of the first heading outside fenced code, without its marks."""
+    front_matter = _FRONT_MATTER.match(text)
+    fence = previous = ""
+    for line in text[front_matter.end() if front_matter else 0 :].split("\n"):
+        if mark := _FENCE.match(line):
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence):
+                fence = ""
+        elif not fence:
+            if heading := _HEADING.match(line):
+                return _without_marks(heading[1])
+            if previous.strip() and _UNDERLINE.match(line):
+                return _without_marks(previous)
+        previous = line
+    return ""
+
+
+def _without_marks(heading: str) -> str:
+    return _EMPHASIS.sub("", _LINK.sub(r"\1", heading))

@@ -1,0 +1,86 @@
+"""Keeps requests below an endpoint's per-minute limits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+Sleep = Callable[[float], None]
+
+_WINDOW = 60.0
+
+
+class Reservation:
+    """A request's place in the window; its tokens are an estimate until it is settled."""
+
+    __slots__ = ("at", "tokens")
+
+    def __init__(self, at: float, tokens: int) -> None:
+        self.at = at
+        self.tokens = tokens
+
+    def settle(self, tokens: int) -> None:
+        """Put the tokens that were really spent in place of the estimate."""
+        self.tokens = tokens
+
+
+class RateLimiter:
+    """Lets through no more than so many requests and tokens in any 60 seconds; safe to use from many threads.
+
+    Waiting requests go one after another, so that a large one is not overtaken for ever by small ones. A request that
+    is larger than the whole limit goes through once nothing else is in the window.
+
+    Args:
+        requests_per_minute: 0 for no limit.
+        tokens_per_minute: Prompt and completion together; 0 for no limit.
+        clock: Seconds on a clock that never goes back.
+    """
+
+    def __init__(
+        self, requests_per_minute: int = 0, tokens_per_minute: int = 0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._requests = requests_per_minute
+        self._tokens = tokens_per_minute
+        self._clock = clock
+        self._turnstile = threading.Lock()
+        self._window: deque[Reservation] = deque()
+        self._holding = threading.Lock()
+        self._held_until = 0.0
+
+    def acquire(self, tokens: int, sleep: Sleep = time.sleep) -> Reservation:
+        """Wait until a request of about so many tokens may go, and count it.
+
+        Args:
+            tokens: Estimate for prompt and completion.
+            sleep: How to wait; may raise, and then nothing is counted.
+        """
+        with self._turnstile:
+            while (seconds := self._wait(tokens)) > 0:
+                sleep(seconds)
+            reservation = Reservation(self._clock(), tokens)
+            if self._requests or self._tokens:
+                self._window.append(reservation)
+            return reservation
+
+    def hold(self, seconds: float) -> None:
+        """Let nothing through for so long: the endpoint said when it will listen again."""
+        with self._holding:
+            self._held_until = max(self._held_until, self._clock() + seconds)
+
+    def _wait(self, tokens: int) -> float:
+        """Seconds until a request of ``tokens`` fits; 0 when it does."""
+        now = self._clock()
+        while self._window and self._window[0].at + _WINDOW <= now:
+            self._window.popleft()
+        excess_requests = len(self._window) + 1 - self._requests if self._requests else 0
+        excess_tokens = sum(item.tokens for item in self._window) + tokens - self._tokens if self._tokens else 0
+        fits_at = self._held_until
+        for item in self._window:
+            if excess_requests <= 0 and excess_tokens <= 0:
+                break
+            fits_at = max(fits_at, item.at + _WINDOW)
+            excess_requests -= 1
+            excess_tokens -= item.tokens
+        return max(0.0, fits_at - now)

@@ -1,0 +1,149 @@
+"""Language models that say what a script tells them to: for tests, and for trying polyad without a model.
+
+``python -m polyad.adapters.scripted --port 8123`` serves one that answers every question with the beginning of the
+first passage, and cites it. Point polyad at it with ``OPENAI_BASE_URL=http://127.0.0.1:8123/v1``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import threading
+from collections.abc import Callable, Sequence
+
+from polyad.adapters.scripted_faults import (
+    CutConnection,
+    EmptyReply,
+    Fault,
+    Hang,
+    MalformedJson,
+    RateLimited,
+    Refused,
+    ServerError,
+    UnsupportedSchema,
+)
+from polyad.adapters.scripted_server import Embedded, Recorded, Request, Say, ScriptedServer, Spoken
+from polyad.errors import LanguageModelError
+from polyad.model import Usage
+from polyad.protocols import Prompt, Reply
+from polyad.token_estimate import estimate_tokens
+
+__all__ = [
+    "CutConnection",
+    "Embedded",
+    "EmptyReply",
+    "Fault",
+    "Hang",
+    "MalformedJson",
+    "RateLimited",
+    "Recorded",
+    "Refused",
+    "Request",
+    "Say",
+    "ScriptedLanguageModel",
+    "ScriptedServer",
+    "ServerError",
+    "Spoken",
+    "UnsupportedSchema",
+    "cite_first_passage",
+]
+
+Line = str | Reply | LanguageModelError
+"""What a scripted model may be told to say."""
+
+
+class ScriptedLanguageModel:
+    """A language model in this process: no network, no thread, no chance.
+
+    Args:
+        replies: Computed from the prompt, or one after the other in the order of asking.
+        name: The model's name, part of the key under which replies are cached.
+
+    Attributes:
+        prompts: Everything it was asked, in order.
+
+    >>> model = ScriptedLanguageModel(["Paris [1]."])
+    >>> model.stream(Prompt(user="Where?"), print).usage.calls
+    Paris
+     [1].
+    1
+    """
+
+    def __init__(self, replies: Callable[[Prompt], Line] | Sequence[Line], name: str = "scripted") -> None:
+        self.prompts: list[Prompt] = []
+        self._name = name
+        self._replies = replies
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """As given."""
+        return self._name
+
+    def complete(
+        self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None
+    ) -> list[Reply | LanguageModelError]:
+        """Say the next lines of the script; see :class:`polyad.protocols.LanguageModel`."""
+        outcomes: list[Reply | LanguageModelError] = []
+        for position, prompt in enumerate(prompts):
+            outcome = self._next(prompt)
+            outcomes.append(outcome)
+            if on_reply is not None and isinstance(outcome, Reply):
+                on_reply(position, outcome)
+        return outcomes
+
+    def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
+        """Say the next line word by word; see :class:`polyad.protocols.LanguageModel`."""
+        outcome = self._next(prompt)
+        if isinstance(outcome, LanguageModelError):
+            raise outcome
+        for piece in re.findall(r"\s*\S+|\s+$", outcome.text):
+            on_text(piece)
+        return outcome
+
+    def _next(self, prompt: Prompt) -> Reply | LanguageModelError:
+        with self._lock:
+            position = len(self.prompts)
+            self.prompts.append(prompt)
+        if callable(self._replies):
+            line = self._replies(prompt)
+        elif position < len(self._replies):
+            line = self._replies[position]
+        else:
+            return LanguageModelError(f"the script has {len(self._replies)} replies and was asked for one more")
+        if not isinstance(line, str):
+            return line
+        asked = estimate_tokens(prompt.system) + estimate_tokens(prompt.user)
+        return Reply(line, Usage(1, asked, estimate_tokens(line)))
+
+
+def cite_first_passage(request: Request) -> str:
+    """Answer with the first sentence of the first passage in the request, cited; or say that there is none."""
+    messages = request.get("messages") or [{}]
+    asked = str(messages[-1].get("content"))
+    passage = re.search(r'<passage number="1"[^>]*>\s*(.+?)\s*</passage>', asked, re.DOTALL)
+    if passage is None:
+        return "I was given no passage to answer from."
+    sentence = re.match(r".+?[.!?](?=\s|$)|.+", passage[1], re.DOTALL)
+    words = sentence[0] if sentence else passage[1]
+    return f"{words.rstrip('.!?')} [1]."
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve :func:`cite_first_passage` until interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m polyad.adapters.scripted", description=main.__doc__)
+    parser.add_argument("--port", type=int, default=8123)
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
+    options = parser.parse_args(arguments)
+    with ScriptedServer(cite_first_passage, port=options.port, delay=options.delay) as server:
+        sys.stderr.write(f"OPENAI_BASE_URL={server.base_url}  (Ctrl-C ends)\n")
+        sys.stderr.flush()
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            sys.stderr.write("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+-- The tables of an index. Every row belongs to one document and goes with it; entities are the view over incidences.
+CREATE TABLE manifest (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE document (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    source TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    tokens INTEGER NOT NULL
+);
+
+CREATE TABLE passage (
+    number INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL REFERENCES document (number) ON DELETE CASCADE,
+    id TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    "start" INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE INDEX passage_of_document ON passage (document);
+CREATE INDEX passage_by_digest ON passage (digest);
+
+CREATE TABLE hyperedge (
+    number INTEGER PRIMARY KEY,
+    passage INTEGER NOT NULL REFERENCES passage (number) ON DELETE CASCADE,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    text TEXT, -- NULL where it is the span of the passage, word for word
+    "start" INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    score REAL NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE INDEX hyperedge_of_passage ON hyperedge (passage);
+
+CREATE TABLE entity (
+    number INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE
+);
+
+CREATE TABLE incidence (
+    entity INTEGER NOT NULL REFERENCES entity (number),
+    hyperedge INTEGER NOT NULL REFERENCES hyperedge (number) ON DELETE CASCADE,
+    role TEXT NOT NULL,
+    name TEXT NOT NULL,
+    type TEXT NOT NULL,
+    description TEXT NOT NULL,
+    score REAL NOT NULL,
+    PRIMARY KEY (entity, hyperedge, role)
+) WITHOUT ROWID;
+CREATE INDEX incidence_of_hyperedge ON incidence (hyperedge);
+
+-- Words, for BM25; row numbers are those of passages. Holds no text of its own, so a row is deleted by its old words.
+CREATE VIRTUAL TABLE passage_words USING fts5 (
+    title, text, content = '', tokenize = "porter unicode61 remove_diacritics 2"
+);
+
+CREATE TABLE reply (
+    key TEXT PRIMARY KEY,
+    text TEXT NOT NULL,
+    truncated INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    cost REAL NOT NULL
+) WITHOUT ROWID;

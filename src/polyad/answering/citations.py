@@ -1,0 +1,135 @@
+"""Finds the citations in an answer while it is being written, and removes those that point nowhere.
+
+A citation is a bracket of numbers: ``[1]``, ``[1, 2]``, ``[1-3]``, or several brackets in a row. Numbers above 999 are
+no citations (``[1999]`` is a year someone put in). What is given back piece by piece is, put together, the final text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from polyad.model import Span
+
+_BLANK = r"[ \t\n]*"
+_NUMBER = r"[0-9]{1,3}"
+_DASH = r"[-\u2013]"
+_ITEM = rf"{_NUMBER}(?:{_BLANK}{_DASH}{_BLANK}{_NUMBER})?"
+_BRACKET = re.compile(rf"([^\S\n]*)(\[{_BLANK}{_ITEM}(?:{_BLANK}[,;]{_BLANK}{_ITEM})*{_BLANK}\])")
+_RANGE = re.compile(rf"({_NUMBER})(?:{_BLANK}{_DASH}{_BLANK}({_NUMBER}))?")
+_INSIDE = frozenset("0123456789,;-\u2013 \t\n")
+
+_NO_ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z])"
+_STOP = rf"{_NO_ABBREVIATION}[.!?][\"'\u201d\u2019)]*(?=\s|\[|\Z)|[\u3002\uff01\uff1f]"
+_SENTENCE_END = re.compile(rf"(?:(?:{_STOP})(?:[^\S\n]*\[[0-9 \t\n,;\u2013-]+\])*\.?|\n)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """One number in one bracket, and where that bracket is in the text."""
+
+    number: int
+    bracket: Span
+
+
+class CitationFilter:
+    """Takes an answer in pieces, cut anywhere, and gives it back without the citations that point nowhere.
+
+    Args:
+        known: The numbers that point at something.
+
+    Attributes:
+        text: What has been given back so far.
+        cited: The citations in it, in order.
+        dropped: How many numbers pointed nowhere.
+
+    >>> citations = CitationFilter(frozenset({1, 2}))
+    >>> citations.feed("Rome [1, 7] fell [9") + citations.feed("].") + citations.finish()
+    'Rome [1] fell.'
+    >>> citations.dropped
+    2
+    """
+
+    def __init__(self, known: frozenset[int]) -> None:
+        self.text = ""
+        self.cited: list[Cited] = []
+        self.dropped = 0
+        self._known = known
+        self._held = ""
+        self._gap: str | None = None  # white space in front of a bracket just removed
+
+    def feed(self, piece: str) -> str:
+        """What can be shown now that ``piece`` has come."""
+        self._held += piece
+        return self._take(_certain(self._held))
+
+    def finish(self) -> str:
+        """What is left when no more pieces come; white space at the end is dropped."""
+        return self._take(len(self._held.rstrip()))
+
+    def _take(self, length: int) -> str:
+        taken, self._held = self._held[:length], self._held[length:]
+        before = len(self.text)
+        position = 0
+        for match in _BRACKET.finditer(taken):
+            self._add_words(taken[position : match.start()])
+            self._add_bracket(match[1], match[2])
+            position = match.end()
+        self._add_words(taken[position:])
+        return self.text[before:]
+
+    def _add_words(self, words: str) -> None:
+        if not words:
+            return
+        if self._gap is not None and (not self.text or self.text.endswith("\n")):
+            words = words.lstrip(" \t")  # it was behind a bracket that began the line
+        self._gap = None
+        self.text += words
+
+    def _add_bracket(self, space: str, bracket: str) -> None:
+        numbers = _numbers(bracket)
+        known = [number for number in numbers if number in self._known]
+        self.dropped += len(numbers) - len(known)
+        if not known:
+            self._gap = self._gap or space
+            return
+        if len(known) < len(numbers):
+            bracket = f"[{', '.join(map(str, known))}]"
+        space = space or self._gap or ""
+        self._gap = None
+        self.text += space if self.text else ""
+        span = Span(len(self.text), len(self.text) + len(bracket))
+        self.text += bracket
+        self.cited += [Cited(number, span) for number in known]
+
+
+def sentence_around(text: str, place: Span) -> Span:
+    """The sentence that ``place`` is in; brackets right behind a full stop belong to the sentence it ends."""
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        if end.end() >= place.end:
+            return _trimmed(text, start, end.end())
+        start = end.end()
+    return _trimmed(text, start, len(text))
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    sentence = text[start:end]
+    start += len(sentence) - len(sentence.lstrip())
+    return Span(start, start + len(sentence.strip()))
+
+
+def _certain(text: str) -> int:
+    """Length of ``text`` without what more text may change: white space and an open bracket at its end."""
+    opening = text.rfind("[")
+    end = opening if opening >= 0 and _INSIDE.issuperset(text[opening + 1 :]) else len(text)
+    return len(text[:end].rstrip())
+
+
+def _numbers(bracket: str) -> list[int]:
+    """The distinct numbers in a bracket, ranges written out, in order."""
+    numbers: dict[int, None] = {}
+    for first, last in _RANGE.findall(bracket):
+        low, high = sorted((int(first), int(last or first)))
+        numbers.update(dict.fromkeys(range(low, high + 1)))
+    return list(numbers)

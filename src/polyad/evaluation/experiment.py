@@ -1,0 +1,114 @@
+"""Running retrievers over a dataset's questions, one question at a time, and summing up."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from polyad.evaluation.datasets import Query
+from polyad.evaluation.measures import all_recall, recall, reciprocal_rank
+from polyad.model import Evidence
+from polyad.protocols import Progress
+
+Search = Callable[[str, int], Evidence]
+"""A question and k to the evidence, with timings."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverResult:
+    """What one retriever reached on one dataset; measures in [0, 1], times in milliseconds.
+
+    ``mrr`` is over the first k. ``latency_p50`` and ``latency_p95`` include the encoding of the question.
+    """
+
+    retriever: str
+    recall: float
+    all_recall: float
+    mrr: float
+    latency_p50: float
+    latency_p95: float
+    encode_p50: float
+    llm_tokens_per_query: float
+
+    def to_json(self, k: int) -> dict[str, object]:
+        """The shape that ``polyad eval --json`` prints."""
+        return {
+            "retriever": self.retriever,
+            f"recall@{k}": round(self.recall, 4),
+            f"all_recall@{k}": round(self.all_recall, 4),
+            "mrr": round(self.mrr, 4),
+            "latency_ms": {
+                "p50": round(self.latency_p50, 2),
+                "p95": round(self.latency_p95, 2),
+                "encode_p50": round(self.encode_p50, 2),
+            },
+            "llm_tokens_per_query": round(self.llm_tokens_per_query, 1),
+        }
+
+
+def run(
+    retriever: str,
+    search: Search,
+    queries: Sequence[Query],
+    k: int,
+    progress: Progress,
+    llm_tokens: Callable[[], int] = lambda: 0,
+) -> RetrieverResult:
+    """Ask every question once.
+
+    A first question is asked twice and its first time not counted: it pays for what is loaded once.
+
+    Args:
+        retriever: Its name, for the report.
+        search: Asks it.
+        queries: At least one.
+        k: Depth of the ranking.
+        progress: Told after each question.
+        llm_tokens: Tokens spent on language models so far.
+    """
+    search(queries[0].text, k)
+    spent = llm_tokens()
+    found: list[Evidence] = []
+    for done, query in enumerate(queries, 1):
+        found.append(search(query.text, k))
+        progress(done, len(queries), f"questions, {retriever}")
+    rankings = [ranked_documents(evidence) for evidence in found]
+    gold = [query.gold for query in queries]
+    totals = [evidence.timings.total for evidence in found]
+    return RetrieverResult(
+        retriever,
+        recall=statistics.fmean(recall(r, g, k) for r, g in zip(rankings, gold, strict=True)),
+        all_recall=statistics.fmean(all_recall(r, g, k) for r, g in zip(rankings, gold, strict=True)),
+        mrr=statistics.fmean(reciprocal_rank(r, g) for r, g in zip(rankings, gold, strict=True)),
+        latency_p50=statistics.median(totals),
+        latency_p95=percentile(totals, 95),
+        encode_p50=statistics.median(evidence.timings.encode for evidence in found),
+        llm_tokens_per_query=(llm_tokens() - spent) / len(queries),
+    )
+
+
+def ranked_documents(evidence: Evidence) -> list[str]:
+    """The documents of the evidence's passages, each once, in the order of its best passage."""
+    return list(dict.fromkeys(hit.passage.document_id for hit in evidence.passages))
+
+
+def percentile(values: Sequence[float], share: int) -> float:
+    """The ``share`` per cent point of ``values``, interpolated between neighbours."""
+    if len(values) == 1:
+        return values[0]
+    return statistics.quantiles(values, n=100, method="inclusive")[share - 1]
+
+
+def table_row(result: RetrieverResult) -> Mapping[str, str]:
+    """One line of the report for people."""
+    return {
+        "retriever": result.retriever,
+        "recall": f"{100 * result.recall:.1f}",
+        "all recall": f"{100 * result.all_recall:.1f}",
+        "MRR": f"{100 * result.mrr:.1f}",
+        "p50 ms": f"{result.latency_p50:.1f}",
+        "p95 ms": f"{result.latency_p95:.1f}",
+        "of it encoding": f"{result.encode_p50:.1f}",
+        "LLM tokens": f"{result.llm_tokens_per_query:.0f}",
+    }

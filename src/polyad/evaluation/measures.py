@@ -1,0 +1,32 @@
+"""Measures of a ranking against gold documents. Each is between 0 and 1, averaged over the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+
+def recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    """Share of the gold documents among the first ``k``.
+
+    >>> recall(["a", "x", "b"], {"a", "b"}, k=2)
+    0.5
+    """
+    return len(set(ranked[:k]) & set(gold)) / len(gold)
+
+
+def all_recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    """1 when every gold document is among the first ``k``, else 0.
+
+    >>> all_recall(["a", "x", "b"], {"a", "b"}, k=3)
+    1.0
+    """
+    return float(set(gold) <= set(ranked[:k]))
+
+
+def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
+    """1 / rank of the first gold document, 0 when there is none.
+
+    >>> reciprocal_rank(["x", "a", "b"], {"a", "b"})
+    0.5
+    """
+    return next((1 / rank for rank, id in enumerate(ranked, 1) if id in gold), 0.0)

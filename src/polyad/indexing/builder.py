@@ -1,0 +1,42 @@
+"""The plug-in point between construction methods and the pipeline: passages in, hyperedges without vectors out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from polyad.model import Hyperedge, Incidence, Passage
+
+
+@dataclass(frozen=True, slots=True)
+class DraftHyperedge:
+    """A hyperedge and its members, before it is embedded."""
+
+    hyperedge: Hyperedge
+    incidences: tuple[Incidence, ...]
+
+
+class HyperedgeBuilder(Protocol):
+    """Builds the hyperedges of passages by one method."""
+
+    @property
+    def name(self) -> str:
+        """The method with its settings; what was built under another name is built again."""
+
+    def build(self, passages: Sequence[Passage]) -> list[list[DraftHyperedge]]:
+        """The hyperedges of each passage, in order of their position.
+
+        Raises:
+            PolyadError: a passage cannot be built; the pipeline then finds out which and reports its document.
+        """
+
+
+def hyperedge_id(passage_id: str, position: int) -> str:
+    """The id of a passage's hyperedge; zero-padded, so that ids sort by position."""
+    return f"{passage_id}/{position:03}"
+
+
+def passage_id(document_id: str, position: int) -> str:
+    """The id of a document's passage; zero-padded, so that ids sort by position."""
+    return f"{document_id}#{position:04}"

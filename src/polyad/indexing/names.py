@@ -1,0 +1,279 @@
+"""Names in a text by their capitals: "Ludwig van Beethoven", "Bill & Ted", "University of New South Wales".
+
+One regular expression finds the longest runs of capitalised words and of the small words that names hold inside. A run
+is then read as segments between small words, and gives overlapping names: the name whole, without its forms of address,
+and the names it is made of; whichever of them another document has as its title is the link that retrieval needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from polyad.indexing.lexicon import (
+    ABBREVIATIONS,
+    CAPITAL,
+    COMMON_WORDS,
+    FORMS_OF_ADDRESS,
+    FUNCTION_WORDS,
+    NOUNS_AFTER_NAME,
+    WORKS_BEFORE_NAME,
+    GENERIC_WORDS,
+    PARTICLES,
+    TITLES_AFTER_COMMA,
+)
+
+_LONGEST_SEGMENT = 8
+"""Capitalised words in a row. What is longer is a heading or a table without its rules."""
+
+_LETTER = r"[\w\u0300-\u036f]"
+_NEW_SENTENCE = rf"(?!\s(?:{'|'.join(word.capitalize() for word in sorted(FUNCTION_WORDS))})\b)"
+_WORD = (
+    rf"(?:(?:{ABBREVIATIONS})\.(?=[\s,)]){_NEW_SENTENCE}"  # "St."
+    rf"|{CAPITAL}(?:\.\s?{CAPITAL}(?![^\W\d_]))+\.?"  # "J. R. R.", "U.S."
+    rf"|{CAPITAL}\.(?=\s?{CAPITAL}){_NEW_SENTENCE}"  # "J. Tolkien"
+    rf"|(?:(?:al|el|an|as|ad|ar|at|bin|ul|de|d|l|t)[-'’]|[a-z]{{1,2}})?{CAPITAL}"  # "al-Qaeda", "d'Artagnan", "iPhone"
+    rf"{_LETTER}*(?:['’&‑–-]{_LETTER}+)*)"  # "O'Brien", "AT&T", "Jean-Luc"
+)
+_NUMBER = r"\d{1,4}(?![\w%]|[.,:–-]\d)"
+_ORDINAL = r"\d{1,3}(?:st|nd|rd|th)"
+_SMALL = (
+    rf"(?:{PARTICLES}|of|for|in|on|at|to|with|and|from|by|upon|vs\.?|'n'|without|into|under)"
+    r"(?:[ ](?:the|a|an|la|las|los|le|les|der|den|el|dem|his|her|my|your))?|the|à|&|\+|a"
+)
+_JOINT = rf"(?:[ ](?:{_SMALL})[ ]|,[ ](?=(?:{_ORDINAL}[ ])?(?:{TITLES_AFTER_COMMA})\b)|:[ ]|[ ])"
+_RUN = re.compile(
+    rf"(?<![\w'’-])(?:(?:\d{{4}}|{_ORDINAL})[ ])?{_WORD}"
+    rf"(?:{_JOINT}(?:{_WORD}|{_NUMBER}|{_ORDINAL}(?=[ ]{CAPITAL})))*"
+)
+_PLACE = re.compile(
+    rf"\b(?:in|at|from|of|near|to|outside|around|for)[ ](?:the[ ])?"
+    rf"({_WORD}(?:[ ](?:of[ ]|de[ ])?{_WORD}){{0,3}},[ ]{_WORD}(?:[ ]{_WORD}){{0,2}})(?!\w)"
+)
+_NOUN_AFTER = re.compile(rf"[ ](?:{NOUNS_AFTER_NAME})\b(?!-)")
+_WORK_BEFORE = re.compile(rf"\b(?:{WORKS_BEFORE_NAME})[ ]\Z")
+_NOT_SPACE = re.compile(r"\S+")
+_LOWER_SUFFIX = re.compile(r"[-–]([a-z]{4,})$")
+_POSSESSIVE = re.compile(r"['’][sS]$")
+_TYPICAL_OF_COMMON_WORDS = re.compile(r"(?:ing|ly|tions?|ments?|ness|ists?|ers|ies)$")
+_LOWER_WORD = re.compile(r"\b[a-z]+\b")
+
+_WHOLE = frozenset({"of", "the", "&", "+", "'n'", "vs", "vs.", "à", ",", ":"}) | frozenset(PARTICLES.split("|"))
+"""Small words that make one name of what they join; "and", "in" and the rest leave two."""
+
+_INSEPARABLE = (frozenset(PARTICLES.split("|")) - {"the"}) | {"&", "+", "'n'"}
+"""Small words whose two sides are no names by themselves: "Ludwig van Beethoven"."""
+
+
+class _Token(NamedTuple):
+    start: int
+    end: int
+    word: str
+
+
+class _Segment(NamedTuple):
+    """Capitalised words in a row, and the small words before them (none for the first)."""
+
+    tokens: list[_Token]
+    before: tuple[str, ...]
+
+
+def names(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of names, longer before shorter where they overlap, without duplicates in one run of words.
+
+    What should not be part of a name is to be masked with characters that are neither letters nor spaces.
+    """
+    evidence = _Evidence(text)
+    for match in _RUN.finditer(text):
+        found: list[tuple[int, int]] = []
+        tokens = _tokens(match)
+        if len(tokens) > 1 and _WORK_BEFORE.search(text, max(0, match.start() - 15), match.start()):
+            found.append(match.span())
+        for reading in _readings(tokens, evidence):
+            found += _in_run(reading)
+        if (noun := _NOUN_AFTER.match(text, match.end())):
+            found += [(a, noun.end()) for a, b in found if b == match.end()]
+        for start, end in dict.fromkeys(found):
+            end = _without_possessive(text, start, end)
+            if end - start > 1:
+                yield start, end
+    yield from (match.span(1) for match in _PLACE.finditer(text))
+
+
+class _Evidence:
+    """What the rest of the text says of a word that has a capital because a sentence begins with it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lower: set[str] | None = None
+
+    def begins_sentence(self, start: int) -> bool:
+        text = self._text
+        before = start - 1
+        while before >= 0 and text[before] in " \"“‘(['`\u200e\u200f":
+            before -= 1
+        return before < 0 or text[before] in ".!?:;\n\r\t”…•"
+
+    def is_name(self, word: str) -> bool:
+        """Whether a single word at the start of a sentence is a name, as far as can be told."""
+        if self._lower is None:
+            self._lower = set(_LOWER_WORD.findall(self._text))
+        lower = word.lower()
+        if lower in self._lower:
+            return False
+        if not _TYPICAL_OF_COMMON_WORDS.search(lower):
+            return True
+        return re.search(rf"[a-z,] {re.escape(word)}\b", self._text) is not None
+
+
+def _tokens(match: re.Match[str]) -> list[_Token]:
+    offset = match.start()
+    run = match.group()
+    if " " not in run:
+        return [_Token(offset, match.end(), run)]
+    return [_Token(offset + word.start(), offset + word.end(), word.group()) for word in _NOT_SPACE.finditer(run)]
+
+
+def _readings(tokens: list[_Token], evidence: _Evidence) -> Iterator[list[_Token]]:
+    """The run as it should be read: without the words before the name that only begin a sentence or a clause.
+
+    A common noun before it may belong to the name or not ("Director Harikumar", "Monster Truck"): then both.
+    """
+    starts = evidence.begins_sentence(tokens[0].start)
+    first = 0
+    while first < len(tokens) and (_is_function_word(tokens[first].word) or _is_small(tokens[first].word)):
+        first += 1
+    name = first
+    while name < len(tokens) and (_is_small(tokens[name].word) or starts and _is_common(tokens[name].word)):
+        name += 1
+    if first and not starts and tokens[-1].word[0].isupper() and len(tokens) > 1:
+        yield tokens
+    if name > first and first + 1 < len(tokens) and not _is_small(tokens[first + 1].word):
+        yield tokens[first:]
+    rest = tokens[name:]
+    if len(rest) == 1 and name == 0 and starts and rest[0].word.istitle() and not evidence.is_name(rest[0].word):
+        return
+    if rest:
+        yield rest
+
+
+def _is_function_word(word: str) -> bool:
+    return word.lower() in FUNCTION_WORDS and not (len(word) > 1 and word.isupper())
+
+
+def _is_common(word: str) -> bool:
+    return word.lower() in COMMON_WORDS and not (len(word) > 1 and word.isupper())
+
+
+def _is_small(word: str) -> bool:
+    return not (word[0].isupper() or word[0].isdigit() or any(map(str.isupper, word)))
+
+
+def _segments(tokens: list[_Token]) -> list[_Segment]:
+    segments = [_Segment([], ())]
+    small: tuple[str, ...] = ()
+    for token in tokens:
+        if _is_small(token.word):
+            small += (token.word,)
+            continue
+        if small:
+            segments.append(_Segment([], small))
+            small = ()
+        segments[-1].tokens.append(token)
+        if token.word[-1] in ",:":
+            small = (token.word[-1],)
+    return segments
+
+
+def _in_run(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
+    """Names in a run: its segments joined where the small words between them make one name, and their parts."""
+    chain: list[_Segment] = []
+    last: int | None = None
+    for segment in _segments(tokens):
+        if chain and segment.before[0] not in _WHOLE:
+            yield from _in_chain(chain)
+            chain = []
+            if segment.before == ("and",) and last is not None:
+                yield last, segment.tokens[-1].end
+                last = None
+        chain.append(segment)
+        last = (chain[0].tokens[0].start if len(chain) > 1 and segment.before[0] == "of" else None)
+    yield from _in_chain(chain)
+
+
+def _in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
+    if len(chain) == 1:
+        yield from _in_segment(chain[0].tokens)
+        return
+    last = len(chain) - 1
+    end = chain[last].tokens[-1].end
+    head_end = chain[0].tokens[-1].end
+    heads = {start for start, stop in _in_segment(chain[0].tokens) if stop == head_end} or {chain[0].tokens[0].start}
+    yield from ((start, end) for start in sorted(heads))
+    for segment in chain[1:last]:
+        yield max(heads), segment.tokens[-1].end
+        yield segment.tokens[0].start, end
+    for position, segment in enumerate(chain):
+        if _stands_alone(chain, position):
+            yield from _in_segment(segment.tokens)
+
+
+def _stands_alone(chain: list[_Segment], position: int) -> bool:
+    """Whether a part of a longer name is a name: "Prome" in "Bayin Htwe of Prome", but not "University of"."""
+    tokens = chain[position].tokens
+    if position and chain[position].before[0] in _INSEPARABLE:
+        return False
+    if position + 1 < len(chain) and chain[position + 1].before[0] in _INSEPARABLE:
+        return False
+    return len(tokens) > 1 or (position > 0 and tokens[0].word.lower() not in COMMON_WORDS)
+
+
+def _in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
+    """Names in words that follow one another: whole, without forms of address, without a number before or after."""
+    for group in _split_at_suffixes(tokens):
+        if len(group) > _LONGEST_SEGMENT or (len(group) == 1 and _says_nothing(group[0].word)):
+            continue
+        start, end = group[0].start, group[-1].end
+        yield start, end
+        bare = 1 if len(group) > 1 and group[0].word[0].isdigit() else 0
+        while bare < len(group) - 1 and group[bare].word.lower().rstrip(".") in FORMS_OF_ADDRESS:
+            bare += 1
+        yield group[bare].start, end
+        if len(group) - bare > 1 and group[-1].word.isdigit():
+            yield group[bare].start, group[-2].end
+        for position in range(bare, len(group) - 1):
+            if _POSSESSIVE.search(group[position].word):
+                yield group[bare].start, group[position].end
+                yield group[position + 1].start, end
+
+
+def _split_at_suffixes(tokens: list[_Token]) -> Iterator[list[_Token]]:
+    """Cut off suffixes of common words, which also end a name: "Indian Malayalam-language film"."""
+    group: list[_Token] = []
+    for token in tokens:
+        suffix = _LOWER_SUFFIX.search(token.word)
+        if suffix and suffix.group(1) in COMMON_WORDS:
+            stem = token.word[: suffix.start()]
+            yield [*group, _Token(token.start, token.start + len(stem), stem)]
+            group = []
+        else:
+            group.append(token)
+    if group:
+        yield group
+
+
+def _says_nothing(word: str) -> bool:
+    lower = word.lower().rstrip(".,:")
+    return lower.isdigit() or (lower in GENERIC_WORDS or lower in FORMS_OF_ADDRESS) and lower not in ('us', 'u.s', 'u.k')
+
+
+def _without_possessive(text: str, start: int, end: int) -> int:
+    while end > start:
+        if text[max(start, end - 2) : end].lower() in ("'s", "’s"):
+            end -= 2
+        elif text[end - 1] in ",:;'’-–&":
+            end -= 1
+        else:
+            break
+    return end

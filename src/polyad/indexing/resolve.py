@@ -1,0 +1,143 @@
+"""Entity keys: what makes two spellings of a name the same entity.
+
+HyperSU, appendix C.2: lower case, Unicode normalisation, punctuation cleanup, low-value filtering; then exact match.
+polyad adds what names in running text need to meet the title of the document about them: possessives, articles,
+initials and the disambiguator in parentheses ("Dancing in the Rain (film)").
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_SMALLEST_NUMBER = 100
+"""Lone numbers below this name nothing; years and titles such as "300" stay."""
+
+_LOW_VALUE = frozenset(
+    """
+    a about above after again against all almost along already also although always am among an and another any anyone
+    anything are around as at away back be became because become been before began behind being below between both
+    but by came can cannot come could did do does doing done down during each either else ever every everyone
+    everything few first for former from further had has have having he hence her here hers herself him himself his
+    how however i if in indeed instead into is it its itself just last later latter least less let like made many may
+    me meanwhile might mine more moreover most much must my myself neither never nevertheless next no nobody none nor
+    not nothing now of off often on once one only onto or other others otherwise our ours ourselves out over own per
+    perhaps quite rather same second several shall she should since so some someone something sometimes soon still
+    such than that the their theirs them themselves then there therefore these they third this those though three
+    through throughout thus to together too toward towards two under unless unlike until up upon us various very via
+    was we well were what whatever when whenever where whereas wherever whether which while who whoever whom whose
+    why will with within without would yes yet you your yours yourself yourselves
+    """.split()
+)
+
+_DISAMBIGUATOR = re.compile(r"(?<=\S)(?:\s+\(|\(\s)[^()]*\)\s*$")
+_POSSESSIVE = re.compile(r"(?<=\w)['’ʼ`´‘]s\W*$")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_DECIMAL_POINT = re.compile(r"(?<=\d)\.(?=\d)")
+_INITIALS = re.compile(r"(?<!\S)[a-z](?: [a-z])+(?!\S)")
+_KEPT_POINT = "\ue000"
+"""Stands for a decimal point while other points become spaces; a private-use character, otherwise removed."""
+
+
+class _Cleanup(dict[int, str | None]):
+    """What each character becomes in a key, decided by its Unicode category the first time it is met."""
+
+    def __missing__(self, code: int) -> str | None:
+        replacement = _replacement(chr(code))
+        self[code] = replacement
+        return replacement
+
+
+def _replacement(character: str) -> str | None:
+    category = unicodedata.category(character)
+    if category == "Cc" or category[0] in "PZ":
+        return " "
+    if category[0] == "C" or category == "Sk":
+        return None
+    return character
+
+
+_CLEANUP = _Cleanup({ord(quote): None for quote in "'’‘ʼ`´\"“”„«»"} | {ord("&"): " and ", ord(_KEPT_POINT): "."})
+_CLEANUP.update({ord(letter): letter for letter in "%#+°"})
+
+
+@lru_cache(maxsize=1 << 16)
+def entity_key(name: str) -> str:
+    """The key under which a name is joined with its other spellings; "" for what names nothing.
+
+    Idempotent, so a key may be passed where a name is expected. An acronym that is spelt like a function word keeps its
+    capitals, to be told from it.
+
+    >>> entity_key("Dancing in the Rain (film)"), entity_key("God'S Gift To Women"), entity_key("The Beatles’")
+    ('dancing in the rain', 'gods gift to women', 'beatles')
+    >>> entity_key("J.R.R. Tolkien") == entity_key("J. R. R. Tolkien")
+    True
+    >>> entity_key("which"), entity_key("42"), entity_key("WHO"), entity_key("1961")
+    ('', '', 'WHO', '1961')
+    """
+    key = _normalise(name)
+    if key.isascii():
+        return key
+    for _ in range(3):  # folding and removing characters may let others combine
+        again = _normalise(key)
+        if again == key:
+            break
+        key = again
+    return key
+
+
+def _normalise(name: str) -> str:
+    text = name if name.isascii() else unicodedata.normalize("NFKC", name.replace(_KEPT_POINT, ""))
+    if "(" in text:
+        text = _without_disambiguators(text)
+    text = text.casefold()
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    text = _POSSESSIVE.sub("", text)
+    if "," in text:
+        text = _THOUSANDS.sub("", text)
+    if "." in text:
+        text = _DECIMAL_POINT.sub(_KEPT_POINT, text)
+    words = text.translate(_CLEANUP).split()
+    key = " ".join(words)
+    if len(words) > 1:
+        key = _without_articles(_INITIALS.sub(_joined, key))
+    return _unless_low_value(key, name)
+
+
+def _without_disambiguators(text: str) -> str:
+    while (shorter := _DISAMBIGUATOR.sub("", text)) != text:
+        text = shorter
+    return text
+
+
+def _joined(initials: re.Match[str]) -> str:
+    return initials.group().replace(" ", "")
+
+
+def _without_articles(key: str) -> str:
+    """Drop leading articles, unless too little would be left: "The Who" and "The A-Team" are names."""
+    while True:
+        article, _, rest = key.partition(" ")
+        if article == "the" and rest and rest not in _LOW_VALUE:
+            key = rest
+        elif article in ("a", "an") and " " in rest:
+            key = rest
+        else:
+            return key
+
+
+def _unless_low_value(key: str, name: str) -> str:
+    if key in _LOW_VALUE:
+        acronym = key.upper()
+        return acronym if len(key) > 1 and acronym in name.replace(".", "") else ""
+    if key.isdecimal():
+        return key if len(key) > 2 and int(key[:9]) >= _SMALLEST_NUMBER else ""
+    if len(key) == 1:
+        return key if _is_ideograph(key) else ""
+    return key if any(map(str.isalnum, key)) else ""
+
+
+def _is_ideograph(character: str) -> bool:
+    return unicodedata.name(character, "").startswith("CJK UNIFIED")

@@ -1,0 +1,164 @@
+"""Semantic units: a passage's sentences grouped by minimum description length, without a language model.
+
+HyperSU, section 4.1 and appendix B. A unit u = (s_i .. s_j) earns
+
+    r(u) = kappa * R_u - Phi(u) - (d_eff - 1) / 2 * log n                                       (eq. 6)
+    R_u = || sum of the unit's sentence embeddings ||                                           (semantic channel)
+    Phi(u) = N_u * H(pi_u) + (|U_u| - 1) / 2 * log N_u, and 0 when the unit mentions nothing    (entity channel)
+
+with N_u mentions of the |U_u| distinct entities in the unit, pi_u their distribution and n the passage's sentences.
+The partition of the passage with the highest sum of rewards is found exactly by dynamic programming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.config import SegmentationSettings
+from polyad.model import FloatArray, IntArray
+
+Partition = list[tuple[int, int]]
+"""Half-open ranges of sentences, in order, disjoint, together the whole passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The segments that some admissible partition uses: sentences ``starts[c]`` up to ``ends[c]``.
+
+    A partition is admissible when no other has fewer words outside the limits on a unit's length; where the limits
+    can be kept, that means it keeps them.
+    """
+
+    starts: IntArray
+    ends: IntArray
+    sentences: int
+
+    @property
+    def partition(self) -> Partition | None:
+        """The only admissible partition, or None when there is a choice."""
+        if len(self.starts) and (self.starts[1:] == self.ends[:-1]).all():
+            return [(int(a), int(b)) for a, b in zip(self.starts, self.ends, strict=True)]
+        return None
+
+
+class Segmenter:
+    """Groups the sentences of a passage into units, by the method its settings name."""
+
+    def __init__(self, settings: SegmentationSettings) -> None:
+        self._settings = settings
+
+    def candidates(self, words: Sequence[int]) -> Candidates:
+        """The segments to choose from, for sentences of the given lengths in words."""
+        settings = self._settings
+        count = len(words)
+        if settings.method == "sentence":
+            return _consecutive(list(range(count + 1)))
+        if settings.method == "window":
+            return _consecutive([*range(0, count, settings.window), count])
+        return _admissible(np.asarray(words, dtype=np.int64), settings.min_words, settings.max_words)
+
+    def choose(self, candidates: Candidates, embeddings: FloatArray, counts: npt.NDArray[np.int64]) -> Partition:
+        """The best partition.
+
+        Args:
+            candidates: From :meth:`candidates`.
+            embeddings: Of the sentences, unit length, float32 ``[sentences, dimension]``.
+            counts: Mentions of each entity in each sentence, ``[sentences, entities]``.
+        """
+        only = candidates.partition
+        if only is not None:
+            return only
+        settings = self._settings
+        if settings.method == "semantic-chunking":
+            return _chunks(embeddings, settings.percentile)
+        rewards = np.full(
+            len(candidates.starts), -(settings.effective_dimension - 1) / 2 * np.log(candidates.sentences)
+        )
+        if settings.method != "mdl-no-semantics":
+            rewards += settings.kappa * resultant_lengths(candidates, embeddings)
+        if settings.method != "mdl-no-entities":
+            rewards -= entity_code_lengths(candidates, counts)
+        return _best_partition(candidates, rewards)
+
+
+def resultant_lengths(candidates: Candidates, embeddings: FloatArray) -> npt.NDArray[np.float64]:
+    """R_u of every candidate, from prefix sums; shape ``[candidates]``."""
+    sums = _prefix_sums(embeddings.astype(np.float64))
+    lengths: npt.NDArray[np.float64] = np.linalg.norm(sums[candidates.ends] - sums[candidates.starts], axis=1)
+    return lengths
+
+
+def entity_code_lengths(candidates: Candidates, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Phi(u) of every candidate, from prefix sums; shape ``[candidates]``."""
+    sums = _prefix_sums(counts)
+    mentions = (sums[candidates.ends] - sums[candidates.starts]).astype(np.float64)
+    total = mentions.sum(axis=1)
+    distinct = (mentions > 0).sum(axis=1)
+    log_total = np.log(np.maximum(total, 1))
+    data = total * log_total - (mentions * np.log(np.maximum(mentions, 1))).sum(axis=1)
+    lengths: npt.NDArray[np.float64] = np.where(total > 0, data + (distinct - 1) / 2 * log_total, 0.0)
+    return lengths
+
+
+def _prefix_sums(rows: npt.NDArray[np.number]) -> npt.NDArray[np.number]:
+    return np.concatenate([np.zeros((1, rows.shape[1]), dtype=rows.dtype), np.cumsum(rows, axis=0)])
+
+
+def _consecutive(boundaries: Sequence[int]) -> Candidates:
+    bounds = np.asarray(boundaries, dtype=np.int64)
+    return Candidates(bounds[:-1], bounds[1:], int(bounds[-1]))
+
+
+def _admissible(words: IntArray, fewest: int, most: int) -> Candidates:
+    """The segments that partitions with the least violation of the limits on words are made of."""
+    ends_at = np.concatenate([[0], np.cumsum(words)])
+    count = len(words)
+    least = np.zeros(count + 1, dtype=np.int64)
+    previous: list[IntArray] = []
+    for end in range(1, count + 1):
+        length = ends_at[end] - ends_at[:end]
+        violation = least[:end] + np.maximum(0, fewest - length) + np.maximum(0, length - most)
+        least[end] = violation.min()
+        previous.append(np.flatnonzero(violation == least[end]))
+    # Backwards from the end of the passage, keep what a complete partition can still use.
+    starts: list[int] = []
+    ends: list[int] = []
+    useful = np.zeros(count + 1, dtype=bool)
+    useful[count] = True
+    for end in range(count, 0, -1):
+        if useful[end]:
+            useful[previous[end - 1]] = True
+            starts.extend(previous[end - 1][::-1].tolist())
+            ends.extend([end] * len(previous[end - 1]))
+    return Candidates(np.array(starts[::-1], dtype=np.int64), np.array(ends[::-1], dtype=np.int64), count)
+
+
+def _best_partition(candidates: Candidates, rewards: npt.NDArray[np.float64]) -> Partition:
+    """Bellman's recurrence over prefixes (eq. 8); among equals the longest last unit."""
+    best = np.full(candidates.sentences + 1, -np.inf)
+    best[0] = 0.0
+    parent = [0] * (candidates.sentences + 1)
+    for start, end, reward in zip(
+        candidates.starts.tolist(), candidates.ends.tolist(), rewards.tolist(), strict=True
+    ):  # sorted by end, so best[start] is final
+        if best[start] + reward > best[end]:
+            best[end] = best[start] + reward
+            parent[end] = start
+    partition: Partition = []
+    end = candidates.sentences
+    while end > 0:
+        partition.append((parent[end], end))
+        end = parent[end]
+    return partition[::-1]
+
+
+def _chunks(embeddings: FloatArray, percentile: float) -> Partition:
+    """Cut between neighbours that are further apart than most neighbours of this passage."""
+    distances = 1 - (embeddings[1:] * embeddings[:-1]).sum(axis=1)
+    cuts = np.flatnonzero(distances > np.percentile(distances, percentile)) + 1
+    bounds = [0, *cuts.tolist(), len(embeddings)]
+    return list(zip(bounds[:-1], bounds[1:], strict=True))

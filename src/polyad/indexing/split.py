@@ -1,0 +1,167 @@
+"""Cuts documents into passages and passages into sentences, by exact character spans.
+
+Sentences are found by sentencex, which is made for Wikimedia's languages and works without a model. It is given short
+windows rather than whole documents, because its time grows with the square of the length of Chinese and Japanese text.
+Tokens are counted by a rule, so that a limit means the same on every machine and under every embedding model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
+
+from polyad.config import SplitSettings
+from polyad.model import Span
+
+_TOKEN = re.compile(r"[a-zA-Z\u00c0-\u024f]{1,8}|[0-9]{1,4}|\S")
+"""One estimated token: up to 8 Latin letters, up to 4 digits, or any other character that is not white space."""
+
+_UNSAFE = re.compile("[^\\S\\n ]|[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What makes sentencex panic or refuse: white space beyond blank and newline, control characters, surrogates."""
+
+_WINDOW = 2048
+"""Characters given to sentencex at once. At this length Chinese costs 0.3 ms a window, English 0.04 ms."""
+
+
+class _Unit(NamedTuple):
+    """What passages are packed from: a sentence, or a piece of one that exceeds a passage by itself."""
+
+    start: int
+    end: int
+    tokens: int
+    whole: bool
+
+
+class SentenceSplitter:
+    """Splits at the ends of sentences.
+
+    Token counts are estimates that need no vocabulary. Against the WordPiece tokenizer of all-MiniLM-L6-v2 they are off
+    by -4, 0 and +2 % in total on the 2WikiMultiHopQA, HotpotQA and MuSiQue passages (6 to 7 % for the average
+    passage), by -2 % on Chinese prose, and by -5 to -6 % on source code and scientific English.
+
+    Args:
+        settings: The limits, and the language of the rules. An unknown language has the rules common to all.
+    """
+
+    def __init__(self, settings: SplitSettings | None = None) -> None:
+        self._settings = settings or SplitSettings()
+
+    def passages(self, text: str) -> list[Span]:
+        """Spans of the passages in ``text``, in order; none for blank text, one for a text that fits.
+
+        A passage holds whole sentences, at most ``passage_tokens`` of them together, and begins with the sentences at
+        the end of the passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage by
+        itself is cut between words, a word that does between characters, and shares no passage with what is before it.
+        """
+        whole = _trim(text, 0, len(text))
+        if whole is None:
+            return []
+        limit = self._settings.passage_tokens
+        if whole.end - whole.start <= limit or self.count_tokens(text) <= limit:
+            return [whole]
+        return self._pack(self._units(text))
+
+    def sentences(self, text: str) -> list[Span]:
+        """Spans of the sentences in ``text``, in order, disjoint; together they hold all but white space."""
+        spans = (_trim(text, start, end) for start, end in self._boundaries(text))
+        return [span for span in spans if span is not None]
+
+    def count_tokens(self, text: str) -> int:
+        """Estimated length of ``text`` in tokens; joining two texts never gives more than the sum of their lengths."""
+        return _TOKEN.subn("", text)[1]
+
+    def _boundaries(self, text: str) -> Iterator[tuple[int, int]]:
+        """Ranges that cover ``text`` without a gap, one a sentence, with the white space after it."""
+        safe = _UNSAFE.sub(" ", text)
+        start, size = 0, _WINDOW
+        while start < len(safe):
+            end = min(start + size, len(safe))
+            pieces = self._segment(safe[start:end])
+            if end < len(safe):
+                if len(pieces) == 1:
+                    size *= 2
+                    continue
+                pieces.pop()  # cut off by the window, so the next one begins with it
+            size = _WINDOW
+            for piece in pieces:
+                yield start, start + len(piece)
+                start += len(piece)
+
+    def _segment(self, text: str) -> list[str]:
+        """What sentencex makes of ``text``, or all of it in one piece should the library fail or alter it."""
+        try:
+            pieces: list[str] = segment(self._settings.language, text)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # a Rust panic is no Exception, and cannot be imported
+                raise
+            return [text]
+        return pieces if "".join(pieces) == text else [text]
+
+    def _units(self, text: str) -> Iterator[_Unit]:
+        limit = self._settings.passage_tokens
+        for sentence in self.sentences(text):
+            tokens = self.count_tokens(sentence.of(text))
+            if tokens <= limit:
+                yield _Unit(sentence.start, sentence.end, tokens, whole=True)
+            else:
+                yield from _cut(text, sentence, limit)
+
+    def _pack(self, units: Iterator[_Unit]) -> list[Span]:
+        spans: list[Span] = []
+        current: list[_Unit] = []
+        total = 0
+        for unit in units:
+            if current and (not unit.whole or total + unit.tokens > self._settings.passage_tokens):
+                spans.append(Span(current[0].start, current[-1].end))
+                current = self._overlap(current, unit)
+                total = sum(kept.tokens for kept in current)
+            current.append(unit)
+            total += unit.tokens
+        spans.append(Span(current[0].start, current[-1].end))
+        return spans
+
+    def _overlap(self, passage: list[_Unit], following: _Unit) -> list[_Unit]:
+        """The sentences at the end of ``passage`` that are repeated before ``following``.
+
+        They never include the rest of a cut sentence: that begins a passage, and a whole passage is never repeated,
+        because what follows did not fit behind it.
+        """
+        if not following.whole:
+            return []
+        room = min(self._settings.overlap_tokens, self._settings.passage_tokens - following.tokens)
+        first = len(passage)
+        while first > 0 and passage[first - 1].tokens <= room:
+            first -= 1
+            room -= passage[first].tokens
+        return passage[first:]
+
+
+def _trim(text: str, start: int, end: int) -> Span | None:
+    """The range without surrounding white space; None when nothing is left."""
+    part = text[start:end]
+    stripped = part.lstrip()
+    if not stripped:
+        return None
+    start = end - len(stripped)
+    return Span(start, start + len(stripped.rstrip()))
+
+
+def _cut(text: str, sentence: Span, limit: int) -> Iterator[_Unit]:
+    """Pieces of at most ``limit`` tokens, cut between words where a word does not exceed the limit by itself."""
+    start = word = sentence.start
+    tokens = tokens_before_word = 0
+    end = end_before_word = sentence.start
+    for match in _TOKEN.finditer(text, sentence.start, sentence.end):
+        if match.start() > end:
+            word, end_before_word, tokens_before_word = match.start(), end, tokens
+        if tokens == limit:
+            if word == start:
+                word, end_before_word, tokens_before_word = match.start(), end, tokens
+            yield _Unit(start, end_before_word, tokens_before_word, whole=False)
+            start, tokens = word, tokens - tokens_before_word
+        tokens += 1
+        end = match.end()
+    yield _Unit(start, end, tokens, whole=False)

@@ -1,0 +1,114 @@
+"""Semantic-unit hyperedges (HyperSU): sentences grouped into units, each unit joining the entities it mentions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.config import SegmentationSettings
+from polyad.indexing.builder import DraftHyperedge, hyperedge_id
+from polyad.indexing.resolve import entity_key
+from polyad.indexing.semantic_units import Candidates, Segmenter
+from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span
+from polyad.protocols import Embedder, MentionExtractor, Splitter
+
+
+@dataclass(frozen=True, slots=True)
+class _Analysis:
+    """A passage on its way to units: its sentences, its mentions by key, the segments to choose from."""
+
+    passage: Passage
+    sentences: list[Span]
+    mentions: list[tuple[str, Mention]]
+    candidates: Candidates
+
+
+class SemanticUnitBuilder:
+    """Builds one hyperedge for each semantic unit, over the entities mentioned in it and the passage's subject.
+
+    The title is a mention with role ``subject`` in every unit of its passage: a unit that says "It was directed by"
+    is about the title, whether or not it repeats it.
+    """
+
+    def __init__(
+        self, splitter: Splitter, extractor: MentionExtractor, embedder: Embedder, settings: SegmentationSettings
+    ) -> None:
+        self._splitter = splitter
+        self._extractor = extractor
+        self._embedder = embedder
+        self._segmenter = Segmenter(settings)
+        self._settings = settings
+
+    @property
+    def name(self) -> str:
+        """The method, its settings and the extractor's name."""
+        return f"semantic-units {self._extractor.name} {astuple(self._settings)}"
+
+    def build(self, passages: Sequence[Passage]) -> list[list[DraftHyperedge]]:
+        """The units of each passage."""
+        mentions = self._extractor.extract([passage.text for passage in passages])
+        analyses = [self._analyse(passage, found) for passage, found in zip(passages, mentions, strict=True)]
+        embeddings = self._sentence_embeddings(analyses)
+        return [self._units(analysis, vectors) for analysis, vectors in zip(analyses, embeddings, strict=True)]
+
+    def _analyse(self, passage: Passage, mentions: Sequence[Mention]) -> _Analysis:
+        sentences = self._splitter.sentences(passage.text)
+        words = [count_words(sentence.of(passage.text)) for sentence in sentences]
+        keyed = [(key, mention) for mention in mentions if (key := entity_key(mention.name))]
+        return _Analysis(passage, sentences, keyed, self._segmenter.candidates(words))
+
+    def _sentence_embeddings(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
+        """Of each passage that has a choice to make; of the others nothing is embedded."""
+        texts: list[str] = []
+        counts = []
+        for analysis in analyses:
+            chosen = [] if analysis.candidates.partition else analysis.sentences
+            texts += [sentence.of(analysis.passage.text) for sentence in chosen]
+            counts.append(len(chosen))
+        return np.split(self._embedder.encode(texts, "passage"), np.cumsum(counts)[:-1])
+
+    def _units(self, analysis: _Analysis, embeddings: FloatArray) -> list[DraftHyperedge]:
+        if not analysis.sentences:
+            return []
+        partition = self._segmenter.choose(analysis.candidates, embeddings, _mention_counts(analysis))
+        passage = analysis.passage
+        units = []
+        for position, (first, last) in enumerate(partition):
+            start, end = analysis.sentences[first].start, analysis.sentences[last - 1].end
+            id = hyperedge_id(passage.id, position)
+            edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, passage.text[start:end], passage.id, start, end)
+            inside = [(key, mention) for key, mention in analysis.mentions if start <= mention.start < end]
+            units.append(DraftHyperedge(edge, _incidences(id, passage.title, inside)))
+        return units
+
+
+def count_words(sentence: str) -> int:
+    """Words as the limits on a unit count them: runs between white space; an ideograph counts as half a word."""
+    ideographs = sum("\u3040" <= character <= "\u9fff" for character in sentence)
+    return len(sentence.split()) + ideographs // 2
+
+
+def _mention_counts(analysis: _Analysis) -> npt.NDArray[np.int64]:
+    """Mentions of each entity in each sentence, ``[sentences, entities]``."""
+    columns = {key: column for column, key in enumerate(dict.fromkeys(key for key, _ in analysis.mentions))}
+    counts = np.zeros((len(analysis.sentences), len(columns)), dtype=np.int64)
+    ends = [sentence.end for sentence in analysis.sentences]
+    rows = np.searchsorted(ends, [mention.start for _, mention in analysis.mentions], side="right")
+    for row, (key, _) in zip(rows.tolist(), analysis.mentions, strict=True):
+        counts[min(row, len(ends) - 1), columns[key]] += 1
+    return counts
+
+
+def _incidences(hyperedge_id: str, title: str, mentions: Sequence[tuple[str, Mention]]) -> tuple[Incidence, ...]:
+    """One incidence an entity: the subject first, then the mentions, each by its first occurrence."""
+    subject = entity_key(title)
+    found = {subject: Incidence(subject, hyperedge_id, title, SUBJECT)} if subject else {}
+    for key, mention in mentions:
+        if key not in found:
+            found[key] = Incidence(
+                key, hyperedge_id, mention.name, mention.role, mention.type, mention.description, mention.score
+            )
+    return tuple(found[key] for key in sorted(found))

@@ -1,0 +1,119 @@
+"""Known entities in a text, by their keys: how a question is linked to an index."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from polyad.indexing.lexicon import COMMON_WORDS, FORMS_OF_ADDRESS, FUNCTION_WORDS, GENERIC_WORDS, NOUNS_BEFORE_OF
+from polyad.indexing.resolve import entity_key
+from polyad.model import Mention
+
+_LONGEST = 12
+"""Words of a name that is looked for."""
+
+_WORD = re.compile(r"[^\s\x00-\x1f!\"(),\-./:;<=>?@\[\\\]^_{|}~*‐‑‒–—―…“”„«»‹›《》〈〉「」『』【】、。，·]+")
+_APOSTROPHES = str.maketrans("", "", "'’‘ʼ`´")
+_POSSESSIVE = re.compile(r"(?<=\w)['’ʼ`´‘]s['’ʼ`´‘]*$", re.IGNORECASE)
+_EXPLAINS_CAPITAL = re.compile(r"(?:\A|[.!?:…][\"”’)]?\s|\()\W*\Z")
+_ARTICLES = frozenset({"the", "a", "an"})
+_EVERYDAY = COMMON_WORDS | FUNCTION_WORDS | GENERIC_WORDS | FORMS_OF_ADDRESS
+
+
+class _Word(NamedTuple):
+    start: int
+    end: int
+    inner: str
+    """As it stands in a key before other words."""
+    last: str
+    """As it stands at the end of a key: without a possessive."""
+    irregular: bool
+    """An article, a single letter, digits: what becomes of it in a key depends on what is beside it."""
+
+
+class Vocabulary:
+    """Finds known names in a text, whatever their case, punctuation and possessives.
+
+    A single word of everyday English that happens to be an entity ("film", "heat") counts only where the text gives
+    it a capital that its place in the sentence does not explain. Nor do several words without a capital count when one
+    of them is a function word ("came out"), except for terms ("statute of limitations").
+
+    Args:
+        keys: Entity keys, as :func:`polyad.indexing.resolve.entity_key` makes them.
+    """
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._keys = keys if isinstance(keys, frozenset | set) else frozenset(keys)
+        self._longest = min(_LONGEST, max((key.count(" ") + 1 for key in self._keys), default=0))
+
+    def find(self, text: str) -> list[Mention]:
+        """Mentions of known names by ``start``, disjoint: from left to right, at each word the longest."""
+        words = list(_words(text))
+        found: list[Mention] = []
+        position = 0
+        while position < len(words):
+            length = self._match(text, words[position : position + self._longest])
+            if length:
+                matched = words[position : position + length]
+                start = _after_article(text, matched)
+                name = _POSSESSIVE.sub("", text[start : matched[-1].end])
+                found.append(Mention(name, start, start + len(name)))
+            position += max(1, length)
+        return found
+
+    def _match(self, text: str, window: list[_Word]) -> int:
+        """Words of the longest known name that the window begins with; 0 when there is none."""
+        keys = []
+        joined = ""
+        irregular = False
+        for word in window:
+            irregular = irregular or word.irregular
+            keys.append("" if irregular else joined + word.last)
+            joined += word.inner + " "
+        for length in range(len(window), 0, -1):
+            if length > 1 and keys[length - 1] and keys[length - 1] not in self._keys:
+                continue
+            key = entity_key(text[window[0].start : window[length - 1].end])
+            if key and key in self._keys and _is_meant(text, window[:length]):
+                return length
+        return 0
+
+
+def _after_article(text: str, words: list[_Word]) -> int:
+    """Where the name begins: after an article that its key does without."""
+    first, end = words[0], words[-1].end
+    if len(words) > 1 and first.inner in _ARTICLES:
+        rest = words[1].start
+        if entity_key(text[rest:end]) == entity_key(text[first.start : end]):
+            return rest
+    return first.start
+
+
+def _words(text: str) -> Iterator[_Word]:
+    for match in _WORD.finditer(text):
+        word = match.group()
+        folded = word.casefold()
+        if not folded.isascii():
+            folded = unicodedata.normalize("NFKC", folded)
+        inner = "and" if folded == "&" else folded.translate(_APOSTROPHES)
+        last = _POSSESSIVE.sub("", folded).translate(_APOSTROPHES)
+        yield _Word(match.start(), match.end(), inner, last, len(inner) == 1 or inner in _ARTICLES or not inner.isalpha())
+
+
+def _is_meant(text: str, words: list[_Word]) -> bool:
+    """Whether words that spell a known name are that name here, and not everyday English or two clauses that meet."""
+    if any(text[word.start].isupper() or text[word.start].isdigit() for word in words[1:]):
+        return text[words[0].start].isupper() or not _crosses_punctuation(text, words)
+    if len(words) > 1:
+        return words[0].inner in NOUNS_BEFORE_OF or not any(word.last in FUNCTION_WORDS for word in words)
+    word = words[0]
+    if word.last not in _EVERYDAY:
+        return True
+    return text[word.start].isupper() and not _EXPLAINS_CAPITAL.search(text, max(0, word.start - 4), word.start)
+
+
+def _crosses_punctuation(text: str, words: list[_Word]) -> bool:
+    return any(text[left.end : right.start].strip(" -") for left, right in pairwise(words))

@@ -1,0 +1,192 @@
+"""An index held in memory at one version: vectors and incidences as arrays, ids as row numbers.
+
+Retrievers work on rows. This is the one place where ids become rows, and rows become evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from polyad.hypergraph.incidence import Adjacency, Hypergraph
+from polyad.model import (
+    Entity,
+    Evidence,
+    FloatArray,
+    IntArray,
+    Passage,
+    ScoredEntity,
+    ScoredHyperedge,
+    ScoredPassage,
+    TraceStep,
+)
+from polyad.protocols import Store, Topology
+
+
+class Snapshot:
+    """One version of an index. Immutable; when the store's version has grown, make another.
+
+    Attributes:
+        version: The store's version it was made from.
+        graph: The hypergraph; node rows are entities.
+        passage_vectors: float32 ``[passages, dimension]``.
+        hyperedge_vectors: float32 ``[hyperedges, dimension]``.
+        passage_of: The passage row of each hyperedge, ``[hyperedges]``.
+        entity_rows: Row of each entity, by key.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.version = store.version()
+        self._store = store
+        self._topology: Topology = store.topology()
+        topology = self._topology
+        self.passage_vectors: FloatArray = topology.passage_vectors
+        self.hyperedge_vectors: FloatArray = topology.hyperedge_vectors
+        self.passage_of: IntArray = topology.passage_of_hyperedge
+        self.graph = Hypergraph.from_incidences(
+            topology.incidence_entity,
+            topology.incidence_hyperedge,
+            len(topology.entity_keys),
+            len(topology.hyperedge_ids),
+        )
+        self.entity_rows: Mapping[str, int] = {key: row for row, key in enumerate(topology.entity_keys)}
+        self._passage_rows = {id: row for row, id in enumerate(topology.passage_ids)}
+
+    @property
+    def passage_count(self) -> int:
+        """How many passages there are."""
+        return len(self._topology.passage_ids)
+
+    @cached_property
+    def hyperedges_of_passage(self) -> Adjacency:
+        """The hyperedges of each passage."""
+        return Adjacency.from_pairs(self.passage_of, np.arange(len(self.passage_of)), self.passage_count)
+
+    @cached_property
+    def passages_of_entity(self) -> Adjacency:
+        """The passages that mention each entity, or are about it."""
+        topology = self._topology
+        return Adjacency.from_pairs(
+            topology.incidence_entity, self.passage_of[topology.incidence_hyperedge], self.graph.node_count
+        )
+
+    @cached_property
+    def entities_of_passage(self) -> Adjacency:
+        """The entities that each passage mentions, or is about."""
+        topology = self._topology
+        return Adjacency.from_pairs(
+            self.passage_of[topology.incidence_hyperedge], topology.incidence_entity, self.passage_count
+        )
+
+    @cached_property
+    def passages_about(self) -> Adjacency:
+        """The passages whose subject each entity is."""
+        topology = self._topology
+        subject = topology.incidence_is_subject.astype(bool)
+        return Adjacency.from_pairs(
+            topology.incidence_entity[subject],
+            self.passage_of[topology.incidence_hyperedge[subject]],
+            self.graph.node_count,
+        )
+
+    @cached_property
+    def rarity(self) -> FloatArray:
+        """How telling each entity is: 1 for one passage, falling with the logarithm of their number; ``[entities]``."""
+        degrees = self.passages_of_entity.degrees()
+        everywhere = np.log(self.passage_count + 1)
+        rarity: FloatArray = (1 - np.log(np.maximum(degrees, 1)) / everywhere).astype(np.float32)
+        return rarity
+
+    @cached_property
+    def mean_passage_vector(self) -> FloatArray:
+        """Its product with a vector is the mean cosine of all passages to that vector; ``[dimension]``."""
+        mean: FloatArray = self.passage_vectors.mean(axis=0) if self.passage_count else self.passage_vectors.sum(axis=0)
+        return mean
+
+    @cached_property
+    def document_rows(self) -> IntArray:
+        """A number for the document of each passage, ``[passages]``."""
+        _, rows = np.unique(np.array(self._topology.document_of_passage), return_inverse=True)
+        return rows.astype(np.int64)
+
+    def search_text(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
+        """Rows and BM25 scores of the best passages by words, best first."""
+        hits = [
+            (self._passage_rows[id], score)
+            for id, score in self._store.search_text(question, k)
+            if id in self._passage_rows  # not if it was added after this snapshot
+        ]
+        rows = np.array([row for row, _ in hits], dtype=np.int64)
+        return rows, np.array([score for _, score in hits], dtype=np.float32)
+
+    def entity_key(self, row: int) -> str:
+        """The key of an entity row."""
+        return self._topology.entity_keys[row]
+
+    def entity_names(self, rows: Iterable[int]) -> dict[int, str]:
+        """Display names of entity rows."""
+        wanted = list(rows)
+        return {row: entity.name for row, entity in zip(wanted, self._entities(wanted), strict=True)}
+
+    def passage_id(self, row: int) -> str:
+        """The id of a passage row."""
+        return self._topology.passage_ids[row]
+
+    def hyperedge_id(self, row: int) -> str:
+        """The id of a hyperedge row."""
+        return self._topology.hyperedge_ids[row]
+
+    def passages(self, rows: Sequence[int]) -> list[Passage]:
+        """The passages of these rows, in order."""
+        return self._store.passages([self.passage_id(row) for row in rows])
+
+    def evidence(
+        self,
+        question: str,
+        retriever: str,
+        passages: Sequence[tuple[int, float, str]],
+        hyperedges: Sequence[tuple[int, float]] = (),
+        entities: Sequence[tuple[int, float]] = (),
+        trace: Sequence[TraceStep] = (),
+    ) -> Evidence:
+        """Turn scored rows into evidence.
+
+        Args:
+            question: What was asked.
+            retriever: Who answers.
+            passages: (row, score, reason), best first.
+            hyperedges: (row, score), best first.
+            entities: (row, score), best first.
+            trace: Why the hyperedges are there.
+        """
+        found = self.passages([row for row, _, _ in passages])
+        return Evidence(
+            question,
+            retriever,
+            tuple(
+                ScoredPassage(passage, score, reason)
+                for passage, (_, score, reason) in zip(found, passages, strict=True)
+            ),
+            self._scored_hyperedges(hyperedges),
+            tuple(
+                ScoredEntity(entity, score)
+                for entity, (_, score) in zip(self._entities([row for row, _ in entities]), entities, strict=True)
+            ),
+            tuple(trace),
+        )
+
+    def _scored_hyperedges(self, rows: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
+        edges = self._store.hyperedges([self.hyperedge_id(row) for row, _ in rows])
+        members = [self.graph.members[row].tolist() for row, _ in rows]
+        views = dict(
+            zip(distinct := sorted({row for own in members for row in own}), self._entities(distinct), strict=True)
+        )
+        return tuple(
+            ScoredHyperedge(edge, tuple(views[member] for member in own), score)
+            for edge, own, (_, score) in zip(edges, members, rows, strict=True)
+        )
+
+    def _entities(self, rows: Sequence[int]) -> list[Entity]:
+        return self._store.entities([self.entity_key(row) for row in rows])

@@ -1,0 +1,81 @@
+"""Keeps the thoughts of a reasoning model out of what it says.
+
+Servers that do not parse a reasoning model's output hand its thoughts on inside the reply, between ``<think>`` and
+``</think>``. A reply cut short may never close them, and some chat templates open them in the prompt, so that only the
+end is seen.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OPENING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_CLOSING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_TAGS = ("<thinking>", "</thinking>", "<think>", "</think>")
+
+
+class ThoughtFilter:
+    """Takes a reply in pieces and gives back the part that is not thought, as soon as it is certain.
+
+    The pieces may be cut anywhere, also inside a tag. What came before a closing tag that was never opened cannot be
+    taken back once given out; :func:`without_thoughts`, which sees the whole, removes that too.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._thinking = False
+        self._started = False
+
+    def feed(self, piece: str) -> str:
+        """What can be shown now that ``piece`` has come."""
+        self._held += piece
+        shown: list[str] = []
+        while True:
+            tag = (_CLOSING if self._thinking else _OPENING).search(self._held)
+            if tag is None:
+                break
+            shown.append("" if self._thinking else self._held[: tag.start()])
+            self._held = self._held[tag.end() :]
+            self._thinking = not self._thinking
+        certain = len(self._held) - _unfinished_tag(self._held)
+        if not self._thinking:
+            shown.append(self._held[:certain])
+        self._held = self._held[certain:]
+        return self._without_leading_space("".join(shown))
+
+    def finish(self) -> str:
+        """What is left when no more pieces come: a tag begun and never finished is text."""
+        rest = "" if self._thinking else self._held
+        self._held = ""
+        return self._without_leading_space(rest)
+
+    def _without_leading_space(self, text: str) -> str:
+        if self._started:
+            return text
+        text = text.lstrip()
+        self._started = bool(text)
+        return text
+
+
+def without_thoughts(text: str) -> str:
+    """``text`` without any thoughts and without white space around it.
+
+    >>> without_thoughts("<think>Paris? Lyon?</think> Lyon. <think>Sure")
+    'Lyon.'
+    >>> without_thoughts("Paris? Lyon?</think>Lyon.")
+    'Lyon.'
+    """
+    stray = _CLOSING.search(text)
+    if stray is not None and not _OPENING.search(text, 0, stray.start()):
+        text = text[stray.end() :]
+    thoughts = ThoughtFilter()
+    return (thoughts.feed(text) + thoughts.finish()).strip()
+
+
+def _unfinished_tag(text: str) -> int:
+    """How many characters at the end of ``text`` may be the beginning of a tag."""
+    start = text.rfind("<")
+    if start == -1:
+        return 0
+    end = text[start:].lower()
+    return len(end) if any(tag.startswith(end) for tag in _TAGS) else 0

@@ -1,0 +1,561 @@
+# ruff: noqa: RUF001  (text in the punctuation of other languages)
+import io
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import docx  # type: ignore[import-untyped, unused-ignore]  # typed only when its stubs are installed
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reportlab.lib.pdfencrypt import StandardEncryption  # type: ignore[import-untyped, unused-ignore]  # likewise
+from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # likewise
+
+from polyad.adapters.files import FileReader
+from polyad.adapters.plain_text import clean, decode, read_markdown
+from polyad.config import ReadSettings
+from polyad.errors import ConfigurationError
+from polyad.model import Document, Failure
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, so that ids are short."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(path: str, content: str | bytes) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def read(*paths: str, max_bytes: int = 10**6) -> list[Document | Failure]:
+    return list(FileReader(ReadSettings(max_bytes=max_bytes)).read([Path(path) for path in paths]))
+
+
+def read_one(path: str) -> Document:
+    (document,) = read(path)
+    assert isinstance(document, Document), document
+    return document
+
+
+def failure_of(path: str, max_bytes: int = 10**6) -> str:
+    (failure,) = read(path, max_bytes=max_bytes)
+    assert isinstance(failure, Failure), failure
+    assert failure.id == path
+    return failure.reason
+
+
+def ids(results: list[Document | Failure]) -> list[str]:
+    return [result.id for result in results]
+
+
+# Folders
+
+
+def test_a_folder_is_read_in_sorted_order_under_ids_that_begin_with_its_name() -> None:
+    for name in ("b.txt", "a/z.txt", "a/c.md", "c.txt"):
+        write(f"handbook/{name}", "text")
+    assert ids(read("handbook")) == ["handbook/a/c.md", "handbook/a/z.txt", "handbook/b.txt", "handbook/c.txt"]
+
+
+@pytest.mark.parametrize("spelling", ["handbook", "handbook/", "./handbook", "other/../handbook"])
+def test_ids_do_not_depend_on_how_a_path_is_spelled(spelling: str) -> None:
+    write("handbook/a.txt", "text")
+    write("other/b.txt", "text")
+    assert ids(read(spelling)) == ["handbook/a.txt"]
+
+
+def test_the_current_folder_adds_nothing_to_ids() -> None:
+    write("a.txt", "text")
+    assert ids(read(".")) == ["a.txt"]
+
+
+def test_a_file_named_twice_is_read_once() -> None:
+    write("handbook/a.txt", "text")
+    assert ids(read("handbook", "handbook/a.txt", "./handbook")) == ["handbook/a.txt"]
+
+
+def test_hidden_files_and_folders_are_passed_over() -> None:
+    for name in (".hidden.txt", ".git/a.txt", "seen.txt"):
+        write(f"handbook/{name}", "text")
+    assert ids(read("handbook")) == ["handbook/seen.txt"]
+
+
+def test_unknown_extensions_in_a_folder_are_counted_and_those_named_are_failures() -> None:
+    write("handbook/a.txt", "text")
+    write("handbook/photo.jpg", b"\xff\xd8")
+    reader = FileReader()
+    assert ids(list(reader.read([Path("handbook")]))) == ["handbook/a.txt"]
+    assert reader.skipped == ["handbook/photo.jpg"]
+    assert "cannot read .jpg; expected .csv, .docx" in failure_of("handbook/photo.jpg")
+
+
+def test_skipped_files_are_those_of_the_last_reading() -> None:
+    write("handbook/photo.jpg", b"\xff\xd8")
+    write("a.txt", "text")
+    reader = FileReader()
+    list(reader.read([Path("handbook")]))
+    list(reader.read([Path("a.txt")]))
+    assert reader.skipped == []
+
+
+def test_a_path_that_does_not_exist_is_an_error_before_anything_is_read() -> None:
+    write("a.txt", "text")
+    with pytest.raises(ConfigurationError, match=r"missing\.txt cannot be read"):
+        FileReader().read([Path("a.txt"), Path("missing.txt")])
+
+
+def test_symlink_loops_are_harmless() -> None:
+    write("outside.txt", "text")
+    write("handbook/deep/a.txt", "text")
+    for link, target in (("up", "../.."), ("deep/self", "."), ("deep/loop", "../../handbook")):
+        Path("handbook", link).symlink_to(target, target_is_directory=True)
+    assert ids(read("handbook")) == ["handbook/deep/a.txt"]
+
+
+def test_a_link_to_itself_is_reported() -> None:
+    write("handbook/a.txt", "text")
+    Path("handbook/x.txt").symlink_to("x.txt")
+    results = read("handbook")
+    assert ids(results) == ["handbook/a.txt", "handbook/x.txt"]
+    assert isinstance(results[1], Failure)
+
+
+def test_a_folder_reached_through_two_links_is_read_once() -> None:
+    write("shared/a.txt", "text")
+    Path("handbook").mkdir()
+    for link in ("one", "two"):
+        Path("handbook", link).symlink_to("../shared", target_is_directory=True)
+    assert ids(read("handbook")) == ["handbook/one/a.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_reported_and_not_waited_for() -> None:
+    os.mkfifo("pipe.txt")
+    assert failure_of("pipe.txt") == "not a regular file"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
+def test_a_file_name_that_is_not_unicode_gives_an_id_that_is() -> None:
+    write("names/" + os.fsdecode(b"caf\xe9\n.txt"), "text")
+    assert ids(read("names")) == ["names/caf\\xe9\\x0a.txt"]
+
+
+def test_a_unicode_file_name_is_its_id() -> None:
+    write("手册/泵.txt", "text")
+    assert ids(read("手册")) == ["手册/泵.txt"]
+
+
+def test_one_bad_file_does_not_keep_others_from_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(data: bytes) -> None:
+        raise RuntimeError("a library's own\ntrouble")
+
+    monkeypatch.setattr("polyad.adapters.plain_text.read_markdown", fail)
+    for name in ("a.txt", "b.md", "c.txt"):
+        write(f"handbook/{name}", "text")
+    results = read("handbook")
+    assert ids(results) == ["handbook/a.txt", "handbook/b.md", "handbook/c.txt"]
+    assert results[1] == Failure("handbook/b.md", "cannot be read: RuntimeError: a library's own trouble")
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "name"),
+    [("pdf", "pypdfium2", "a.pdf"), ("docx", "mammoth", "a.docx"), ("html", "resiliparse.parse.html", "a.html")],
+)
+def test_a_missing_package_is_reported_with_the_command_that_installs_it(
+    module: str, package: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, f"polyad.adapters.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    write(name, "anything")
+    assert 'is not installed; run: pip install "polyad[documents]"' in failure_of(name)
+
+
+# Text
+
+
+@pytest.mark.parametrize("content", ["", " \n\t", "\ufeff"])
+@pytest.mark.parametrize("extension", ["txt", "md", "html"])
+def test_a_file_without_text_is_reported(content: str, extension: str) -> None:
+    write(f"a.{extension}", content)
+    assert failure_of(f"a.{extension}") == "empty: no text"
+
+
+def test_a_file_above_the_limit_is_reported() -> None:
+    write("a.txt", "x" * 11)
+    assert failure_of("a.txt", max_bytes=10) == "11 bytes; at most 10 are read (max_bytes)"
+    assert isinstance(read("a.txt", max_bytes=11)[0], Document)
+
+
+@pytest.mark.parametrize(
+    "data", [bytes(range(256)) * 20, b"\x00" * 100 + b"abc", b"\x89PNG\r\n\x1a\n" + b"\x00\x01" * 99]
+)
+def test_binary_data_is_reported(data: bytes) -> None:
+    write("a.txt", data)
+    assert "binary" in failure_of("a.txt")
+
+
+GERMAN = "Größe der Straße: die Lüfter überprüfen."
+CHINESE = "离心泵的维护手册：每季度检查一次轴承温度。"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+def test_western_text_is_read_in_any_usual_encoding(encoding: str) -> None:
+    write("a.txt", GERMAN.encode(encoding))
+    assert read_one("a.txt").text == GERMAN
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (CHINESE, "utf-16"),
+        (CHINESE, "gb18030"),
+        (CHINESE * 3000, "gb18030"),
+        ("離心泵的維護手冊：每季度檢查一次軸承溫度。", "big5"),
+        ("ポンプの保守手順書：軸受の温度を確認してください。", "shift_jis"),
+        ("Руководство по обслуживанию насосов и клапанов.", "cp1251"),
+        ("Руководство по обслуживанию насосов и клапанов." * 3, "koi8-r"),
+        ("El niño comió piña en España; señor Muñoz pagó £5.", "latin-1"),
+        ("He said “hello” – it’s déjà vu.", "cp1252"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "cp1250"),
+    ],
+)
+def test_the_encoding_of_other_text_is_detected(text: str, encoding: str) -> None:
+    write("a.txt", text.encode(encoding))
+    assert read_one("a.txt").text == text
+
+
+def test_a_damaged_byte_does_not_turn_utf_8_into_another_encoding() -> None:
+    write("a.txt", CHINESE.encode() + b"\xff" + CHINESE.encode())
+    assert read_one("a.txt").text == f"{CHINESE}\ufffd{CHINESE}"
+
+
+def test_stray_control_characters_become_blanks_and_line_endings_newlines() -> None:
+    write("a.txt", b"one\x00two\x1b three\r\nfour\rfive\x0csix\x7f and a good deal more")
+    assert read_one("a.txt").text == "one two  three\nfour\nfive\nsix  and a good deal more"
+
+
+def test_plain_text_has_no_title() -> None:
+    write("a.txt", "A first line\n\nand more")
+    assert read_one("a.txt").title == ""
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_cleaned_text_can_be_stored_and_keeps_its_length(text: str) -> None:
+    cleaned = clean(text)
+    assert len(cleaned) == len(text.replace("\r\n", "\n"))
+    assert not set(cleaned) & {chr(code) for code in [*range(9), *range(11, 32), *range(127, 160)]}
+    cleaned.encode("utf-8")
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1))
+def test_utf_8_is_read_as_it_was_written(text: str) -> None:
+    assert decode(text.encode()) == text.removeprefix("\ufeff")
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Intro\n\n## The *main* `pump` ##\n\n# Later", "The main pump"),
+        ("The pump\n========\n\nText", "The pump"),
+        ("```sh\n# a comment\n```\n# Pump", "Pump"),
+        ("~~~~\n~~~\n# a comment\n~~~~\n# Pump", "Pump"),
+        ("# [Pump](pump.html) snake_case", "Pump snake_case"),
+        ("---\ntitle: 'Pump: a guide'\ntags: x\n---\n# Other", "Pump: a guide"),
+        ("---\ntags: x\n---\n# Pump", "Pump"),
+        ("no heading\n#hashtag\n", ""),
+        ("\n---\nonly a rule", ""),
+    ],
+)
+def test_the_title_of_markdown_is_its_first_heading_and_its_text_is_whole(text: str, title: str) -> None:
+    assert read_markdown(text.encode()) == (title, text)
+
+
+# HTML, Word, PDF
+
+PAGE = """<!doctype html><html><head><title> The
+ Pump &amp; Valve</title><style>p{}</style><script>alert(1)</script></head><body><nav><a href="/">Home</a></nav>
+<h1>Pumps</h1><p>A <b>b</b>old wo<i>r</i>d.<br>Next line.</p><ul><li>One</li><li>Two</li></ul>
+<table><tr><td>Flow</td><td>3 l/s</td></tr></table><div>中文。</div><aside>Aside</aside><footer>Foot</footer></body>"""
+
+
+def test_html_is_read_as_a_page_shows_it() -> None:
+    write("a.html", PAGE)
+    document = read_one("a.html")
+    assert document.title == "The Pump & Valve"
+    for shown in ("Pumps", "A bold word.\nNext line.", "One", "Two", "Flow", "3 l/s", "中文。", "Aside", "Foot"):
+        assert shown in document.text
+    for hidden in ("alert", "p{}", "Home", "<", "Valve"):
+        assert hidden not in document.text
+    assert "One" not in document.text[document.text.index("Two") - 3 :]
+
+
+def test_a_page_of_nothing_but_navigation_keeps_it() -> None:
+    write("a.html", "<nav>Home of pumps</nav>")
+    assert read_one("a.html").text == "Home of pumps"
+
+
+def test_the_title_of_a_page_without_one_is_its_first_heading() -> None:
+    write("a.htm", "<p>Intro</p><h1>The <i>pump</i></h1><h1>Other</h1>")
+    assert read_one("a.htm").title == "The pump"
+
+
+@pytest.mark.parametrize("encoding", ["gb2312", "windows-1252", "utf-8"])
+def test_a_page_is_read_in_the_encoding_that_it_declares(encoding: str) -> None:
+    text = CHINESE if encoding == "gb2312" else GERMAN
+    write("a.html", f'<meta charset="{encoding}"><p>{text}</p>'.encode(encoding))
+    assert read_one("a.html").text == text
+
+
+def test_sound_utf_8_beats_what_a_page_declares_and_an_unknown_declaration_is_ignored() -> None:
+    write("a.html", f'<meta charset="iso-8859-1"><p>{CHINESE}</p>')
+    write("b.html", f'<meta charset="nonsense"><p>{GERMAN}</p>'.encode("cp1252"))
+    assert (read_one("a.html").text, read_one("b.html").text) == (CHINESE, GERMAN)
+
+
+def test_markup_nested_without_end_is_no_crash() -> None:
+    write("a.html", "<div>" * 50_000 + "text")
+    assert len(read("a.html")) == 1
+
+
+def word_document(build: Callable[[Any], None]) -> bytes:
+    document = docx.Document()
+    document.core_properties.title = ""
+    build(document)
+    file = io.BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+def test_a_word_document_keeps_paragraphs_and_tables_in_order() -> None:
+    def build(document: Any) -> None:
+        document.core_properties.title = "The\nmanual"
+        document.add_heading("Pumps", 1)
+        document.add_paragraph("A pump & a valve. 中文。")
+        document.add_table(1, 2).rows[0].cells[1].text = "3 l/s"
+        document.add_paragraph("The end.")
+
+    write("a.docx", word_document(build))
+    document = read_one("a.docx")
+    assert document.title == "The manual"
+    positions = [document.text.index(part) for part in ("Pumps", "A pump & a valve. 中文。", "3 l/s", "The end.")]
+    assert positions == sorted(positions)
+
+
+def test_the_title_of_a_word_document_without_one_is_its_first_heading() -> None:
+    write("a.docx", word_document(lambda document: document.add_heading("Pumps", 1)))
+    assert read_one("a.docx").title == "Pumps"
+
+
+def test_a_word_document_without_text_is_reported() -> None:
+    write("a.docx", word_document(lambda document: None))
+    assert failure_of("a.docx") == "empty: no text"
+
+
+def archive(**parts: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as parts_file:
+        for name, content in parts.items():
+            parts_file.writestr(name, content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600, "encrypted, or in the older .doc format"),
+        (b"no archive", "not a Word document, or damaged"),
+        (archive(readme="text"), "not a Word document, or damaged"),
+        (word_document(lambda document: document.add_paragraph("x"))[:2000], "not a Word document, or damaged"),
+    ],
+)
+def test_what_is_no_readable_word_document_is_reported(data: bytes, reason: str) -> None:
+    write("a.docx", data)
+    assert failure_of("a.docx").startswith(reason)
+
+
+def test_a_word_document_that_unpacks_to_too_much_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.adapters.docx._MAX_EXPANDED", 1000)
+    write("a.docx", word_document(lambda document: document.add_paragraph("x" * 2000)))
+    assert "at most 1,000 are read" in failure_of("a.docx")
+
+
+def pdf(*pages: str, title: str = "", encrypt: object = None) -> bytes:
+    file = io.BytesIO()
+    canvas = Canvas(file, encrypt=encrypt)
+    canvas.setTitle(title)
+    for page in pages:
+        canvas.drawString(100, 700, page)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()
+
+
+def test_a_pdf_gives_the_text_of_all_pages_and_its_title() -> None:
+    write("a.pdf", pdf("The pump of Dr. Smith", "moves 3.5 l/s.", title="Pump manual"))
+    document = read_one("a.pdf")
+    assert (document.title, document.text) == ("Pump manual", "The pump of Dr. Smith\nmoves 3.5 l/s.")
+
+
+def test_a_word_that_a_pdf_breaks_at_the_end_of_a_line_is_joined() -> None:
+    file = io.BytesIO()
+    canvas = Canvas(file)
+    for height, line in ((700, "The pumps of the infra-"), (686, "structure are old.")):
+        canvas.drawString(100, height, line)
+    canvas.save()
+    write("a.pdf", file.getvalue())
+    assert read_one("a.pdf").text == "The pumps of the infrastructure are old."
+
+
+@pytest.mark.parametrize("title", ["untitled", "Microsoft Word - pump.doc", "pump-v2.docx"])
+def test_a_title_that_a_program_made_up_is_not_taken(title: str) -> None:
+    write("a.pdf", pdf("text", title=title))
+    assert read_one("a.pdf").title == ""
+
+
+def test_a_pdf_that_needs_a_password_is_reported_and_one_that_forbids_printing_is_read() -> None:
+    write("secret.pdf", pdf("text", encrypt=StandardEncryption("user", "owner", strength=128)))
+    write("restricted.pdf", pdf("text", encrypt=StandardEncryption("", "owner", canPrint=0, strength=128)))
+    assert failure_of("secret.pdf") == "encrypted; it needs a password"
+    assert read_one("restricted.pdf").text == "text"
+
+
+def test_a_pdf_without_text_is_reported() -> None:
+    write("a.pdf", pdf(""))
+    assert failure_of("a.pdf") == "no text in it; scanned pages need OCR first"
+
+
+@pytest.mark.parametrize("data", [b"%PDF-1.7 nonsense", b"text", pdf("text")[:300]])
+def test_a_damaged_pdf_is_reported(data: bytes) -> None:
+    write("a.pdf", data)
+    assert failure_of("a.pdf").startswith("not a PDF, or damaged")
+
+
+# JSON lines and CSV
+
+
+def test_every_json_line_is_a_document() -> None:
+    write(
+        "a.jsonl",
+        '{"_id": "x", "title": "A\\n title", "text": "One.\\r\\nTwo.", "url": 1}\n\n{"_id": 7, "text": "中文"}\n',
+    )
+    assert read("a.jsonl") == [
+        Document("x", "A title", "One.\nTwo.", source="a.jsonl:1"),
+        Document("7", "", "中文", source="a.jsonl:3"),
+    ]
+
+
+def test_a_json_line_without_an_id_is_known_by_its_place() -> None:
+    write("a.jsonl", '{"text": "one"}\n{"id": "x", "text": "two"}\n{"_id": " ", "text": "three"}')
+    assert ids(read("a.jsonl")) == ["a.jsonl:1", "x", "a.jsonl:3"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("1" * 5000, "not JSON"),
+        ("[1]", "a JSON list; expected an object"),
+        ('{"title": "x"}', '"text" is missing; expected a string'),
+        ('{"text": 3}', '"text" is 3; expected a string'),
+        ('{"text": "x", "title": ["y"]}', '"title" is ["y"]; expected a string'),
+        ('{"text": "x", "_id": true}', '"_id" is true; expected a string or a whole number'),
+        ('{"text": " \\n"}', "empty: no text"),
+        (json.dumps({"text": "x" * 200_000}), "longer than 150,000 characters"),
+    ],
+)
+def test_a_bad_json_line_is_reported_by_its_place_and_the_rest_is_read(line: str, reason: str) -> None:
+    write("a.jsonl", '{"text": "first"}\n' + line + '\n{"text": "last"}\n')
+    first, failure, last = read("a.jsonl", max_bytes=150_000)
+    assert isinstance(failure, Failure)
+    assert failure.id == "a.jsonl:2"
+    assert failure.reason.startswith(reason)
+    assert isinstance(first, Document)
+    assert isinstance(last, Document)
+    assert (first.text, last.text) == ("first", "last")
+
+
+def test_the_second_document_of_an_id_is_a_failure_that_names_both_places() -> None:
+    write("a.jsonl", '{"_id": "x", "text": "one"}\n{"_id": "x", "text": "two"}\n')
+    write("b.jsonl", '{"_id": "x", "text": "three"}\n')
+    first, second, third = read("a.jsonl", "b.jsonl")
+    assert isinstance(first, Document)
+    assert second == Failure("x", "a.jsonl:2 has the id of an earlier document, a.jsonl:1; only that one is kept")
+    assert third == Failure("x", "b.jsonl:1 has the id of an earlier document, a.jsonl:1; only that one is kept")
+
+
+def test_lone_surrogates_in_json_do_not_survive() -> None:
+    write("a.jsonl", '{"_id": "\\ud800", "title": "\\udfff", "text": "a\\ud800b"}')
+    document = read_one("a.jsonl")
+    assert (document.id, document.title, document.text) == ("\ufffd", "\ufffd", "a\ufffdb")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_records_are_read_in_other_encodings(encoding: str, name: str) -> None:
+    content = f'{{"text": "{GERMAN}"}}\n' if name == "a.jsonl" else f"text\n{GERMAN}\n"
+    write(name, content.encode(encoding))
+    assert read_one(name).text == GERMAN
+
+
+def test_a_character_cut_by_the_end_of_the_sample_does_not_change_the_encoding() -> None:
+    begin = '{"text": "'
+    text = "x" * (64 * 1024 - 1 - len(begin)) + "é"
+    write("a.jsonl", f'{begin}{text}"}}')
+    assert read_one("a.jsonl").text == text
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_a_file_of_no_records_or_of_binary_data_is_reported(name: str) -> None:
+    for content in (b"", b"\n\n"):
+        write(name, content)
+        assert failure_of(name) == "empty: no records"
+    write(name, b"\x00" * 100)
+    assert failure_of(name) == "binary data, not text"
+
+
+def test_a_row_is_a_document_of_its_columns() -> None:
+    write("a.csv", 'name,flow,\n"P1, main",3 l/s,\n\nP2,"4\nl/s",spare,more\n,,\n')
+    assert read("a.csv") == [
+        Document("a.csv:2", "", "name: P1, main\nflow: 3 l/s", source="a.csv:2"),
+        Document("a.csv:4", "", "name: P2\nflow: 4 l/s\ncolumn 3: spare\ncolumn 4: more", source="a.csv:4"),
+    ]
+
+
+def test_columns_with_the_names_of_json_lines_mean_the_same() -> None:
+    write("a.csv", "_ID,Title,Text,url\nx,A title,One.,u\n,,Two.,u\ny,,,u\n")
+    assert read("a.csv") == [
+        Document("x", "A title", "One.", source="a.csv:2"),
+        Document("a.csv:3", "", "Two.", source="a.csv:3"),
+        Failure("a.csv:4", "empty: no text"),
+    ]
+
+
+def test_a_row_without_a_text_column_has_its_own_id_and_title() -> None:
+    write("a.csv", "_id;title;flow\nx;Pump;3\n")
+    assert read("a.csv") == [Document("x", "Pump", "flow: 3", source="a.csv:2")]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_separator_of_columns_is_recognised(delimiter: str) -> None:
+    write("a.csv", delimiter.join(["pump", "flow"]) + "\n" + delimiter.join(["P1", "3"]) + "\n")
+    assert read_one("a.csv").text == "pump: P1\nflow: 3"
+
+
+def test_a_row_above_the_limit_is_reported() -> None:
+    write("a.csv", "text\n" + "x" * 200 + "\nshort\n")
+    long, short = read("a.csv", max_bytes=100)
+    assert long == Failure("a.csv:2", "longer than 100 characters, the limit for one document")
+    assert isinstance(short, Document)
+
+
+def test_a_value_above_the_limit_of_the_csv_module_is_read() -> None:
+    write("a.csv", "text\n" + "x" * 200_000 + "\n")
+    assert len(read_one("a.csv").text) == 200_000

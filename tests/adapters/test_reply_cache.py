@@ -1,0 +1,149 @@
+"""Replies are paid for once, and kept as soon as they come."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from polyad.adapters.openai import OpenAILanguageModel
+from polyad.adapters.reply_cache import CachedLanguageModel, reply_key
+from polyad.adapters.scripted import Refused, Request, ScriptedLanguageModel, ScriptedServer, Spoken
+from polyad.adapters.sqlite import SqliteStore
+from polyad.config import LanguageModelSettings
+from polyad.errors import LanguageModelError
+from polyad.model import Usage
+from polyad.protocols import LanguageModel, Prompt, Reply
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    return SqliteStore.create(tmp_path, "e", 4, "rules")
+
+
+def texts(outcomes: Sequence[Reply | LanguageModelError]) -> list[str]:
+    return [outcome.text for outcome in outcomes if isinstance(outcome, Reply)]
+
+
+def shout(prompt: Prompt) -> str:
+    return prompt.user.upper()
+
+
+def test_a_reply_is_asked_for_once_and_then_free(store: SqliteStore) -> None:
+    inner = ScriptedLanguageModel(shout)
+    first = CachedLanguageModel(inner, store).complete([Prompt(user="a")])[0]
+    again = CachedLanguageModel(inner, store).complete([Prompt(user="a")])[0]
+    assert isinstance(first, Reply)
+    assert (first.cached, first.usage.calls) == (False, 1)
+    assert again == Reply("A", Usage(), cached=True)
+    assert len(inner.prompts) == 1
+
+
+def test_only_what_is_new_goes_out_and_the_order_stays(store: SqliteStore) -> None:
+    inner = ScriptedLanguageModel(shout)
+    model = CachedLanguageModel(inner, store)
+    model.complete([Prompt(user="b")])
+    outcomes = model.complete([Prompt(user=user) for user in "abcab"])
+    assert texts(outcomes) == ["A", "B", "C", "A", "B"]
+    assert [prompt.user for prompt in inner.prompts] == ["b", "a", "c"]
+    assert sum(outcome.usage.calls for outcome in outcomes if isinstance(outcome, Reply)) == 2
+
+
+def test_failures_are_not_kept(store: SqliteStore) -> None:
+    model = CachedLanguageModel(ScriptedLanguageModel([LanguageModelError("busy"), "fine"]), store)
+    failed = model.complete([Prompt(user="a"), Prompt(user="a")])
+    assert [str(outcome) for outcome in failed] == ["busy", "busy"]
+    assert texts(model.complete([Prompt(user="a")])) == ["fine"]
+
+
+def test_a_cut_reply_stays_marked_as_cut(store: SqliteStore) -> None:
+    model = CachedLanguageModel(ScriptedLanguageModel([Reply("and", Usage(1), truncated=True)]), store)
+    outcomes = [model.complete([Prompt(user="a")])[0] for _ in range(2)]
+    assert [outcome.truncated for outcome in outcomes if isinstance(outcome, Reply)] == [True, True]
+
+
+def test_a_streamed_reply_is_kept_and_recalled_in_one_piece(store: SqliteStore) -> None:
+    model = CachedLanguageModel(ScriptedLanguageModel(["one two"]), store)
+    pieces: list[str] = []
+    assert not model.stream(Prompt(user="a"), pieces.append).cached
+    assert model.stream(Prompt(user="a"), pieces.append) == Reply("one two", Usage(), cached=True)
+    assert pieces == ["one", " two", "one two"]
+    assert texts(model.complete([Prompt(user="a")])) == ["one two"]
+
+
+def test_on_reply_hears_every_reply_once(store: SqliteStore) -> None:
+    model = CachedLanguageModel(ScriptedLanguageModel(shout), store)
+    model.complete([Prompt(user="b")])
+    heard: list[tuple[int, str]] = []
+    model.complete([Prompt(user=user) for user in "aba"], lambda place, reply: heard.append((place, reply.text)))
+    assert sorted(heard) == [(0, "A"), (1, "B"), (2, "A")]
+
+
+def test_what_was_paid_for_before_a_crash_is_kept(store: SqliteStore) -> None:
+    class Crashing:
+        name = "scripted"
+
+        def complete(
+            self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None
+        ) -> list[Reply | LanguageModelError]:
+            assert on_reply is not None
+            on_reply(1, Reply("paid", Usage(1, 10, 10, 0.01)))
+            raise KeyboardInterrupt
+
+        def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
+            raise NotImplementedError
+
+    prompts = [Prompt(user="a"), Prompt(user="b")]
+    with pytest.raises(KeyboardInterrupt):
+        CachedLanguageModel(Crashing(), store).complete(prompts)
+    assert texts(CachedLanguageModel(ScriptedLanguageModel(["new"]), store).complete(prompts)) == ["new", "paid"]
+    assert store.statistics().cost == pytest.approx(0.01)
+
+
+def test_concurrent_replies_reach_the_store_in_the_calling_thread(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writers: list[threading.Thread] = []
+    cache_reply = SqliteStore.cache_reply
+
+    def spied(self: SqliteStore, key: str, reply: Reply) -> None:
+        writers.append(threading.current_thread())
+        cache_reply(self, key, reply)
+
+    monkeypatch.setattr(SqliteStore, "cache_reply", spied)
+
+    def reply(request: Request) -> Spoken:
+        user = request["messages"][-1]["content"]
+        return Refused(400) if user == "7" else f"re {user}"
+
+    with ScriptedServer(reply, delay=0.01) as server:
+        inner = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url))
+        model: LanguageModel = CachedLanguageModel(inner, store)
+        prompts = [Prompt(user=str(number % 20)) for number in range(40)]
+        outcomes = model.complete(prompts)
+        assert len(server.requests) == 20
+        assert texts(outcomes) == [f"re {number % 20}" for number in range(40) if number % 20 != 7]
+        model.complete(prompts)
+        assert len(server.requests) == 21, "only the failure is tried again"
+    assert writers == [threading.current_thread()] * 19
+
+
+def test_the_key_depends_on_everything_that_decides_the_reply() -> None:
+    prompts = [
+        Prompt(user="a"),
+        Prompt(user="b"),
+        Prompt(user="a", system="b"),
+        Prompt(user="a", max_tokens=1),
+        Prompt(user="a", temperature=0.5),
+        Prompt(user="a", json_schema={}),
+        Prompt(user="a", json_schema={"type": "object"}),
+        Prompt(user="\ud800"),
+    ]
+    keys = {reply_key(model, prompt) for model in ("m", "n") for prompt in prompts}
+    assert len(keys) == 2 * len(prompts)
+    assert reply_key("m", Prompt(user="a", json_schema=MappingProxyType({"a": MappingProxyType({})}))) == reply_key(
+        "m", Prompt(user="a", json_schema={"a": {}})
+    )

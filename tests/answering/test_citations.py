@@ -1,0 +1,97 @@
+"""Citations are found, checked and removed, however the answer is cut into pieces."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.answering.citations import CitationFilter, sentence_around
+from polyad.model import Span
+
+KNOWN = frozenset({1, 2, 3})
+
+
+def filtered(*pieces: str) -> CitationFilter:
+    citations = CitationFilter(KNOWN)
+    for piece in pieces:
+        citations.feed(piece)
+    citations.finish()
+    return citations
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "numbers", "dropped"),
+    [
+        ("Rome [1].", "Rome [1].", [1], 0),
+        ("Rome [1, 2].", "Rome [1, 2].", [1, 2], 0),
+        ("Rome [1][2].", "Rome [1][2].", [1, 2], 0),
+        ("Rome [1-3].", "Rome [1-3].", [1, 2, 3], 0),
+        ("Rome [1\u20133; 2].", "Rome [1\u20133; 2].", [1, 2, 3], 0),
+        ("Rome [ 1 ].", "Rome [ 1 ].", [1], 0),
+        ("Rome [2, 2].", "Rome [2, 2].", [2], 0),
+        ("Rome [3-1].", "Rome [3-1].", [1, 2, 3], 0),
+        ("Rome [9].", "Rome.", [], 1),
+        ("Rome [0].", "Rome.", [], 1),
+        ("Rome [1, 9].", "Rome [1].", [1], 1),
+        ("Rome [2-5].", "Rome [2, 3].", [2, 3], 2),
+        ("Rome [9][1].", "Rome [1].", [1], 1),
+        ("Rome [1][9].", "Rome [1].", [1], 1),
+        ("Rome [9] [8] [1].", "Rome [1].", [1], 2),
+        ("[9] Rome fell.", "Rome fell.", [], 1),
+        ("Rome.\n[9] It fell.\n", "Rome.\nIt fell.", [], 1),
+        ("Rome fell [9] in 476.", "Rome fell in 476.", [], 1),
+        ("[9]", "", [], 1),
+        ("In [1999] it said [sic], a[b] [1", "In [1999] it said [sic], a[b] [1", [], 0),
+        ("no [] [,] [1,] [-1]", "no [] [,] [1,] [-1]", [], 0),
+        ("", "", [], 0),
+    ],
+)
+def test_citations_that_point_nowhere_leave_the_text(said: str, text: str, numbers: list[int], dropped: int) -> None:
+    found = filtered(said)
+    assert (found.text, [cited.number for cited in found.cited], found.dropped) == (text, numbers, dropped)
+    assert all(cited.bracket.of(found.text)[0] + cited.bracket.of(found.text)[-1] == "[]" for cited in found.cited)
+
+
+@given(said=st.text(alphabet="Ab.1290[],;- \n\u2013\u00a0", max_size=60), cuts=st.lists(st.integers(0, 60)))
+def test_the_pieces_make_up_the_text_wherever_they_are_cut(said: str, cuts: list[int]) -> None:
+    places = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
+    citations = CitationFilter(KNOWN)
+    shown = [citations.feed(said[start:end]) for start, end in pairwise(places)]
+    shown.append(citations.finish())
+    whole = filtered(said)
+    assert "".join(shown) == citations.text == whole.text
+    assert (citations.cited, citations.dropped) == (whole.cited, whole.dropped)
+
+
+@pytest.mark.parametrize(
+    ("text", "bracket", "claim"),
+    [
+        ("Rome fell [1]. It burned [2].", "[1]", "Rome fell [1]."),
+        ("Rome fell [1]. It burned [2].", "[2]", "It burned [2]."),
+        ("Rome fell. [1] It burned. [2]", "[1]", "Rome fell. [1]"),
+        ("Rome fell. [1] It burned. [2]", "[2]", "It burned. [2]"),
+        ("Rome fell.[1][2] It burned.", "[2]", "Rome fell.[1][2]"),
+        ("[1] says that Rome fell. True.", "[1]", "[1] says that Rome fell."),
+        ("First.\n[1] says that Rome fell.", "[1]", "[1] says that Rome fell."),
+        ("- Rome fell [1]\n- It burned [2]", "[2]", "- It burned [2]"),
+        ("Dr. J. Smith paid 3.5 million [1]. Yes.", "[1]", "Dr. J. Smith paid 3.5 million [1]."),
+        ('He said "no." [1] She left.', "[1]", 'He said "no." [1]'),
+        ("\u7f57\u9a6c [1]\u3002\u706b [2]\u3002", "[2]", "\u706b [2]\u3002"),
+        ("[1]", "[1]", "[1]"),
+    ],
+)
+def test_the_claim_is_the_sentence_that_carries_the_bracket(text: str, bracket: str, claim: str) -> None:
+    start = text.index(bracket)
+    assert sentence_around(text, Span(start, start + len(bracket))).of(text) == claim
+
+
+@given(text=st.text(alphabet="AbDr.!? \n[1]\u3002", max_size=60))
+def test_every_claim_holds_its_bracket(text: str) -> None:
+    found = filtered(text)
+    for cited in found.cited:
+        claim = sentence_around(found.text, cited.bracket)
+        assert claim.start <= cited.bracket.start
+        assert cited.bracket.end <= claim.end
