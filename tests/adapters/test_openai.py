@@ -237,6 +237,28 @@ def test_usage_is_estimated_where_the_endpoint_gives_none(usage: object) -> None
         assert ask(model(server), Prompt(user="a" * 400)).usage == Usage(1, 100, 3)
 
 
+def test_the_limit_of_tokens_counts_what_was_spent_and_not_what_was_feared() -> None:
+    with ScriptedServer(["short"]) as server:
+        llm = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url, tokens_per_minute=1000))
+        began = time.monotonic()
+        for _ in range(5):
+            ask(llm, Prompt(user="Who?", max_tokens=900))
+    assert time.monotonic() - began < 30
+
+
+def test_requests_over_the_limit_wait() -> None:
+    def give_up(position: int, reply: Reply) -> None:
+        time.sleep(0.1)
+        if len(server.requests) >= 3:
+            raise KeyboardInterrupt
+
+    with ScriptedServer(["yes"]) as server:
+        settings = LanguageModelSettings(model="m", base_url=server.base_url, requests_per_minute=3)
+        with pytest.raises(KeyboardInterrupt):
+            OpenAILanguageModel(settings).complete([Prompt(user=str(number)) for number in range(5)], give_up)
+        assert len(server.requests) == 3
+
+
 def test_a_try_that_was_paid_for_is_on_the_bill() -> None:
     with ScriptedServer([Say(text="  "), "fine"]) as server:
         assert ask(model(server)).usage.calls == 2

@@ -97,6 +97,13 @@ def test_a_fault_that_passes_is_tried_again(fault: Fault) -> None:
         np.testing.assert_array_equal(embedder(server, dimension=2).encode(["a"], "query"), [[1, 0]])
 
 
+def test_retry_after_is_waited_for() -> None:
+    with ScriptedServer(vectors=[RateLimited(0.3), [[1.0, 0.0]]]) as server:
+        embedder(server, dimension=2).encode(["a"], "query")
+        first, second = server.requests
+    assert second.at - first.at >= 0.3
+
+
 @pytest.mark.parametrize("fault", [Refused(401), Refused(404), Refused(400, "input too long"), ServerError()], ids=repr)
 def test_a_fault_that_stays_is_an_embedder_error(fault: Fault) -> None:
     with ScriptedServer(vectors=[fault]) as server, pytest.raises(EmbedderError, match="'e' at http"):

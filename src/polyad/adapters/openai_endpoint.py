@@ -140,7 +140,7 @@ class Endpoint:
         asked = retry_after(error)
         if asked is not None:
             self._limiter.hold(asked)
-            delay = max(asked, 0.0) + 0.25 * delay
+            delay = max(asked, delay)
         _logger.info("%s failed (%s); trying again in %.1f s", self._model, error, delay)
         return delay
 

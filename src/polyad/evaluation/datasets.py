@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,11 +34,13 @@ def load(folder: Path, limit: int | None = None) -> Dataset:
 
     Args:
         folder: Holds ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``.
-        limit: Take only the first so many questions.
+        limit: Take only the first so many questions; 1 or more.
 
     Raises:
         ConfigurationError: a file is missing or not in the format.
     """
+    if limit is not None and limit < 1:
+        raise ConfigurationError(f"limit is {limit}; expected 1 or more")
     corpus, queries, qrels = folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"
     for path in (corpus, queries, qrels):
         if not path.is_file():
@@ -54,27 +56,46 @@ def load(folder: Path, limit: int | None = None) -> Dataset:
 
 def _gold(path: Path) -> dict[str, set[str]]:
     gold: dict[str, set[str]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.reader(file, delimiter="\t"):
-            if len(row) != 3:
-                raise ConfigurationError(f"{str(path)!r}: the row {row!r} has {len(row)} columns; expected 3")
-            query, document, grade = row
-            if grade.lstrip("-").isdigit() and int(grade) > 0:
-                gold.setdefault(query, set()).add(document)
+    for number, line in _lines(path):
+        row = line.split("\t")
+        if len(row) != 3:
+            raise ConfigurationError(f"{str(path)!r}, line {number}: {len(row)} columns in {line[:80]!r}; expected 3")
+        query, document, grade = row
+        try:
+            is_gold = float(grade) > 0
+        except ValueError as error:
+            if not gold and number == 1:
+                continue  # the header
+            raise ConfigurationError(f"{str(path)!r}, line {number}: grade {grade!r}; expected a number") from error
+        if is_gold:
+            gold.setdefault(query, set()).add(document)
     return gold
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, numbered from 1, without their ends."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            yield from ((number, line.rstrip("\n")) for number, line in enumerate(file, 1) if line.strip())
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{str(path)!r} is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
 def _queries(path: Path, gold: dict[str, set[str]]) -> list[Query]:
     queries = []
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                record = json.loads(line)
-                id, text = str(record["_id"]), str(record["text"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise ConfigurationError(
-                    f'{str(path)!r}, line {number}: expected {{"_id": ..., "text": ...}}, found {line[:80]!r}'
-                ) from error
-            answers = (record.get("metadata") or {}).get("answers") or []
-            queries.append(Query(id, text, frozenset(gold.get(id, ())), tuple(map(str, answers))))
+    for number, line in _lines(path):
+        try:
+            record = json.loads(line)
+            id, text = str(record["_id"]), str(record["text"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(
+                f'{str(path)!r}, line {number}: expected {{"_id": ..., "text": ...}}, found {line[:80]!r}'
+            ) from error
+        queries.append(Query(id, text, frozenset(gold.get(id, ())), _answers(record.get("metadata"))))
     return queries
+
+
+def _answers(metadata: object) -> tuple[str, ...]:
+    """``metadata["answers"]``, or its one answer; none where there are none."""
+    answers = metadata.get("answers") if isinstance(metadata, dict) else None
+    return tuple(map(str, answers)) if isinstance(answers, list) else (answers,) if isinstance(answers, str) else ()

@@ -58,7 +58,7 @@ def _parsed(text: str) -> list[str]:
     start, end = text.find("{"), text.rfind("}")
     try:
         reply = json.loads(text[start : end + 1])
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     clues = reply.get("clues") if isinstance(reply, dict) else None
     if not isinstance(clues, list):

@@ -13,7 +13,7 @@ from polyad.protocols import Embedder
 from polyad.retrieval.passages import best
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.scorer import LinearScorer
-from polyad.retrieval.signals import SIGNALS, SignalExtractor, State, matrix
+from polyad.retrieval.signals import SignalExtractor, State, matrix, signal_names
 from polyad.retrieval.snapshot import Snapshot
 
 _REASONS = 3  # signals named for each passage
@@ -28,7 +28,7 @@ class DefaultRetriever:
         embedder: The one it was built with.
         linker: Finds the question's entities.
         scorer: The weights; by default those that come with polyad.
-        rewriting: Whether to embed rewritten questions: better evidence for one more small batch of encoding.
+        rewriting: Whether to embed rewritten questions too, one more small batch of encoding.
     """
 
     name = "default"
@@ -40,18 +40,20 @@ class DefaultRetriever:
         linker: QuestionLinker,
         scorer: LinearScorer | None = None,
         *,
-        rewriting: bool = True,
+        rewriting: bool = False,
     ) -> None:
         self._snapshot = snapshot
-        self._signals = SignalExtractor(snapshot, embedder, linker, rewriting)
-        self._weights = (scorer or LinearScorer.bundled()).vector(list(SIGNALS))
+        self._rewriting = rewriting
+        self._names = signal_names(rewriting)
+        self._signals = SignalExtractor(snapshot, embedder, linker, rewriting=rewriting)
+        self._weights = (scorer or LinearScorer.bundled(rewriting=rewriting)).vector(self._names)
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` best passages, with the signals that placed them and their hyperedges nearest to the question."""
         if not self._snapshot.passage_count:
             return self._snapshot.evidence(question, self.name, [])
         state = self._signals.state(question)
-        parts = matrix(state) * self._weights
+        parts = matrix(state, self._rewriting) * self._weights
         scores = parts.sum(axis=1)
         chosen = best(scores, k)
         rows = state.candidates[chosen]
@@ -71,9 +73,8 @@ class DefaultRetriever:
 
     def _reason(self, state: State, passage: int, parts: FloatArray) -> str:
         """The signals that speak most for a passage, and where its link came from."""
-        names = list(SIGNALS)
         strongest = [place for place in best(parts, _REASONS).tolist() if parts[place] > 0]
-        reasons = [f"{names[place]} {parts[place]:.2f}" for place in strongest]
+        reasons = [f"{self._names[place]} {parts[place]:.2f}" for place in strongest]
         source, entity = _origin(state, passage)
         if source >= 0:
             title = self._snapshot.passages([source])[0].title or self._snapshot.passage_id(source)
@@ -84,7 +85,7 @@ class DefaultRetriever:
         """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
         snapshot = self._snapshot
         edges, owners = snapshot.hyperedges_of_passage.gather(passages)
-        similarities = (snapshot.hyperedge_vectors[edges] @ state.vectors.T).max(axis=1)
+        similarities = (snapshot.hyperedge_vectors[edges] @ state.gauge.vectors.T).max(axis=1)
         order = np.lexsort((edges, -similarities, owners))
         edges, owners, similarities = edges[order], owners[order], similarities[order]
         place = np.arange(len(owners)) - np.searchsorted(owners, owners)

@@ -15,7 +15,10 @@ import numpy as np
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 
-_BUNDLED = "default_weights.tsv"
+
+def weights_file(rewriting: bool) -> str:
+    """The name of the file that weights are kept in."""
+    return "weights_rewriting.tsv" if rewriting else "weights.tsv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,10 @@ class LinearScorer:
     weights: dict[str, float]
 
     @classmethod
-    def bundled(cls) -> LinearScorer:
-        """The weights that come with polyad."""
-        text = importlib.resources.files("polyad.retrieval").joinpath(_BUNDLED).read_text(encoding="utf-8")
-        return cls.from_text(text, _BUNDLED)
+    def bundled(cls, *, rewriting: bool) -> LinearScorer:
+        """The weights that come with polyad, for the signals with rewriting or without."""
+        name = weights_file(rewriting)
+        return cls.from_text(importlib.resources.files("polyad.retrieval").joinpath(name).read_text("utf-8"), name)
 
     @classmethod
     def load(cls, path: Path) -> LinearScorer:

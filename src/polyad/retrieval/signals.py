@@ -2,58 +2,30 @@
 
 A question names some entities and asks for something about them, or about what they lead to. Its evidence is what
 resembles the question, what is *about* an entity it names, and what is about an entity that such a passage mentions:
-a link from a mention to the passage whose subject it is. Links are followed twice.
+a link from a mention to the passage whose subject it is (:mod:`polyad.retrieval.links`). Links are followed twice.
 
-Similarities are cosines shifted and scaled by what is usual for the question: 0 is the corpus's mean, 1 is the most
-similar passage. So weights hold for encoders whose cosines lie elsewhere. All signals are 0 where they do not apply.
+All signals are at least 0 in effect: the more, the better; 0 where they do not apply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
+from polyad.retrieval.links import Gauge, Hop, follow
 from polyad.retrieval.passages import best
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 
-SOURCES = 8
-"""Best passages whose mentions are followed, at each hop."""
-
-COMMON = 60
-"""Entities of more passages than this are not followed: they lead everywhere."""
-
 NEAREST = 40
-"""Candidates by similarity, and as many by words."""
+"""Candidates by similarity, as many by words and as many by each kind of mention."""
 
 REWRITES = 16
-"""Linked entities whose names are put to the remainder of the question."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """What following the mentions of the best passages led to.
-
-    Attributes:
-        link: Of each passage, the best weight of a source times the rarity of its mention that is this passage's
-            subject; ``[passages]``.
-        mention: The same for mentions that the passage shares with the source; ``[passages]``.
-        source: Row of the passage the link came from, -1 where none; ``[passages]``.
-        entity: Row of the entity that made the link, -1 where none; ``[passages]``.
-        entities: Rows of the entities followed, each once, strongest first; ``[entities]``.
-        strengths: Their weights, ``[entities]``.
-    """
-
-    link: FloatArray
-    mention: FloatArray
-    source: IntArray
-    entity: IntArray
-    entities: IntArray
-    strengths: FloatArray
+"""Linked entities whose names are put to the remainder of the question, when rewriting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +34,22 @@ class State:
 
     Attributes:
         linked: The question and the entities it names.
-        vectors: Of the question and its remainder, ``[2, dimension]``.
+        gauge: Measures similarity to the question and its remainder.
         dense: Similarity to the question.
         remainder: Similarity to the question without the names it links to.
         words: BM25 relative to the best.
-        about: Rarity of the rarest of the question's entities that the passage is about.
+        about: 1 for the passage about an entity of the question; less where several are about it.
         mentions: Summed rarity of the question's entities in the passage.
-        prior: Hand-set sum of the first step.
+        prior: Hand-set sum of the first step; its best are the sources of the first hop.
         hops: The first and the second hop.
-        unit: Best similarity of the candidate's hyperedges to the question; ``[candidates]``.
-        unit_remainder: Best similarity of them to the remainder; ``[candidates]``.
-        rewrite: Best similarity to the remainder with the name of a linked entity; ``[candidates]``.
-        rewrite_weighted: The same, times the entity's weight; ``[candidates]``.
         candidates: Rows of the passages to score, sorted.
+        units: Best similarity of each candidate's hyperedges to the question and to the remainder, ``[candidates, 2]``.
+        rewrites: Best similarity of each candidate to the remainder with the name of a linked entity, by itself and
+            times the strength of the link, ``[candidates, 2]``; zeros without rewriting.
     """
 
     linked: LinkedQuestion
-    vectors: FloatArray
+    gauge: Gauge
     dense: FloatArray
     remainder: FloatArray
     words: FloatArray
@@ -86,11 +57,14 @@ class State:
     mentions: FloatArray
     prior: FloatArray
     hops: tuple[Hop, Hop]
-    unit: FloatArray
-    unit_remainder: FloatArray
-    rewrite: FloatArray
-    rewrite_weighted: FloatArray
     candidates: IntArray
+    units: FloatArray
+    rewrites: FloatArray
+
+    @property
+    def links(self) -> FloatArray:
+        """The best link of either hop to each candidate, ``[candidates]``."""
+        return np.maximum(self.hops[0].link, self.hops[1].link)[self.candidates]
 
 
 Signal = Callable[[State], FloatArray]
@@ -99,38 +73,53 @@ SIGNALS: dict[str, Signal] = {
     "similarity to the question": lambda s: s.dense[s.candidates],
     "rank by similarity": lambda s: _reciprocal_ranks(s.dense)[s.candidates],
     "words of the question": lambda s: s.words[s.candidates],
-    "rank by words": lambda s: _reciprocal_ranks(s.words)[s.candidates] * (s.words[s.candidates] > 0),
+    "rank by words": lambda s: (_reciprocal_ranks(s.words) * (s.words > 0))[s.candidates],
     "about an entity of the question": lambda s: s.about[s.candidates],
+    "about an entity of the question, and similar": lambda s: (s.about * s.dense)[s.candidates],
     "mentions entities of the question": lambda s: s.mentions[s.candidates],
-    "unit similar to the question": lambda s: s.unit,
-    "unit similar to the remainder": lambda s: s.unit_remainder,
+    "unit similar to the question": lambda s: s.units[:, 0],
+    "unit similar to the remainder": lambda s: s.units[:, 1],
     "similarity to the remainder": lambda s: s.remainder[s.candidates],
-    "link": lambda s: s.hops[0].link[s.candidates],
-    "shared mention": lambda s: s.hops[0].mention[s.candidates],
-    "second link": lambda s: s.hops[1].link[s.candidates],
-    "second shared mention": lambda s: s.hops[1].mention[s.candidates],
-    "link, and similar to the remainder": lambda s: _best_link(s) * np.maximum(0, s.remainder[s.candidates]),
-    "link, and its unit similar to the remainder": lambda s: _best_link(s) * np.maximum(0, s.unit_remainder),
-    "similarity to a rewritten question": lambda s: s.rewrite,
-    "similarity to a rewritten question, weighted": lambda s: s.rewrite_weighted,
-    "entities of the question, and similar": lambda s: s.about[s.candidates] * s.dense[s.candidates],
     "first step": lambda s: s.prior[s.candidates],
-    "rank after the first step": lambda s: _reciprocal_ranks(s.prior)[s.candidates],
+    "link": lambda s: s.links,
+    "link, and similar to the remainder": lambda s: s.links * np.maximum(0, s.remainder[s.candidates]),
+    "link from what is about an entity of the question": lambda s: np.maximum(
+        s.hops[0].about_link, s.hops[1].about_link
+    )[s.candidates],
+    "shared mention": lambda s: s.hops[0].mention[s.candidates],
+    "shared mention at the second hop": lambda s: s.hops[1].mention[s.candidates],
 }
 """Every signal, by the name that traces and weights use."""
 
+REWRITE_SIGNALS: dict[str, Signal] = {
+    "similarity to a rewritten question": lambda s: s.rewrites[:, 0],
+    "similarity to a rewritten question, by its link": lambda s: s.rewrites[:, 1],
+}
+"""Signals that rewriting adds."""
 
-def matrix(state: State) -> FloatArray:
-    """All signals of all candidates, float32 ``[candidates, signals]``, in the order of :data:`SIGNALS`."""
-    return np.stack([signal(state) for signal in SIGNALS.values()], axis=1).astype(np.float32)
+
+def signal_names(rewriting: bool) -> list[str]:
+    """The names of the signals that are weighed."""
+    return [*SIGNALS, *(REWRITE_SIGNALS if rewriting else ())]
 
 
-def _best_link(state: State) -> FloatArray:
-    return np.maximum(state.hops[0].link, state.hops[1].link)[state.candidates]
+def matrix(state: State, rewriting: bool) -> FloatArray:
+    """All signals of all candidates, float32 ``[candidates, signals]``, in the order of :func:`signal_names`."""
+    signals = [*SIGNALS.values(), *(REWRITE_SIGNALS.values() if rewriting else ())]
+    return np.stack([signal(state) for signal in signals], axis=1).astype(np.float32)
+
+
+def _candidates(few: Sequence[FloatArray], many: Sequence[FloatArray]) -> IntArray:
+    """The best passages by each of some scores, as far as they are above 0."""
+    found = []
+    for scores, size in (*((scores, NEAREST) for scores in few), *((scores, 4 * NEAREST) for scores in many)):
+        rows = best(scores, size)
+        found.append(rows[scores[rows] > 0])
+    return np.unique(np.concatenate(found))
 
 
 def _reciprocal_ranks(scores: FloatArray, constant: float = 10.0) -> FloatArray:
-    """Constant / (constant + rank) of each score, from 1 for the best; ties by row."""
+    """From 1 for the best score down: constant / (constant + rank), ties by row."""
     ranks = np.empty(len(scores), dtype=np.float32)
     ranks[np.argsort(-scores, kind="stable")] = np.arange(len(scores), dtype=np.float32)
     return constant / (constant + ranks)
@@ -140,13 +129,13 @@ class SignalExtractor:
     """Computes the state of a question over a snapshot.
 
     Args:
-        snapshot: The index.
+        snapshot: The index; at least one passage.
         embedder: The one it was built with.
         linker: Finds the question's entities.
-        rewriting: Whether rewritten questions are embedded; without, a search costs one small batch less.
+        rewriting: Whether rewritten questions are embedded, one more batch of :data:`REWRITES` short texts.
     """
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, rewriting: bool = True) -> None:
+    def __init__(self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, rewriting: bool) -> None:
         self._snapshot = snapshot
         self._embedder = embedder
         self._linker = linker
@@ -154,27 +143,22 @@ class SignalExtractor:
 
     def state(self, question: str) -> State:
         """Everything the signals need."""
-        snapshot = self._snapshot
         linked = self._linker.link(question)
         vectors = self._embedder.encode([question, linked.remainder], "query")
-        cosines = vectors @ snapshot.passage_vectors.T
-        means = vectors @ snapshot.mean_passage_vector
-        spreads = np.maximum(cosines.max(axis=1, initial=1e-6) - means, 1e-6)
-        dense, remainder = (cosines - means[:, None]) / spreads[:, None]
-        words = np.zeros_like(dense)
-        rows, scores = snapshot.search_text(question, 100)
-        if len(rows):
-            words[rows] = scores / scores.max()
+        gauge, (dense, remainder) = Gauge.of(vectors, self._snapshot)
+        words = self._words(question)
         about, mentions = self._question_entities(linked)
         prior = np.maximum(dense, 0) + 0.5 * words + 0.6 * about
-        first = self._follow(prior)
-        second = self._follow(prior + first.link * (0.5 + np.maximum(0, remainder)))
-        candidates = self._candidates(dense, remainder, words, about, mentions, (first, second))
-        unit, unit_remainder = self._unit_similarities(candidates, vectors, means, spreads)
-        rewrite, weighted = self._rewrites(linked, candidates, (first, second), spreads[0])
+        first = follow(self._snapshot, prior, about, gauge)
+        after_first = prior + first.link * (0.5 + np.maximum(0, remainder))
+        second = follow(self._snapshot, after_first, about, gauge)
+        candidates = _candidates(
+            few=[dense, remainder, words, mentions, first.mention, second.mention],
+            many=[about, first.link, second.link],
+        )
         return State(
             linked,
-            vectors,
+            gauge,
             dense,
             remainder,
             words,
@@ -182,103 +166,52 @@ class SignalExtractor:
             mentions,
             prior,
             (first, second),
-            unit,
-            unit_remainder,
-            rewrite,
-            weighted,
             candidates,
+            self._unit_similarities(candidates, gauge),
+            self._rewrites(linked, candidates, (first, second), gauge),
         )
 
+    def _words(self, question: str) -> FloatArray:
+        """BM25 of each passage relative to the best, 0 for those without a word of the question."""
+        words = np.zeros(self._snapshot.passage_count, dtype=np.float32)
+        rows, scores = self._snapshot.search_text(question, 100)
+        if len(rows):
+            words[rows] = scores / max(float(scores.max()), 1e-9)
+        return words
+
     def _question_entities(self, linked: LinkedQuestion) -> tuple[FloatArray, FloatArray]:
-        """Of each passage: is it about an entity of the question, how many does it mention; by rarity."""
+        """Of each passage: is it about an entity of the question, and which does it mention."""
         snapshot = self._snapshot
         about = np.zeros(snapshot.passage_count, dtype=np.float32)
         mentions = np.zeros(snapshot.passage_count, dtype=np.float32)
         entities = np.array(list(linked.entities), dtype=np.int64)
-        rarities = snapshot.rarity[entities]
         rows, owners = snapshot.passages_about.gather(entities)
         shares = 1 / np.sqrt(snapshot.passages_about.degrees(entities)[owners])
         np.maximum.at(about, rows, shares.astype(np.float32))
         rows, owners = snapshot.passages_of_entity.gather(entities)
-        np.add.at(mentions, rows, rarities[owners])
+        np.add.at(mentions, rows, snapshot.rarity[entities][owners])
         return about, mentions
 
-    def _follow(self, scores: FloatArray) -> Hop:
-        """Follow the mentions of the best passages to the passages about them, and to others that mention them."""
-        snapshot = self._snapshot
-        count = snapshot.passage_count
-        sources = best(scores, SOURCES)
-        weights = np.maximum(scores[sources] / max(float(scores[sources].max(initial=0)), 1e-6), 0).astype(np.float32)
-        entities, owners = snapshot.entities_of_passage.gather(sources)
-        followed = snapshot.passages_of_entity.degrees(entities) <= COMMON
-        entities, owners = entities[followed], owners[followed]
-        link = np.zeros(count, dtype=np.float32)
-        mention = np.zeros(count, dtype=np.float32)
-        source = np.full(count, -1)
-        via = np.full(count, -1)
-        targets, pairs = snapshot.passages_about.gather(entities)
-        values = weights[owners[pairs]] / np.sqrt(snapshot.passages_about.degrees(entities)[pairs]).astype(np.float32)
-        away = targets != sources[owners[pairs]]
-        targets, pairs, values = targets[away], pairs[away], values[away]
-        order = np.argsort(values, kind="stable")  # the strongest is written last
-        link[targets[order]] = values[order]
-        source[targets[order]] = sources[owners[pairs[order]]]
-        via[targets[order]] = entities[pairs[order]]
-        strengths = np.zeros(snapshot.graph.node_count, dtype=np.float32)
-        np.maximum.at(strengths, entities[pairs], values)
-        targets, pairs = snapshot.passages_of_entity.gather(entities)
-        values = weights[owners[pairs]] * snapshot.rarity[entities[pairs]]
-        away = targets != sources[owners[pairs]]
-        np.maximum.at(mention, targets[away], values[away])
-        strongest = best(strengths, REWRITES)
-        strongest = strongest[strengths[strongest] > 0]
-        return Hop(link, mention, source, via, strongest, strengths[strongest])
-
-    def _candidates(
-        self,
-        dense: FloatArray,
-        remainder: FloatArray,
-        words: FloatArray,
-        about: FloatArray,
-        mentions: FloatArray,
-        hops: tuple[Hop, Hop],
-    ) -> IntArray:
-        found = [best(dense, NEAREST), best(remainder, NEAREST // 2), np.flatnonzero(about)]
-        for scores, most in ((words, NEAREST), (mentions, NEAREST), *((hop.mention, NEAREST) for hop in hops)):
-            rows = best(scores, most)
-            found.append(rows[scores[rows] > 0])
-        for hop in hops:
-            rows = best(hop.link, 4 * NEAREST)
-            found.append(rows[hop.link[rows] > 0])
-        return np.unique(np.concatenate(found))
-
-    def _unit_similarities(
-        self, candidates: IntArray, vectors: FloatArray, means: FloatArray, spreads: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Best similarity of each candidate's hyperedges to the question, and to its remainder."""
+    def _unit_similarities(self, candidates: IntArray, gauge: Gauge) -> FloatArray:
         edges, owners = self._snapshot.hyperedges_of_passage.gather(candidates)
-        similarities = ((self._snapshot.hyperedge_vectors[edges] @ vectors.T) - means) / spreads
         found = np.full((len(candidates), 2), -np.inf, dtype=np.float32)
-        np.maximum.at(found, owners, similarities.astype(np.float32))
+        np.maximum.at(found, owners, gauge.relative(self._snapshot.hyperedge_vectors[edges]).astype(np.float32))
         found[np.isinf(found)] = 0
-        return found[:, 0], found[:, 1]
+        return found
 
     def _rewrites(
-        self, linked: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], spread: np.float32
-    ) -> tuple[FloatArray, FloatArray]:
-        """Best similarity of each candidate to the remainder with the name of a linked entity."""
+        self, linked: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], gauge: Gauge
+    ) -> FloatArray:
         snapshot = self._snapshot
-        strengths: dict[int, float] = {}
-        for hop in hops:
-            for entity, strength in zip(hop.entities.tolist(), hop.strengths.tolist(), strict=True):
-                strengths[entity] = max(strength, strengths.get(entity, 0.0))
+        strengths = {
+            entity: max(hop.followed.get(entity, 0.0) for hop in hops) for hop in hops for entity in hop.followed
+        }
         chosen = sorted(strengths, key=lambda entity: (-strengths[entity], entity))[:REWRITES]
         if not chosen or not self._rewriting:
-            nothing = np.zeros(len(candidates), dtype=np.float32)
-            return nothing, nothing
+            return np.zeros((len(candidates), 2), dtype=np.float32)
         texts = [f"{linked.remainder} {snapshot.entity_key(entity)}" for entity in chosen]
         vectors = self._embedder.encode(texts, "query")
-        similarities = snapshot.passage_vectors[candidates] @ vectors.T - vectors @ snapshot.mean_passage_vector
-        similarities /= spread
+        cosines = snapshot.passage_vectors[candidates] @ vectors.T
+        similarities = (cosines - vectors @ snapshot.mean_passage_vector) / gauge.spreads[0]
         weights = np.array([strengths[entity] for entity in chosen], dtype=np.float32)
-        return similarities.max(axis=1), (similarities * weights).max(axis=1)
+        return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)
