@@ -1,1 +1,98 @@
-"""polyad: hypergraph retrieval-augmented generation."""
+"""polyad: hypergraph retrieval-augmented generation.
+
+>>> import polyad
+>>> engine = polyad.Engine.open("kb")                                       # doctest: +SKIP
+>>> engine.index(["handbook/", "trials.pdf"])                               # doctest: +SKIP
+>>> engine.search("Who funded the trial?").passages[0].passage.title        # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polyad.adapters.openai import OpenAILanguageModel
+    from polyad.config import LanguageModelSettings, Settings
+    from polyad.engine import METHODS, RETRIEVERS, Engine, IndexReport
+    from polyad.errors import PolyadError
+    from polyad.model import (
+        Answer,
+        Citation,
+        Document,
+        Entity,
+        Evidence,
+        Failure,
+        Hyperedge,
+        Incidence,
+        Passage,
+        Statistics,
+        Usage,
+    )
+    from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Retriever
+
+__version__ = _version("polyad")
+
+__all__ = [
+    "METHODS",
+    "RETRIEVERS",
+    "Answer",
+    "Citation",
+    "Document",
+    "Embedder",
+    "Engine",
+    "Entity",
+    "Evidence",
+    "Failure",
+    "Hyperedge",
+    "Incidence",
+    "IndexReport",
+    "LanguageModel",
+    "LanguageModelSettings",
+    "MentionExtractor",
+    "OpenAILanguageModel",
+    "Passage",
+    "PolyadError",
+    "Retriever",
+    "Settings",
+    "Statistics",
+    "Usage",
+    "__version__",
+]
+
+_HOMES = {
+    "polyad.adapters.openai": ("OpenAILanguageModel",),
+    "polyad.config": ("LanguageModelSettings", "Settings"),
+    "polyad.engine": ("METHODS", "RETRIEVERS", "Engine", "IndexReport"),
+    "polyad.errors": ("PolyadError",),
+    "polyad.model": (
+        "Answer",
+        "Citation",
+        "Document",
+        "Entity",
+        "Evidence",
+        "Failure",
+        "Hyperedge",
+        "Incidence",
+        "Passage",
+        "Statistics",
+        "Usage",
+    ),
+    "polyad.protocols": ("Embedder", "LanguageModel", "MentionExtractor", "Retriever"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that ``import polyad`` costs next to nothing."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

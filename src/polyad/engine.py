@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -16,7 +15,7 @@ from polyad.adapters.metered import MeteredEmbedder
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
 from polyad.answering.answer import CitingAnswerer
-from polyad.config import Settings
+from polyad.config import DefaultSettings, Settings
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import IndexCounts, Indexer
@@ -28,6 +27,7 @@ from polyad.model import (
     Entity,
     Evidence,
     Failure,
+    FloatArray,
     Hyperedge,
     Incidence,
     Passage,
@@ -41,6 +41,7 @@ from polyad.retrieval.default import DefaultRetriever
 from polyad.retrieval.hypersu import HyperSURetriever
 from polyad.retrieval.passages import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.scorer import LinearScorer
 from polyad.retrieval.snapshot import Snapshot
 
 METHODS = ("semantic-units",)
@@ -93,7 +94,9 @@ class Engine:
         self._store = store
         self._given_embedder = embedder
         self._given_extractor = extractor
+        self._metered: MeteredEmbedder | None = None
         self._settings = settings
+        self._splitter = SentenceSplitter(settings.split)
         self._language_model = CachedLanguageModel(language_model, store) if language_model else None
         self._retrievers: dict[str, Retriever] = {}
         self._snapshot: Snapshot | None = None
@@ -164,17 +167,23 @@ class Engine:
 
     # What costs time to load is loaded when it is first needed: `stats` and `show` need no model.
 
-    @cached_property
+    @property
     def _embedder(self) -> MeteredEmbedder:
-        return MeteredEmbedder(self._given_embedder or load_embedder(self._store.manifest.embedder))
+        with self._lock:
+            if self._metered is None:
+                self._metered = MeteredEmbedder(self._given_embedder or load_embedder(self._store.manifest.embedder))
+            return self._metered
 
-    @cached_property
+    @property
     def _extractor(self) -> MentionExtractor:
-        return self._given_extractor or load_extractor(self._store.manifest.mentions, self._language_model)
+        with self._lock:
+            if self._given_extractor is None:
+                self._given_extractor = load_extractor(self._store.manifest.mentions, self._language_model)
+            return self._given_extractor
 
-    @cached_property
-    def _splitter(self) -> SentenceSplitter:
-        return SentenceSplitter(self._settings.split)
+    def _seconds_encoding(self) -> float:
+        """Spent by this thread so far; asking loads no model."""
+        return self._metered.seconds if self._metered else 0.0
 
     # Indexing
 
@@ -243,12 +252,12 @@ class Engine:
             raise ConfigurationError("the question is blank; expected some words")
         if k < 1:
             raise ConfigurationError(f"k is {k}; expected 1 or more")
-        started, encoding = time.perf_counter(), self._embedder.seconds
+        started, encoding = time.perf_counter(), self._seconds_encoding()
         try:
             evidence = self.retriever(retriever).retrieve(question, k)
         except NotFoundError:  # removed by another process since the snapshot was made
             evidence = self.retriever(retriever).retrieve(question, k)
-        encode = self._embedder.seconds - encoding
+        encode = self._seconds_encoding() - encoding
         return replace(
             evidence,
             timings=Timings(encode=1000 * encode, retrieve=1000 * (time.perf_counter() - started - encode)),
@@ -286,12 +295,16 @@ class Engine:
         if name not in RETRIEVERS:
             raise ConfigurationError(f"no retriever {name!r}; expected one of {', '.join(RETRIEVERS)}")
         with self._lock:
-            if self._snapshot is None or self._snapshot.version != self._store.version():
-                self._snapshot = Snapshot(self._store)
-                self._retrievers = {}
+            snapshot = self._current_snapshot()
             if name not in self._retrievers:
-                self._retrievers[name] = self._make_retriever(name, self._snapshot)
+                self._retrievers[name] = self._make_retriever(name, snapshot)
             return self._retrievers[name]
+
+    def _current_snapshot(self) -> Snapshot:
+        if self._snapshot is None or self._snapshot.version != self._store.version():
+            self._snapshot = Snapshot(self._store)
+            self._retrievers = {}
+        return self._snapshot
 
     def _make_retriever(self, name: str, snapshot: Snapshot) -> Retriever:
         settings = self._settings
@@ -306,7 +319,18 @@ class Engine:
             model = self._language_model
             agent = LanguageModelClues(model, settings.hypersu.max_clues) if model else QuestionClues()
             return HyperSURetriever(snapshot, self._embedder, linker, agent, settings.hypersu)
-        return DefaultRetriever(snapshot, self._embedder, linker)
+        return self._default(snapshot, linker, settings.default)
+
+    def _default(self, snapshot: Snapshot, linker: QuestionLinker, settings: DefaultSettings) -> DefaultRetriever:
+        scorer = LinearScorer.load(Path(settings.weights)) if settings.weights else None
+        return DefaultRetriever(snapshot, self._embedder, linker, scorer, rewriting=settings.rewriting)
+
+    def signals(self, questions: Sequence[str]) -> Iterator[tuple[list[str], FloatArray]]:
+        """What the default retriever's scorer is trained on: see :meth:`DefaultRetriever.signals`, with rewriting."""
+        with self._lock:
+            snapshot = self._current_snapshot()
+        retriever = self._default(snapshot, QuestionLinker(snapshot, self._extractor), DefaultSettings(rewriting=True))
+        return map(retriever.signals, questions)
 
     # Looking
 

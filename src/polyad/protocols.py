@@ -56,6 +56,10 @@ class Reader(Protocol):
 class Splitter(Protocol):
     """Cuts text into passages and passages into sentences, by exact character spans."""
 
+    @property
+    def name(self) -> str:
+        """Identifies the splitter and its settings; what was cut under another name is cut again."""
+
     def passages(self, text: str) -> list[Span]:
         """Spans of the passages in ``text``, in order; they may overlap. Empty for blank text."""
 

@@ -234,7 +234,7 @@ def test_usage_and_cost_are_counted_by_the_endpoint() -> None:
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "many"}])
 def test_usage_is_estimated_where_the_endpoint_gives_none(usage: object) -> None:
     with ScriptedServer([{"choices": [{"message": {"content": "hello you"}}], "usage": usage}]) as server:
-        assert ask(model(server), Prompt(user="a" * 400)).usage == Usage(1, 100, 3)
+        assert ask(model(server), Prompt(user="a" * 400)).usage == Usage(1, 50, 2)
 
 
 def test_the_limit_of_tokens_counts_what_was_spent_and_not_what_was_feared() -> None:

@@ -61,7 +61,7 @@ def test_a_server_that_rejects_stream_options_still_streams(status: int) -> None
     with ScriptedServer(old) as server:
         reply, pieces = stream(server)
     assert pieces == ["Rome", " it", " is"]
-    assert reply.usage == Usage(1, 1, 3), "estimated"
+    assert reply.usage == Usage(1, 2, 3), "estimated"
 
 
 def test_thoughts_are_never_streamed() -> None:
@@ -102,7 +102,7 @@ def test_a_stream_cut_after_text_is_an_error_that_says_how_far_it_came(orderly: 
             llm.stream(PROMPT, pieces.append)
     assert pieces == ["Rome, be"]
     assert len(server.requests) == 1
-    assert llm.usage.completion_tokens == 2, "what was said was paid for"
+    assert llm.usage.completion_tokens == 3, "what was said was paid for"
 
 
 def test_an_endpoint_that_does_not_stream_is_asked_for_the_whole() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from polyad.answering.context import build_context
 from polyad.model import Passage, ScoredPassage
-from polyad.token_estimate import estimate_tokens
+from polyad.text.tokens import count_tokens
 
 
 def words(text: str) -> int:
@@ -42,9 +42,9 @@ def test_a_sentence_that_does_not_fit_is_cut_at_the_end_of_a_word() -> None:
 
 
 def test_text_without_spaces_is_cut_too() -> None:
-    context = build_context([scored("\u7f57\u9a6c" * 500)], 200, estimate_tokens)
+    context = build_context([scored("\u7f57\u9a6c" * 500)], 200, count_tokens)
     assert context.passages[0].cut
-    assert 150 < estimate_tokens(context.text) <= 200
+    assert 150 < count_tokens(context.text) <= 200
 
 
 def test_what_is_too_long_to_be_cut_to_something_useful_is_left_out() -> None:
@@ -75,7 +75,7 @@ def test_text_cannot_pass_itself_off_as_the_prompts_own() -> None:
 @given(
     texts=st.lists(st.text(max_size=300), max_size=6),
     budget=st.integers(1, 200),
-    count=st.sampled_from([words, len, estimate_tokens]),
+    count=st.sampled_from([words, len, count_tokens]),
 )
 def test_the_budget_is_kept_and_numbers_are_ranks(texts: list[str], budget: int, count: object) -> None:
     assert callable(count)

@@ -45,10 +45,10 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
 
         return RuleMentionExtractor()
     if kind == "gliner":
-        from polyad.adapters.gliner import GlinerMentionExtractor
+        from polyad.adapters.gliner import DEFAULT_MODEL, GlinerMentionExtractor
 
         labels, _, model = rest.partition(":")
-        return GlinerMentionExtractor(**{k: v for k, v in (("labels", labels), ("model", model)) if v})
+        return GlinerMentionExtractor(model or DEFAULT_MODEL, labels or "general")
     if kind == "llm" and not rest:
         from polyad.indexing.llm_mentions import LanguageModelMentionExtractor
 

@@ -1,17 +1,17 @@
 """Mentions by GLiNER, a named entity recogniser that takes any labels (Zaratiana et al., NAACL 2024)."""
 
+# ruff: noqa: RUF001  the look-alike punctuation below is what is being told apart
+
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import Any
 
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Mention
-
-if TYPE_CHECKING:
-    from gliner import GLiNER
 
 DEFAULT_MODEL = "urchade/gliner_large-v2.1"
 
@@ -120,16 +120,19 @@ def _labels(labels: str | Sequence[str]) -> tuple[str, ...]:
     return stripped
 
 
-def _load(model: str, device: str) -> GLiNER:
-    if importlib.util.find_spec("gliner") is None:
-        raise MissingExtraError("gliner", "gliner")
-    from gliner import GLiNER
-
+def _load(model: str, device: str) -> Any:
     try:
-        loaded = GLiNER.from_pretrained(model, map_location=device)
-    except Exception as error:  # the library, its hub client and safetensors each raise their own
+        gliner = importlib.import_module("gliner")
+    except ModuleNotFoundError as error:
+        if error.name != "gliner":
+            raise
+        raise MissingExtraError("gliner", "gliner") from error
+    try:
+        loaded = gliner.GLiNER.from_pretrained(model, map_location=device)
+    except Exception as error:  # the library, the hub's client and PyTorch each raise their own
+        reason = next(iter(str(error).strip().splitlines()), "no reason given")
         raise ConfigurationError(
-            f"the GLiNER model {model!r} cannot be loaded ({type(error).__name__}: {_first_line(error)}); "
+            f"the GLiNER model {model!r} cannot be loaded ({type(error).__name__}: {reason}); "
             "give the folder of a downloaded model, or a name on the Hugging Face Hub with network access"
         ) from error
     loaded.eval()
@@ -157,12 +160,8 @@ def _windows(text: str, words: int, longest: int) -> Iterator[tuple[int, int]]:
 def _sentences(text: str, longest: int) -> Iterator[tuple[int, int, int]]:
     """Start, end and length in words of the sentences; one of more than ``longest`` words in pieces."""
     bounds = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
-    for left, right in zip(bounds, bounds[1:], strict=False):
+    for left, right in pairwise(bounds):
         spans = [match.span() for match in _WORD.finditer(text, left, right)]
         for first in range(0, len(spans), longest):
             piece = spans[first : first + longest]
             yield piece[0][0], piece[-1][1], len(piece)
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "no reason given")

@@ -27,7 +27,7 @@ from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Usage
 from polyad.protocols import Prompt, Reply
-from polyad.token_estimate import estimate_tokens
+from polyad.text.tokens import count_tokens
 
 _USUAL_REPLY_TOKENS = 512
 """What a reply without ``max_tokens`` is expected to take of the per-minute limit until its usage is known."""
@@ -108,7 +108,7 @@ class Chat:
         if prompt_tokens is None:
             prompt_tokens = _prompt_tokens(prompt)
         if completion_tokens is None:
-            completion_tokens = estimate_tokens(received.text)
+            completion_tokens = count_tokens(received.text)
         prices = self._settings
         cost = (prompt_tokens * prices.prompt_price + completion_tokens * prices.completion_price) / 1_000_000
         return Usage(1, prompt_tokens, completion_tokens, cost)
@@ -220,4 +220,4 @@ class _Batch:
 
 
 def _prompt_tokens(prompt: Prompt) -> int:
-    return estimate_tokens(prompt.system) + estimate_tokens(prompt.user)
+    return count_tokens(prompt.system) + count_tokens(prompt.user)

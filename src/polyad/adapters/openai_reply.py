@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polyad.adapters.openai_endpoint import UnusableReplyError
-from polyad.thoughts import ThoughtFilter, without_thoughts
+from polyad.text.thoughts import ThoughtFilter, without_thoughts
 
 
 class Received:

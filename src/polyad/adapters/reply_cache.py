@@ -21,11 +21,15 @@ class CachedLanguageModel:
     Args:
         model: Who is asked when there is no reply.
         store: Where the replies are; used in the calling thread only.
+
+    Attributes:
+        usage: What was spent through this object; recalled replies cost nothing.
     """
 
     def __init__(self, model: LanguageModel, store: Store) -> None:
         self._model = model
         self._store = store
+        self.usage = Usage()
 
     @property
     def name(self) -> str:
@@ -51,7 +55,7 @@ class CachedLanguageModel:
                 deliver(position, _recalled(reply))
 
         def keep(index: int, reply: Reply) -> None:
-            self._store.cache_reply(new[index], reply)
+            self._keep(new[index], reply)
             first, *others = positions[new[index]]
             deliver(first, reply)
             for position in others:
@@ -79,8 +83,12 @@ class CachedLanguageModel:
             on_text(known.text)
             return _recalled(known)
         reply = self._model.stream(prompt, on_text)
-        self._store.cache_reply(key, reply)
+        self._keep(key, reply)
         return reply
+
+    def _keep(self, key: str, reply: Reply) -> None:
+        self._store.cache_reply(key, reply)
+        self.usage += reply.usage
 
 
 def reply_key(model: str, prompt: Prompt) -> str:

@@ -27,7 +27,7 @@ from polyad.adapters.scripted_server import Embedded, Recorded, Request, Say, Sc
 from polyad.errors import LanguageModelError
 from polyad.model import Usage
 from polyad.protocols import Prompt, Reply
-from polyad.token_estimate import estimate_tokens
+from polyad.text.tokens import count_tokens
 
 __all__ = [
     "CutConnection",
@@ -114,8 +114,8 @@ class ScriptedLanguageModel:
             return LanguageModelError(f"the script has {len(self._replies)} replies and was asked for one more")
         if not isinstance(line, str):
             return line
-        asked = estimate_tokens(prompt.system) + estimate_tokens(prompt.user)
-        return Reply(line, Usage(1, asked, estimate_tokens(line)))
+        asked = count_tokens(prompt.system) + count_tokens(prompt.user)
+        return Reply(line, Usage(1, asked, count_tokens(line)))
 
 
 def cite_first_passage(request: Request) -> str:

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Generic, Self, TypeVar, cast
 
 from polyad.adapters.scripted_faults import Fault
-from polyad.token_estimate import estimate_tokens
+from polyad.text.tokens import count_tokens
 
 Request = Mapping[str, Any]
 """The JSON body of a request."""
@@ -307,5 +307,5 @@ def _said(text: str) -> dict[str, str]:
 
 
 def _usage(prompt: str, completion: str) -> dict[str, int]:
-    counts = estimate_tokens(prompt), estimate_tokens(completion)
+    counts = count_tokens(prompt), count_tokens(completion)
     return {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)}

@@ -110,7 +110,7 @@ class SentenceTransformerEmbedder:
             return np.zeros((0, self._dimension), dtype=np.float32)
         prefix = self._prefixes[kind]
         tokens = self._model.tokenizer(
-            [prefix + text for text in texts],
+            [prefix + _encodable(text) for text in texts],
             truncation=True,
             max_length=self._model.max_seq_length or 512,
             return_overflowing_tokens=True,  # what does not fit becomes further windows of the same text
@@ -155,6 +155,11 @@ class SentenceTransformerEmbedder:
             output = self._model(features)["sentence_embedding"][: len(windows)]
         result: FloatArray = output.to(torch.float32).numpy()
         return result
+
+
+def _encodable(text: str) -> str:
+    """``text`` with a question mark for each lone surrogate, which tokenizers refuse."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _pooled(vectors: FloatArray, windows: Sequence[list[int]], owners: Sequence[int], count: int) -> FloatArray:

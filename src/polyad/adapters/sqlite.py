@@ -63,15 +63,27 @@ class SqliteStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        self._connections: dict[threading.Thread, sqlite3.Connection] = {}
+        self._connecting = threading.Lock()
         self._writing = threading.Lock()
-        self._manifest = self._read_manifest()
+        self._closed = False
+        try:
+            self._manifest = self._read_manifest()
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def exists(cls, directory: Path) -> bool:
-        """Whether there is an index in ``directory``."""
-        return (directory / FILE_NAME).is_file()
+        """Whether there is an index in ``directory``; a file still empty, of a run that was killed at once, is none."""
+        path = directory / FILE_NAME
+        if not path.is_file():
+            return False
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+                return _is_laid_out(connection)
+        except sqlite3.Error:
+            return True  # what is wrong with it, opening it will say
 
     @classmethod
     def create(cls, directory: Path, embedder: str, dimension: int, mentions: str) -> SqliteStore:
@@ -146,9 +158,9 @@ class SqliteStore:
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and all that came from them, or none of them if any is unknown (NotFoundError)."""
         with self._transaction() as connection:
-            known = {id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", document_ids)}
-            require_known("document", document_ids, known)
-            delete_documents(connection, list(known))
+            known = [id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", document_ids)]
+            require_known("document", document_ids, frozenset(known))
+            delete_documents(connection, sorted(known))
 
     # Reading
 
@@ -262,13 +274,18 @@ class SqliteStore:
         if not expression:
             return []
         with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT passage.id, -found.score FROM (SELECT rowid, bm25(passage_words) AS score FROM passage_words "
-                "WHERE passage_words MATCH ? ORDER BY score LIMIT ?) AS found "
-                "JOIN passage ON passage.number = found.rowid ORDER BY 2 DESC, 1",
-                [expression, k],
-            )
-            return rows.fetchall()
+            most = k + 1
+            while True:
+                rows = connection.execute(
+                    "SELECT passage.id, -found.score FROM (SELECT rowid, bm25(passage_words) AS score "
+                    "FROM passage_words WHERE passage_words MATCH ? ORDER BY score LIMIT ?) AS found "
+                    "JOIN passage ON passage.number = found.rowid ORDER BY 2 DESC, 1",
+                    [expression, most],
+                ).fetchall()
+                # Ties go by id, which needs all of them: SQLite's own order among them is that of insertion.
+                if len(rows) < most or rows[k - 1][1] > rows[-1][1]:
+                    return rows[:k]
+                most *= 4
 
     def statistics(self) -> Statistics:
         """Sizes of the index."""
@@ -279,7 +296,7 @@ class SqliteStore:
             )
             tokens = int(_scalar(connection, "SELECT COALESCE(SUM(tokens), 0) FROM document"))
             cost = float(_scalar(connection, "SELECT COALESCE(SUM(cost), 0.0) FROM reply"))
-        size = sum(file.stat().st_size for file in self._path.parent.glob(f"{FILE_NAME}*"))
+        size = sum(_size(file) for file in self._path.parent.glob(f"{FILE_NAME}*"))
         settings = {"embedder": self._manifest.embedder, "mentions": self._manifest.mentions}
         return Statistics(
             documents, passages, entities, hyperedges, incidences, tokens, cost, disk_bytes=size, settings=settings
@@ -312,49 +329,58 @@ class SqliteStore:
 
     def close(self) -> None:
         """Release the file. The store is unusable afterwards."""
-        for connection in self._connections:
+        self._closed = True
+        for connection in self._connections.values():
             connection.close()
         self._connections.clear()
-        self._local = threading.local()
 
     # Connections
 
     def _connection(self) -> sqlite3.Connection:
-        connection = getattr(self._local, "connection", None)
+        if self._closed:
+            raise StoreError(f"{str(self._path)!r} was closed; open it again")
+        thread = threading.current_thread()
+        connection = self._connections.get(thread)
         if connection is None:
-            connection = _connect(self._path)
-            self._local.connection = connection
-            self._connections.append(connection)
+            with self._connecting, _translated(self._path):
+                for ended in [other for other in self._connections if not other.is_alive()]:
+                    self._connections.pop(ended).close()
+                connection = self._connections[thread] = _connect(self._path)
         return connection
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """One consistent view of the index for as long as the block runs."""
-        connection = self._connection()
         with _translated(self._path):
+            connection = self._connection()
             connection.execute("BEGIN")
             try:
                 yield connection
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def _transaction(self, changes_documents: bool = True) -> Iterator[sqlite3.Connection]:
-        connection = self._connection()
         with self._writing, _translated(self._path):
+            connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
                 if changes_documents:
                     connection.execute("UPDATE manifest SET value = value + 1 WHERE key = 'version'")
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # SQLite itself ends it when the disk is full
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
 
     def _read_manifest(self) -> Manifest:
         with self._reading() as connection:
-            rows = dict(connection.execute("SELECT key, value FROM manifest"))
+            found = connection.execute("SELECT 1 FROM pragma_table_info('manifest') WHERE name IN ('key', 'value')")
+            rows = dict(connection.execute("SELECT key, value FROM manifest")) if len(found.fetchall()) == 2 else {}
+        if not {"format_version", "embedder", "dimension", "mentions"} <= rows.keys():
+            raise StoreError(f"{str(self._path)!r} belongs to another program; choose another --store")
         format_version = int(rows["format_version"])
         if format_version != FORMAT_VERSION:
             raise IndexMismatchError(
@@ -366,16 +392,24 @@ class SqliteStore:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
-    connection.execute("PRAGMA foreign_keys = ON")
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
+        connection.execute("PRAGMA foreign_keys = ON")
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def _is_laid_out(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
 def _lay_out(connection: sqlite3.Connection, manifest: Manifest) -> None:
     """Create the tables and the manifest in one transaction, unless they are there."""
     connection.execute("BEGIN IMMEDIATE")
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'manifest'").fetchone():
+    if not _is_laid_out(connection):
         schema = importlib.resources.files("polyad.adapters").joinpath("sqlite.sql").read_text(encoding="utf-8")
         for statement in _statements(schema):
             connection.execute(statement)
@@ -412,6 +446,13 @@ def _translated(path: Path) -> Iterator[None]:
         raise StoreError(f"cannot use {str(path)!r}: {error}") from error
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{str(path)!r} is damaged or not an index ({error}); index again into another one") from error
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # the last connection of another process removed its log
+        return 0
 
 
 def _scalar(connection: sqlite3.Connection, query: str) -> str | int | float:

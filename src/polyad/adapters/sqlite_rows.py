@@ -46,6 +46,7 @@ def select_in(connection: sqlite3.Connection, query: str, values: Iterable[str])
 
 
 def require_known(what: str, wanted: Iterable[str], known: Container[str]) -> None:
+    """Raise NotFoundError, with the first of them, if any id is unknown."""
     unknown = [id for id in wanted if id not in known]
     if unknown:
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
@@ -53,6 +54,7 @@ def require_known(what: str, wanted: Iterable[str], known: Container[str]) -> No
 
 
 def in_order(what: str, wanted: Sequence[str], found: Mapping[str, T]) -> list[T]:
+    """What was found, in the order it was asked for. Raises NotFoundError."""
     require_known(what, wanted, found)
     return [found[id] for id in wanted]
 
@@ -83,6 +85,7 @@ def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]
 
 
 def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument) -> None:
+    """Insert a document whose id is free, with all that came from it."""
     document = indexed.document
     number = connection.execute(
         "INSERT INTO document (id, title, text, source, digest, tokens) VALUES (?, ?, ?, ?, ?, ?)",
@@ -111,9 +114,11 @@ def _insert_passage(
         "INSERT INTO passage_words (rowid, title, text) VALUES (?, ?, ?)",
         [number, searchable(title), searchable(passage.text)],
     )
+    has_nul = "\x00" in passage.text  # where SQLite's SUBSTR would end
     for item in indexed.hyperedges:
         edge = item.hyperedge
-        text = None if edge.text == passage.text[edge.start : edge.end] else edge.text
+        is_span = not has_nul and edge.text == passage.text[edge.start : edge.end]
+        text = None if is_span else edge.text
         row = connection.execute(
             'INSERT INTO hyperedge (passage, id, kind, text, "start", "end", score, vector) '
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -129,11 +134,13 @@ def _insert_passage(
 
 
 def hyperedge_from(row: tuple[Any, ...]) -> Hyperedge:
+    """A row of :data:`SELECT_HYPEREDGE`."""
     id, kind, text, passage_id, start, end, score = row[:7]
     return Hyperedge(id, HyperedgeKind(kind), text, passage_id, start, end, score)
 
 
 def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[str]) -> dict[str, list[Incidence]]:
+    """The incidences of each hyperedge, sorted by entity key, then role."""
     found: dict[str, list[Incidence]] = {id: [] for id in hyperedge_ids}
     rows = select_in(
         connection,
@@ -150,6 +157,7 @@ def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[st
 def select_indexed_hyperedges(
     connection: sqlite3.Connection, passage_ids: Sequence[str]
 ) -> dict[str, list[IndexedHyperedge]]:
+    """The hyperedges of each passage with incidences and vectors, in order of their position."""
     rows = select_in(
         connection, f"{SELECT_HYPEREDGE} WHERE passage.id IN ({{}}) ORDER BY hyperedge.number", passage_ids
     )
@@ -187,6 +195,7 @@ def _blob(vector: FloatArray) -> bytes:
 
 
 def vector_from(blob: bytes) -> FloatArray:
+    """A stored vector, of shape ``[dimension]``."""
     return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
 
 

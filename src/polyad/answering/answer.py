@@ -11,8 +11,8 @@ from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Answer, Citation, Evidence
 from polyad.protocols import LanguageModel, Prompt, Reply
-from polyad.thoughts import ThoughtFilter, without_thoughts
-from polyad.token_estimate import estimate_tokens
+from polyad.text.thoughts import ThoughtFilter, without_thoughts
+from polyad.text.tokens import count_tokens
 
 UNAIDED = "none"
 """The retriever that finds nothing on purpose (NaiveGeneration): the model answers from what it knows."""
@@ -38,7 +38,7 @@ class CitingAnswerer:
     """
 
     def __init__(
-        self, llm: LanguageModel | None, settings: AnswerSettings, count_tokens: CountTokens = estimate_tokens
+        self, llm: LanguageModel | None, settings: AnswerSettings, count_tokens: CountTokens = count_tokens
     ) -> None:
         self._llm = llm
         self._settings = settings

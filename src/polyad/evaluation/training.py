@@ -8,15 +8,21 @@ better to other corpora.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
+from polyad.errors import MissingExtraError
+from polyad.evaluation.datasets import Query
 from polyad.model import FloatArray
 from polyad.retrieval.scorer import LinearScorer
+
+K = 5
+"""Depth at which recall is reported."""
 
 L2 = 0.03
 """Weight of the squared weights, of standardised signals, in the loss."""
@@ -87,3 +93,76 @@ def _with_importance(
         importance += [1 / max(1, len(usable))] * len(usable)
     weights = np.array(importance)
     return examples, weights / weights.mean()
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """What training reached; recall at :data:`K`, in [0, 1].
+
+    Attributes:
+        scorer: Fitted on all datasets.
+        unseen: Of each dataset, the recall of a scorer trained on the others; empty with fewer than two datasets.
+        seen: Of each dataset, the recall of ``scorer`` itself.
+        candidates: Of each dataset, the share of gold passages among the candidates, which bounds both.
+    """
+
+    scorer: LinearScorer
+    unseen: dict[str, float]
+    seen: dict[str, float]
+    candidates: dict[str, float]
+
+
+def examples_of(found: Iterable[tuple[list[str], FloatArray]], queries: Sequence[Query]) -> list[Example]:
+    """Examples from the signals of each query's candidates (:meth:`polyad.engine.Engine.signals`)."""
+    return [
+        Example(signals, np.array([document in query.gold for document in documents], dtype=bool), len(query.gold))
+        for query, (documents, signals) in zip(queries, found, strict=True)
+    ]
+
+
+def report(datasets: Mapping[str, Sequence[Example]], names: Sequence[str]) -> TrainingReport:
+    """Train on all datasets, and leave each out in turn to see what a scorer reaches on data it was not trained on.
+
+    Args:
+        datasets: Examples by the name of their dataset; columns beyond ``names`` are not used.
+        names: Of the first signals of every example.
+    """
+    used = {
+        name: [Example(example.signals[:, : len(names)], example.is_gold, example.gold) for example in examples]
+        for name, examples in datasets.items()
+    }
+    scorer = train(list(used.values()), names)
+    unseen = {}
+    for name in used if len(used) > 1 else ():
+        others = train([examples for other, examples in used.items() if other != name], names)
+        unseen[name] = recall_at(used[name], others.vector(names), K)
+    return TrainingReport(
+        scorer,
+        unseen,
+        {name: recall_at(examples, scorer.vector(names), K) for name, examples in used.items()},
+        {name: coverage(examples) for name, examples in used.items()},
+    )
+
+
+def draw_weights(scorer: LinearScorer, deviations: Mapping[str, float], path: Path) -> None:
+    """Save a picture of what each signal contributes: its weight times its standard deviation.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "plots") from error
+    shares = sorted((scorer.weights[name] * deviation, name) for name, deviation in deviations.items())
+    figure = Figure(figsize=(8, 0.35 * len(shares) + 1), layout="constrained")
+    axes = figure.subplots()
+    axes.barh([name for _, name in shares], [share for share, _ in shares], color="#4472a8")
+    axes.set_xlabel("weight x standard deviation of the signal")
+    figure.savefig(path, dpi=120)
+
+
+def deviations(datasets: Mapping[str, Sequence[Example]], names: Sequence[str]) -> dict[str, float]:
+    """Standard deviation of each signal over all candidates."""
+    signals = np.concatenate([example.signals for examples in datasets.values() for example in examples])
+    return dict(zip(names, signals.std(axis=0).tolist(), strict=False))

@@ -106,7 +106,11 @@ def _valid(listed: Sequence[Any]) -> Iterator[Mention]:
         entity = {"name": item} if isinstance(item, str) else item
         if isinstance(entity, dict) and isinstance(entity.get("name"), str) and entity["name"].strip():
             yield Mention(
-                entity["name"].strip(), -1, -1, type=str(entity.get("type") or ""), score=_score(entity.get("importance"))
+                entity["name"].strip(),
+                -1,
+                -1,
+                type=str(entity.get("type") or ""),
+                score=_score(entity.get("importance")),
             )
 
 

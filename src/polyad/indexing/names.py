@@ -5,27 +5,36 @@ is then read as segments between small words, and gives overlapping names: the n
 and the names it is made of; whichever of them another document has as its title is the link that retrieval needs.
 """
 
+# ruff: noqa: RUF001  the look-alike punctuation below is what is being told apart
+
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
-from polyad.indexing.lexicon import (
+from polyad.text.lexicon import (
     ABBREVIATIONS,
     CAPITAL,
     COMMON_WORDS,
     FORMS_OF_ADDRESS,
     FUNCTION_WORDS,
-    NOUNS_AFTER_NAME,
-    WORKS_BEFORE_NAME,
     GENERIC_WORDS,
+    NOUNS_AFTER_NAME,
     PARTICLES,
     TITLES_AFTER_COMMA,
+    WORKS_BEFORE_NAME,
 )
 
 _LONGEST_SEGMENT = 8
 """Capitalised words in a row. What is longer is a heading or a table without its rules."""
+
+_LONGEST_RUN = 24
+"""Joints of a run; a longer one is read in pieces, so that the work grows with the text and no faster."""
+
+_LONGEST_NAME = 160
+"""Characters. What is longer is no name but data."""
 
 _LETTER = r"[\w\u0300-\u036f]"
 _NEW_SENTENCE = rf"(?!\s(?:{'|'.join(word.capitalize() for word in sorted(FUNCTION_WORDS))})\b)"
@@ -34,7 +43,7 @@ _WORD = (
     rf"|{CAPITAL}(?:\.\s?{CAPITAL}(?![^\W\d_]))+\.?"  # "J. R. R.", "U.S."
     rf"|{CAPITAL}\.(?=\s?{CAPITAL}){_NEW_SENTENCE}"  # "J. Tolkien"
     rf"|(?:(?:al|el|an|as|ad|ar|at|bin|ul|de|d|l|t)[-'’]|[a-z]{{1,2}})?{CAPITAL}"  # "al-Qaeda", "d'Artagnan", "iPhone"
-    rf"{_LETTER}*(?:['’&‑–-]{_LETTER}+)*)"  # "O'Brien", "AT&T", "Jean-Luc"
+    rf"{_LETTER}*(?:['’&‑–-]{_LETTER}+)*(?:(?<=in)['’](?=[ ]))?)"  # "O'Brien", "AT&T", "Jean-Luc"
 )
 _NUMBER = r"\d{1,4}(?![\w%]|[.,:–-]\d)"
 _ORDINAL = r"\d{1,3}(?:st|nd|rd|th)"
@@ -44,8 +53,9 @@ _SMALL = (
 )
 _JOINT = rf"(?:[ ](?:{_SMALL})[ ]|,[ ](?=(?:{_ORDINAL}[ ])?(?:{TITLES_AFTER_COMMA})\b)|:[ ]|[ ])"
 _RUN = re.compile(
-    rf"(?<![\w'’-])(?:(?:\d{{4}}|{_ORDINAL})[ ])?{_WORD}"
-    rf"(?:{_JOINT}(?:{_WORD}|{_NUMBER}|{_ORDINAL}(?=[ ]{CAPITAL})))*"
+    r"(?:(?<![\w'’-])|(?<=\bpost-)|(?<=\bpre-)|(?<=\bmid-)|(?<=\bnon-)|(?<=\banti-))"
+    rf"(?:(?:\d{{4}}|{_ORDINAL})[ ])?{_WORD}"
+    rf"(?:{_JOINT}(?:{_WORD}|{_NUMBER}|{_ORDINAL}(?=[ ]{CAPITAL}))){{0,{_LONGEST_RUN}}}"
 )
 _PLACE = re.compile(
     rf"\b(?:in|at|from|of|near|to|outside|around|for)[ ](?:the[ ])?"
@@ -57,6 +67,7 @@ _NOT_SPACE = re.compile(r"\S+")
 _LOWER_SUFFIX = re.compile(r"[-–]([a-z]{4,})$")
 _POSSESSIVE = re.compile(r"['’][sS]$")
 _TYPICAL_OF_COMMON_WORDS = re.compile(r"(?:ing|ly|tions?|ments?|ness|ists?|ers|ies)$")
+_CAPITAL_WITHIN_SENTENCE = re.compile(rf"[a-z,] ({CAPITAL}{_LETTER}*)")
 _LOWER_WORD = re.compile(r"\b[a-z]+\b")
 
 _WHOLE = frozenset({"of", "the", "&", "+", "'n'", "vs", "vs.", "à", ",", ":"}) | frozenset(PARTICLES.split("|"))
@@ -86,19 +97,24 @@ def names(text: str) -> Iterator[tuple[int, int]]:
     """
     evidence = _Evidence(text)
     for match in _RUN.finditer(text):
-        found: list[tuple[int, int]] = []
-        tokens = _tokens(match)
-        if len(tokens) > 1 and _WORK_BEFORE.search(text, max(0, match.start() - 15), match.start()):
-            found.append(match.span())
-        for reading in _readings(tokens, evidence):
-            found += _in_run(reading)
-        if (noun := _NOUN_AFTER.match(text, match.end())):
-            found += [(a, noun.end()) for a, b in found if b == match.end()]
-        for start, end in dict.fromkeys(found):
+        for start, end in dict.fromkeys(_of_run(match, evidence)):
             end = _without_possessive(text, start, end)
-            if end - start > 1:
+            if 1 < end - start <= _LONGEST_NAME:
                 yield start, end
-    yield from (match.span(1) for match in _PLACE.finditer(text))
+    yield from (match.span(1) for match in _PLACE.finditer(text) if len(match.group(1)) <= _LONGEST_NAME)
+
+
+def _of_run(match: re.Match[str], evidence: _Evidence) -> list[tuple[int, int]]:
+    text = match.string
+    tokens = _tokens(match)
+    found: list[tuple[int, int]] = []
+    if len(tokens) > 1 and _WORK_BEFORE.search(text, max(0, match.start() - 15), match.start()):
+        found.append(match.span())  # "the film Over the Rainbow"
+    for reading in _readings(tokens, evidence):
+        found += _in_run(reading)
+    if noun := _NOUN_AFTER.match(text, match.end()):
+        found += [(start, noun.end()) for start, end in found if end == match.end()]
+    return found
 
 
 class _Evidence:
@@ -106,7 +122,6 @@ class _Evidence:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._lower: set[str] | None = None
 
     def begins_sentence(self, start: int) -> bool:
         text = self._text
@@ -117,14 +132,18 @@ class _Evidence:
 
     def is_name(self, word: str) -> bool:
         """Whether a single word at the start of a sentence is a name, as far as can be told."""
-        if self._lower is None:
-            self._lower = set(_LOWER_WORD.findall(self._text))
         lower = word.lower()
-        if lower in self._lower:
+        if lower in self._lower_words:
             return False
-        if not _TYPICAL_OF_COMMON_WORDS.search(lower):
-            return True
-        return re.search(rf"[a-z,] {re.escape(word)}\b", self._text) is not None
+        return not _TYPICAL_OF_COMMON_WORDS.search(lower) or word in self._words_within_sentences
+
+    @cached_property
+    def _lower_words(self) -> frozenset[str]:
+        return frozenset(_LOWER_WORD.findall(self._text))
+
+    @cached_property
+    def _words_within_sentences(self) -> frozenset[str]:
+        return frozenset(_CAPITAL_WITHIN_SENTENCE.findall(self._text))
 
 
 def _tokens(match: re.Match[str]) -> list[_Token]:
@@ -136,19 +155,16 @@ def _tokens(match: re.Match[str]) -> list[_Token]:
 
 
 def _readings(tokens: list[_Token], evidence: _Evidence) -> Iterator[list[_Token]]:
-    """The run as it should be read: without the words before the name that only begin a sentence or a clause.
+    """The run as it may be read: without the words before the name that only begin a sentence or a clause.
 
-    A common noun before it may belong to the name or not ("Director Harikumar", "Monster Truck"): then both.
+    A common noun before it may belong to the name or not ("Director Harikumar", "Monster Truck"): then both. So may a
+    function word whose capital its place does not explain ("in From Hong Kong").
     """
     starts = evidence.begins_sentence(tokens[0].start)
-    first = 0
-    while first < len(tokens) and (_is_function_word(tokens[first].word) or _is_small(tokens[first].word)):
-        first += 1
-    name = first
-    while name < len(tokens) and (_is_small(tokens[name].word) or starts and _is_common(tokens[name].word)):
-        name += 1
-    if first and not starts and tokens[-1].word[0].isupper() and len(tokens) > 1:
+    first = _leading(tokens, 0, _is_function_word)
+    if first and not starts and len(tokens) > 1 and tokens[-1].word[0].isupper():
         yield tokens
+    name = _leading(tokens, first, _is_common) if starts else first
     if name > first and first + 1 < len(tokens) and not _is_small(tokens[first + 1].word):
         yield tokens[first:]
     rest = tokens[name:]
@@ -156,6 +172,13 @@ def _readings(tokens: list[_Token], evidence: _Evidence) -> Iterator[list[_Token
         return
     if rest:
         yield rest
+
+
+def _leading(tokens: list[_Token], first: int, holds: Callable[[str], bool]) -> int:
+    """Position after the tokens from ``first`` on for which ``holds``, and the small words among them."""
+    while first < len(tokens) and (holds(tokens[first].word) or _is_small(tokens[first].word)):
+        first += 1
+    return first
 
 
 def _is_function_word(word: str) -> bool:
@@ -189,16 +212,13 @@ def _segments(tokens: list[_Token]) -> list[_Segment]:
 def _in_run(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
     """Names in a run: its segments joined where the small words between them make one name, and their parts."""
     chain: list[_Segment] = []
-    last: int | None = None
     for segment in _segments(tokens):
         if chain and segment.before[0] not in _WHOLE:
             yield from _in_chain(chain)
+            if segment.before == ("and",) and chain[-1].before[:1] == ("of",):  # "Ministry of Health and Welfare"
+                yield chain[0].tokens[0].start, segment.tokens[-1].end
             chain = []
-            if segment.before == ("and",) and last is not None:
-                yield last, segment.tokens[-1].end
-                last = None
         chain.append(segment)
-        last = (chain[0].tokens[0].start if len(chain) > 1 and segment.before[0] == "of" else None)
     yield from _in_chain(chain)
 
 
@@ -265,7 +285,9 @@ def _split_at_suffixes(tokens: list[_Token]) -> Iterator[list[_Token]]:
 
 def _says_nothing(word: str) -> bool:
     lower = word.lower().rstrip(".,:")
-    return lower.isdigit() or (lower in GENERIC_WORDS or lower in FORMS_OF_ADDRESS) and lower not in ('us', 'u.s', 'u.k')
+    return lower.isdigit() or (
+        (lower in GENERIC_WORDS or lower in FORMS_OF_ADDRESS) and lower not in ("us", "u.s", "u.k")
+    )
 
 
 def _without_possessive(text: str, start: int, end: int) -> int:

@@ -4,13 +4,15 @@ Candidates as in RAKE (Rose et al. 2010): runs of words between function words, 
 weighs what its words are worth: most for words outside everyday English, and more with every further occurrence.
 """
 
+# ruff: noqa: RUF001  the look-alike punctuation below is what is being told apart
+
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from polyad.indexing.lexicon import BREAKING_WORDS, COMMON_WORDS, NOUNS_BEFORE_OF
+from polyad.text.lexicon import BREAKING_WORDS, COMMON_WORDS, NOUNS_BEFORE_OF
 
 _LONGEST = 4
 """Words of a phrase."""

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from polyad.errors import PolyadError
+from polyad.errors import ConfigurationError, PolyadError, StoreError
 from polyad.indexing.builder import DraftHyperedge, HyperedgeBuilder, hyperedge_id, passage_id
 from polyad.model import (
     Document,
@@ -80,7 +80,11 @@ class Indexer:
             if isinstance(item, Failure):
                 failures.append(item)
                 continue
-            digest = _digest(self._recipe, item.title, item.text, item.source)
+            try:
+                digest = _digest(self._recipe, item.id, item.title, item.text, item.source)
+            except UnicodeEncodeError as error:
+                failures.append(Failure(_printable(item.id), _reason(error)))
+                continue
             if seen.setdefault(item.id, digest) != digest:
                 failures.append(Failure(item.id, "a document of this id and other content came earlier in this run"))
             elif known.get(item.id) == digest:
@@ -97,7 +101,7 @@ class Indexer:
 
     @property
     def _recipe(self) -> str:
-        return f"{self._builder.name} {self._embedder.name}"
+        return f"{self._splitter.name} {self._builder.name} {self._embedder.name}"
 
     def _put(self, documents: Sequence[tuple[Document, str]], updated: set[str]) -> IndexCounts:
         """Build and store documents; when the batch fails, each by itself, to find the one at fault."""
@@ -105,9 +109,11 @@ class Indexer:
             return IndexCounts()
         try:
             indexed = self._build(documents)
-        except PolyadError as error:
+        except (ConfigurationError, StoreError):
+            raise  # no document is at fault
+        except Exception as error:  # whatever a plug-in raises, one bad document must not end the run
             if len(documents) == 1:
-                return IndexCounts(failures=(Failure(documents[0][0].id, str(error)),))
+                return IndexCounts(failures=(Failure(documents[0][0].id, _reason(error)),))
             parts = (self._put([document], updated) for document in documents)
             return sum(parts, IndexCounts())
         counts = IndexCounts()
@@ -115,7 +121,11 @@ class Indexer:
             if not document.passages:
                 counts += IndexCounts(failures=(Failure(document.document.id, "it has no text"),))
                 continue
-            self._store.put(document)
+            try:
+                self._store.put(document)
+            except UnicodeEncodeError as error:  # a name or a fact that a model spelt with half a character
+                counts += IndexCounts(failures=(Failure(document.document.id, _reason(error)),))
+                continue
             is_update = document.document.id in updated
             counts += IndexCounts(
                 added=int(not is_update),
@@ -204,10 +214,20 @@ def _moved(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
     return IndexedPassage(passage, stored.digest, stored.vector, tuple(hyperedges))
 
 
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object[error.start : error.end]!a} in it is half a character; decode with errors='replace'"
+    return str(error) if isinstance(error, PolyadError) else f"{type(error).__name__}: {error}"
+
+
+def _printable(id: str) -> str:
+    return id.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _digest(*parts: str) -> str:
     hashed = hashlib.sha256()
     for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
+        encoded = part.encode("utf-8")
         hashed.update(len(encoded).to_bytes(8, "big"))
         hashed.update(encoded)
     return hashed.hexdigest()

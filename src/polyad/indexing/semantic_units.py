@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,7 @@ class Candidates:
     @property
     def partition(self) -> Partition | None:
         """The only admissible partition, or None when there is a choice."""
-        if len(self.starts) and (self.starts[1:] == self.ends[:-1]).all():
+        if (self.starts[1:] == self.ends[:-1]).all():
             return [(int(a), int(b)) for a, b in zip(self.starts, self.ends, strict=True)]
         return None
 
@@ -161,4 +162,4 @@ def _chunks(embeddings: FloatArray, percentile: float) -> Partition:
     distances = 1 - (embeddings[1:] * embeddings[:-1]).sum(axis=1)
     cuts = np.flatnonzero(distances > np.percentile(distances, percentile)) + 1
     bounds = [0, *cuts.tolist(), len(embeddings)]
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
+    return list(pairwise(bounds))

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import astuple
 from typing import NamedTuple
 
 from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
 
 from polyad.config import SplitSettings
 from polyad.model import Span
-
-_TOKEN = re.compile(r"[a-zA-Z\u00c0-\u024f]{1,8}|[0-9]{1,4}|\S")
-"""One estimated token: up to 8 Latin letters, up to 4 digits, or any other character that is not white space."""
+from polyad.text.tokens import TOKEN, count_tokens
 
 _UNSAFE = re.compile("[^\\S\\n ]|[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """What makes sentencex panic or refuse: white space beyond blank and newline, control characters, surrogates."""
@@ -38,16 +37,17 @@ class _Unit(NamedTuple):
 class SentenceSplitter:
     """Splits at the ends of sentences.
 
-    Token counts are estimates that need no vocabulary. Against the WordPiece tokenizer of all-MiniLM-L6-v2 they are off
-    by -4, 0 and +2 % in total on the 2WikiMultiHopQA, HotpotQA and MuSiQue passages (6 to 7 % for the average
-    passage), by -2 % on Chinese prose, and by -5 to -6 % on source code and scientific English.
-
     Args:
         settings: The limits, and the language of the rules. An unknown language has the rules common to all.
     """
 
     def __init__(self, settings: SplitSettings | None = None) -> None:
         self._settings = settings or SplitSettings()
+
+    @property
+    def name(self) -> str:
+        """The settings that decide where texts are cut."""
+        return f"sentences {astuple(self._settings)}"
 
     def passages(self, text: str) -> list[Span]:
         """Spans of the passages in ``text``, in order; none for blank text, one for a text that fits.
@@ -70,8 +70,8 @@ class SentenceSplitter:
         return [span for span in spans if span is not None]
 
     def count_tokens(self, text: str) -> int:
-        """Estimated length of ``text`` in tokens; joining two texts never gives more than the sum of their lengths."""
-        return _TOKEN.subn("", text)[1]
+        """Estimated length of ``text`` in tokens; see :func:`polyad.text.tokens.count_tokens`."""
+        return count_tokens(text)
 
     def _boundaries(self, text: str) -> Iterator[tuple[int, int]]:
         """Ranges that cover ``text`` without a gap, one a sentence, with the white space after it."""
@@ -154,7 +154,7 @@ def _cut(text: str, sentence: Span, limit: int) -> Iterator[_Unit]:
     start = word = sentence.start
     tokens = tokens_before_word = 0
     end = end_before_word = sentence.start
-    for match in _TOKEN.finditer(text, sentence.start, sentence.end):
+    for match in TOKEN.finditer(text, sentence.start, sentence.end):
         if match.start() > end:
             word, end_before_word, tokens_before_word = match.start(), end, tokens
         if tokens == limit:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from polyad.config import SegmentationSettings
 from polyad.indexing.builder import DraftHyperedge, hyperedge_id
-from polyad.indexing.resolve import entity_key
 from polyad.indexing.semantic_units import Candidates, Segmenter
 from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span
 from polyad.protocols import Embedder, MentionExtractor, Splitter
+from polyad.text.keys import entity_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +64,15 @@ class SemanticUnitBuilder:
     def _sentence_embeddings(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
         """Of each passage that has a choice to make; of the others nothing is embedded."""
         texts: list[str] = []
-        counts = []
+        bounds = [0]
         for analysis in analyses:
-            chosen = [] if analysis.candidates.partition else analysis.sentences
+            chosen = analysis.sentences if analysis.candidates.partition is None else []
             texts += [sentence.of(analysis.passage.text) for sentence in chosen]
-            counts.append(len(chosen))
-        return np.split(self._embedder.encode(texts, "passage"), np.cumsum(counts)[:-1])
+            bounds.append(len(texts))
+        vectors = self._embedder.encode(texts, "passage")
+        return [vectors[start:end] for start, end in pairwise(bounds)]
 
     def _units(self, analysis: _Analysis, embeddings: FloatArray) -> list[DraftHyperedge]:
-        if not analysis.sentences:
-            return []
         partition = self._segmenter.choose(analysis.candidates, embeddings, _mention_counts(analysis))
         passage = analysis.passage
         units = []

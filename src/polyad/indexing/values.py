@@ -1,5 +1,7 @@
 """Dates and quantities in a text, and the works it names in quotation marks."""
 
+# ruff: noqa: RUF001  the look-alike punctuation below is what is being told apart
+
 from __future__ import annotations
 
 import re
@@ -7,6 +9,9 @@ from collections.abc import Iterator
 
 _LONGEST_WORK = 12
 """Words. What is longer between quotation marks is speech."""
+
+_LONGEST_QUOTATION = 122
+"""Characters, with the marks."""
 
 _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
@@ -53,7 +58,6 @@ _QUOTED = re.compile(
     re.VERBOSE,
 )
 
-_STRAIGHT = re.compile('"')
 
 def dates(text: str) -> Iterator[tuple[int, int]]:
     """Spans of days, months of a year, years and decades."""
@@ -66,7 +70,7 @@ def quantities(text: str) -> Iterator[tuple[int, int]]:
 
 
 def works(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of what stands between quotation marks and may be a title: short, and not a clause cut out of a sentence."""
+    """Spans between quotation marks that may be titles: short, and not a clause cut out of a sentence."""
     for start, end in _quoted(text):
         while end > start and text[end - 1] in " ,.;:":
             end -= 1
@@ -80,13 +84,16 @@ def works(text: str) -> Iterator[tuple[int, int]]:
 def _quoted(text: str) -> Iterator[tuple[int, int]]:
     for match in _QUOTED.finditer(text):
         yield match.span(match.lastindex or 0)
-    if '"' not in text:
-        return
+    if '"' in text:
+        yield from _between_straight_quotes(text)
+
+
+def _between_straight_quotes(text: str) -> Iterator[tuple[int, int]]:
+    """Pairs of marks in the order of a line; where their number is odd, the last has no partner."""
     offset = 0
-    for line in text.split("\n"):
-        marks = [offset + match.start() for match in _STRAIGHT.finditer(line)]
-        offset += len(line) + 1
-        if len(marks) % 2:
-            marks=marks[:-1]
-        for a,b in zip(marks[::2],marks[1::2]):
-            if b-a<122: yield a+1,b
+    for line in text.splitlines(keepends=True):
+        marks = [match.start() + offset for match in re.finditer('"', line)]
+        offset += len(line)
+        for opening, closing in zip(marks[::2], marks[1::2], strict=False):
+            if closing - opening <= _LONGEST_QUOTATION:
+                yield opening + 1, closing

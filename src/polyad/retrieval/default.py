@@ -71,6 +71,12 @@ class DefaultRetriever:
             self._trace(state, edges, similarities, rows[owners]),
         )
 
+    def signals(self, question: str) -> tuple[list[str], FloatArray]:
+        """The document of every candidate passage, and its signals; float32 ``[candidates, signals]``."""
+        state = self._signals.state(question)
+        documents = [self._snapshot.document_id(row) for row in state.candidates.tolist()]
+        return documents, matrix(state, self._rewriting)
+
     def _reason(self, state: State, passage: int, parts: FloatArray) -> str:
         """The signals that speak most for a passage, and where its link came from."""
         strongest = [place for place in best(parts, _REASONS).tolist() if parts[place] > 0]

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from polyad.indexing.resolve import entity_key
-from polyad.indexing.vocabulary import Vocabulary
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
 from polyad.retrieval.snapshot import Snapshot
+from polyad.text.keys import entity_key
+from polyad.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)

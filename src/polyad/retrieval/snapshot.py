@@ -105,12 +105,6 @@ class Snapshot:
         mean: FloatArray = self.passage_vectors.mean(axis=0) if self.passage_count else self.passage_vectors.sum(axis=0)
         return mean
 
-    @cached_property
-    def document_rows(self) -> IntArray:
-        """A number for the document of each passage, ``[passages]``."""
-        _, rows = np.unique(np.array(self._topology.document_of_passage), return_inverse=True)
-        return rows.astype(np.int64)
-
     def search_text(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
         """Rows and BM25 scores of the best passages by words, best first."""
         hits = [
@@ -133,6 +127,10 @@ class Snapshot:
     def passage_id(self, row: int) -> str:
         """The id of a passage row."""
         return self._topology.passage_ids[row]
+
+    def document_id(self, row: int) -> str:
+        """The id of a passage row's document."""
+        return self._topology.document_of_passage[row]
 
     def hyperedge_id(self, row: int) -> str:
         """The id of a hyperedge row."""

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.thoughts import ThoughtFilter, without_thoughts
-from polyad.token_estimate import estimate_tokens
+from polyad.text.thoughts import ThoughtFilter, without_thoughts
 
 
 @pytest.mark.parametrize(
@@ -40,9 +39,3 @@ def test_cutting_the_reply_into_pieces_changes_nothing(parts: list[str], cuts: l
     whole, cut = ThoughtFilter(), ThoughtFilter()
     pieces = [cut.feed(said[start:end]) for start, end in pairwise(places)]
     assert "".join(pieces) + cut.finish() == whole.feed(said) + whole.finish()
-
-
-@given(text=st.text(), more=st.text())
-def test_an_estimate_grows_with_the_text(text: str, more: str) -> None:
-    assert 0 <= estimate_tokens(text) <= estimate_tokens(text + more)
-    assert (estimate_tokens(text) == 0) == (text == "")

@@ -1,25 +1,32 @@
 """Known entities in a text, by their keys: how a question is linked to an index."""
 
+# ruff: noqa: RUF001  the look-alike punctuation below is what is being told apart
+
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import pairwise
 from typing import NamedTuple
 
-from polyad.indexing.lexicon import COMMON_WORDS, FORMS_OF_ADDRESS, FUNCTION_WORDS, GENERIC_WORDS, NOUNS_BEFORE_OF
-from polyad.indexing.resolve import entity_key
 from polyad.model import Mention
+from polyad.text.keys import entity_key
+from polyad.text.lexicon import COMMON_WORDS, FORMS_OF_ADDRESS, FUNCTION_WORDS, GENERIC_WORDS
 
 _LONGEST = 12
 """Words of a name that is looked for."""
+
+_MORE_IN_TEXT = 4
+"""Words that a name may have in a text beyond those of its key: an article, initials, halves of a decimal."""
 
 _WORD = re.compile(r"[^\s\x00-\x1f!\"(),\-./:;<=>?@\[\\\]^_{|}~*‐‑‒–—―…“”„«»‹›《》〈〉「」『』【】、。，·]+")
 _APOSTROPHES = str.maketrans("", "", "'’‘ʼ`´")
 _POSSESSIVE = re.compile(r"(?<=\w)['’ʼ`´‘]s['’ʼ`´‘]*$", re.IGNORECASE)
 _EXPLAINS_CAPITAL = re.compile(r"(?:\A|[.!?:…][\"”’)]?\s|\()\W*\Z")
+_FEWEST_CONTENT_WORDS = 2
 _ARTICLES = frozenset({"the", "a", "an"})
+_ARTICLE_STARTS = ("the ", "a ", "an ")
 _EVERYDAY = COMMON_WORDS | FUNCTION_WORDS | GENERIC_WORDS | FORMS_OF_ADDRESS
 
 
@@ -31,23 +38,24 @@ class _Word(NamedTuple):
     last: str
     """As it stands at the end of a key: without a possessive."""
     irregular: bool
-    """An article, a single letter, digits: what becomes of it in a key depends on what is beside it."""
+    """A single letter, an acronym or digits: what becomes of it in a key depends on what is beside it."""
 
 
 class Vocabulary:
     """Finds known names in a text, whatever their case, punctuation and possessives.
 
     A single word of everyday English that happens to be an entity ("film", "heat") counts only where the text gives
-    it a capital that its place in the sentence does not explain. Nor do several words without a capital count when one
-    of them is a function word ("came out"), except for terms ("statute of limitations").
+    it a capital that its place in the sentence does not explain. Nor do several words without a capital count when they
+    are function words but for one ("came out").
 
     Args:
-        keys: Entity keys, as :func:`polyad.indexing.resolve.entity_key` makes them.
+        keys: Entity keys, as :func:`polyad.text.keys.entity_key` makes them. A set or a mapping is not copied.
     """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        self._keys = keys if isinstance(keys, frozenset | set) else frozenset(keys)
-        self._longest = min(_LONGEST, max((key.count(" ") + 1 for key in self._keys), default=0))
+        self._keys = keys if isinstance(keys, Set | Mapping) else frozenset(keys)
+        longest = max((key.count(" ") + 1 for key in self._keys), default=0)
+        self._longest = min(_LONGEST, longest + _MORE_IN_TEXT) if longest else 0
 
     def find(self, text: str) -> list[Mention]:
         """Mentions of known names by ``start``, disjoint: from left to right, at each word the longest."""
@@ -57,8 +65,8 @@ class Vocabulary:
         while position < len(words):
             length = self._match(text, words[position : position + self._longest])
             if length:
-                matched = words[position : position + length]
-                start = _after_article(text, matched)
+                matched = _without_article(text, words[position : position + length])
+                start = matched[0].start
                 name = _POSSESSIVE.sub("", text[start : matched[-1].end])
                 found.append(Mention(name, start, start + len(name)))
             position += max(1, length)
@@ -74,22 +82,24 @@ class Vocabulary:
             keys.append("" if irregular else joined + word.last)
             joined += word.inner + " "
         for length in range(len(window), 0, -1):
-            if length > 1 and keys[length - 1] and keys[length - 1] not in self._keys:
+            if keys[length - 1] and not self._may_know(keys[length - 1]):
                 continue
             key = entity_key(text[window[0].start : window[length - 1].end])
-            if key and key in self._keys and _is_meant(text, window[:length]):
+            if key and key in self._keys and _is_meant(text, _without_article(text, window[:length])):
                 return length
         return 0
 
+    def _may_know(self, key: str) -> bool:
+        return key in self._keys or (key.startswith(_ARTICLE_STARTS) and key.partition(" ")[2] in self._keys)
 
-def _after_article(text: str, words: list[_Word]) -> int:
-    """Where the name begins: after an article that its key does without."""
+
+def _without_article(text: str, words: list[_Word]) -> list[_Word]:
+    """The words without an article that their key does without."""
     first, end = words[0], words[-1].end
-    if len(words) > 1 and first.inner in _ARTICLES:
-        rest = words[1].start
-        if entity_key(text[rest:end]) == entity_key(text[first.start : end]):
-            return rest
-    return first.start
+    if len(words) == 1 or first.inner not in _ARTICLES:
+        return words
+    without = entity_key(text[words[1].start : end])
+    return words[1:] if without == entity_key(text[first.start : end]) else words
 
 
 def _words(text: str) -> Iterator[_Word]:
@@ -100,15 +110,18 @@ def _words(text: str) -> Iterator[_Word]:
             folded = unicodedata.normalize("NFKC", folded)
         inner = "and" if folded == "&" else folded.translate(_APOSTROPHES)
         last = _POSSESSIVE.sub("", folded).translate(_APOSTROPHES)
-        yield _Word(match.start(), match.end(), inner, last, len(inner) == 1 or inner in _ARTICLES or not inner.isalpha())
+        yield _Word(match.start(), match.end(), inner, last, len(inner) == 1 or not inner.isalpha() or word.isupper())
 
 
 def _is_meant(text: str, words: list[_Word]) -> bool:
     """Whether words that spell a known name are that name here, and not everyday English or two clauses that meet."""
     if any(text[word.start].isupper() or text[word.start].isdigit() for word in words[1:]):
-        return text[words[0].start].isupper() or not _crosses_punctuation(text, words)
+        first = text[words[0].start]
+        return first.isupper() or first.isdigit() or not _crosses_punctuation(text, words)
     if len(words) > 1:
-        return words[0].inner in NOUNS_BEFORE_OF or not any(word.last in FUNCTION_WORDS for word in words)
+        content = sum(word.last not in FUNCTION_WORDS for word in words)
+        is_term = content == len(words) or content >= _FEWEST_CONTENT_WORDS
+        return is_term and not _crosses_punctuation(text, words)
     word = words[0]
     if word.last not in _EVERYDAY:
         return True

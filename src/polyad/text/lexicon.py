@@ -1,11 +1,13 @@
 """What the rules for mentions know of language: capital letters, and words that English writes in lower case."""
 
+# ruff: noqa: SIM905  a word list reads best as words
+
 from __future__ import annotations
 
 from importlib import resources
 
 COMMON_WORDS = frozenset(
-    resources.files("polyad.indexing").joinpath("common_words.txt").read_text(encoding="utf-8").split()
+    resources.files("polyad.text").joinpath("common_words.txt").read_text(encoding="utf-8").split()
 )
 """Words of running text that are seldom part of a name: a capital at the start of a sentence says nothing of them.
 
@@ -30,7 +32,7 @@ FUNCTION_WORDS = frozenset(
     your
     """.split()
 )
-"""Words that do not begin a name: English pronouns, articles, prepositions, conjunctions, question words and the like."""
+"""Words that do not begin a name: pronouns, articles, prepositions, conjunctions, question words and the like."""
 
 
 def _capitals() -> str:
@@ -83,31 +85,41 @@ FORMS_OF_ADDRESS = frozenset(
 GENERIC_WORDS = frozenset(
     """
     ad airport am army association award awards bc bce board ce church city college commission committee congressional
-    constitution council county court department district fm government institute island lake legislature library llc ltd minister ministry museum navy no pm presidency representatives republic river road school section series state states terror tv university vol
+    constitution council county court department district fm government institute island lake legislature library llc
+    ltd minister ministry museum navy no pm presidency representatives republic river road school section series state
+    states terror tv university vol
     """.split()
 )
 """What is written with a capital and, by itself, names nothing in particular."""
 
-NOUNS_AFTER_NAME = "disease|syndrome|dynasty|languages?|people|family|code|effect|theorem|equation|law|test|virus|scandal|crisis|affair|period|style|school|movement|party|culture|tribe|railway|station"
-WORKS_BEFORE_NAME = "films?|movies?|novels?|books?|plays?|songs?|albums?|singles?|series|documentary|opera|musical|show|game"
+NOUNS_AFTER_NAME = (
+    "disease|syndrome|dynasty|languages?|people|family|code|effect|theorem|equation|law|test|virus|scandal|crisis|affair"
+    "|period|style|school|movement|party|culture|tribe|railway|station"
+)
+"""Pattern of lower-case nouns that make one name with the name before them: "Qing dynasty"."""
+
+WORKS_BEFORE_NAME = (
+    "films?|movies?|novels?|books?|plays?|songs?|albums?|singles?|series|documentary|opera|musical|show|game"
+)
+"""Pattern of nouns after which a run of capitals is a title, function words and all."""
 
 BREAKING_WORDS = FUNCTION_WORDS | frozenset(
     """
-    able add adds allow allows appear appears available become becomes becoming begin begins being best better big bring
-    brings came can cause causes certain change changes come comes commonly consider contain contains continue current
-    day days decrease decreases depend depends describe describes different difficult effective equal especially
-    example examples far fewer follow follows form forms found full gave general get gets give gives given giving go
-    goes gone good got great greater grow grows grew help helps high higher highest hold holds important include
-    includes increase increases indicate indicates involve involves keep keeps kind kinds knew know known large larger
-    largest lead leads led left let likely little live lives long longer look looks low lower lowest made main make
-    makes making male mean means met multiple need needs new number numbers occur occurs old open own particular people
-    play plays possible present prevent prevents produce produces provide provides put ran range receive receives recent
-    reduce reduces remain remains require requires result results run runs said sale saw say says see seems seen show
-    shows shown similar simple single small smaller sold sometimes somewhat special specific start starts still
-    strong suggest suggests take takes taken taking tell tend tends thing things think thought time times told took try
-    turn type types use uses used using usual want way ways well went whole whom wide work works worse write written
-    year years young zero
-    four five six seven eight nine ten eleven twelve hundred thousand million billion dozen half
+    able acts add adds affects allow allows appear appears applies arises available become becomes becoming begin begins
+    being best better big billion bring brings came can cause causes certain change changes come comes commonly consider
+    contain contains continue current day days decrease decreases depend depends describe describes different difficult
+    discovers dozen effective eight eleven entitles equal especially example examples far fewer five follow follows form
+    forms found four full gave general get gets give given gives giving go goes gone good got grants great greater grew
+    grow grows half help helps high higher highest hold holds hundred important improves include includes increase
+    increases indicate indicates inhibits involve involves keep keeps kind kinds knew know known large larger largest
+    lead leads led left let likely little live lives long longer look looks low lower lowers lowest made main make makes
+    making male mean means met million multiple need needs new nine number numbers occur occurs old open own particular
+    people play plays possible present prevent prevents produce produces provide provides put raises ran range receive
+    receives recent reduce reduces remain remains require requires result results run runs said sale saw say says see
+    seems seen seven show shown shows similar simple single six slow slows small smaller sold sometimes somewhat special
+    specific start starts still strong suggest suggests take taken takes taking tell ten tend tends thing things think
+    thought thousand time times told took treats try turn twelve type types use used uses using usual varies want way
+    ways well went whole whom wide work works worse write written year years young zero
     """.split()
 )
 """Words that do not belong to a term: function words, everyday verbs, and adjectives and nouns that say little."""

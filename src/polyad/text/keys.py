@@ -5,6 +5,8 @@ polyad adds what names in running text need to meet the title of the document ab
 initials and the disambiguator in parentheses ("Dancing in the Rain (film)").
 """
 
+# ruff: noqa: RUF001, RUF002, SIM905  look-alike punctuation is what is being unified; a word list reads best as words
+
 from __future__ import annotations
 
 import re
@@ -91,6 +93,7 @@ def _normalise(name: str) -> str:
     text = name if name.isascii() else unicodedata.normalize("NFKC", name.replace(_KEPT_POINT, ""))
     if "(" in text:
         text = _without_disambiguators(text)
+    spelling = text
     text = text.casefold()
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
@@ -103,7 +106,7 @@ def _normalise(name: str) -> str:
     key = " ".join(words)
     if len(words) > 1:
         key = _without_articles(_INITIALS.sub(_joined, key))
-    return _unless_low_value(key, name)
+    return _unless_low_value(key, spelling)
 
 
 def _without_disambiguators(text: str) -> str:
@@ -120,18 +123,16 @@ def _without_articles(key: str) -> str:
     """Drop leading articles, unless too little would be left: "The Who" and "The A-Team" are names."""
     while True:
         article, _, rest = key.partition(" ")
-        if article == "the" and rest and rest not in _LOW_VALUE:
-            key = rest
-        elif article in ("a", "an") and " " in rest:
-            key = rest
-        else:
+        leaves_name = rest != "" and rest not in _LOW_VALUE if article == "the" else " " in rest
+        if article not in ("the", "a", "an") or not leaves_name:
             return key
+        key = rest
 
 
-def _unless_low_value(key: str, name: str) -> str:
+def _unless_low_value(key: str, spelling: str) -> str:
     if key in _LOW_VALUE:
         acronym = key.upper()
-        return acronym if len(key) > 1 and acronym in name.replace(".", "") else ""
+        return acronym if len(key) > 1 and acronym in spelling.replace(".", "").replace(" ", "") else ""
     if key.isdecimal():
         return key if len(key) > 2 and int(key[:9]) >= _SMALLEST_NUMBER else ""
     if len(key) == 1:

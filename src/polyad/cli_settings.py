@@ -1,0 +1,277 @@
+"""What the command line is set to: flags before environment before ``polyad.toml`` before defaults.
+
+The one place, beside the server, where the environment and the settings file are read. The sections of the file are
+the stages of :class:`polyad.config.Settings` and ``language_model``; its top level holds what the commands share. The
+variable for a key of a section is ``POLYAD_SECTION_KEY``: ``POLYAD_SPLIT_PASSAGE_TOKENS``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from polyad.config import LanguageModelSettings, Settings
+from polyad.engine import METHODS, RETRIEVERS
+from polyad.errors import ConfigurationError
+
+FILE_NAME = "polyad.toml"
+"""Looked for in the working directory."""
+
+LANGUAGE_MODEL = "language_model"
+"""The section of the file that holds :class:`polyad.config.LanguageModelSettings`."""
+
+_VARIABLES = {
+    "POLYAD_MODEL": (LANGUAGE_MODEL, "model"),
+    "OPENAI_BASE_URL": (LANGUAGE_MODEL, "base_url"),
+    "OPENAI_API_KEY": (LANGUAGE_MODEL, "api_key"),
+}
+"""Variables that do not follow the rule for names."""
+
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSettings:
+    """What the commands share.
+
+    Attributes:
+        store: The directory of the index; empty where none was given.
+        embedder: Name of the embedder; empty for the index's own.
+        mentions: Name of the mention extractor; empty for the index's own.
+        method: How hyperedges are built.
+        retriever: How evidence is found.
+        k: Passages of evidence. 5, the depth that published results are given for.
+    """
+
+    store: str = ""
+    embedder: str = ""
+    mentions: str = ""
+    method: str = "semantic-units"
+    retriever: str = "default"
+    k: int = 5
+
+    def __post_init__(self) -> None:
+        require_one_of("method", self.method, METHODS)
+        require_one_of("retriever", self.retriever, RETRIEVERS)
+        if self.k < 1:
+            raise ConfigurationError(f"k is {self.k}; expected 1 or more")
+
+    def directory(self) -> Path:
+        """The directory of the index.
+
+        Raises:
+            ConfigurationError: none was given.
+        """
+        if not self.store:
+            raise ConfigurationError(
+                f'no index was named; give --store DIR, set POLYAD_STORE, or put store = "DIR" into {FILE_NAME}'
+            )
+        return Path(self.store)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """Everything that flags, environment and file say. ``unknown`` lists variables that look like settings."""
+
+    command: CommandSettings
+    stages: Settings
+    language_model: LanguageModelSettings | None
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value and where it was given, for messages."""
+
+    value: object
+    origin: str
+
+
+_Layer = dict[tuple[str, str], _Given]
+"""Values by section (empty for the top level) and key."""
+
+
+def load(flags: Mapping[str, object], environment: Mapping[str, str], file: Path) -> Configuration:
+    """Settle every setting.
+
+    Args:
+        flags: Values of options by key; None where an option was not given. ``model`` is the language model's.
+        environment: Variables.
+        file: The settings file; it need not exist.
+
+    Raises:
+        ConfigurationError: a key is unknown or a value is not what the key takes; says which and where.
+    """
+    from_environment, unknown = _environment_layer(environment)
+    given = _file_layer(file) | from_environment | _flag_layer(flags)
+    stages = {name: _section(kind, name, given) for name, kind in _stages().items()}
+    return Configuration(
+        command=_section(CommandSettings, "", given),
+        stages=Settings(**stages),
+        language_model=_language_model(given),
+        unknown=unknown,
+    )
+
+
+def require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Raise ConfigurationError unless ``value`` is one of ``allowed``."""
+    if value not in allowed:
+        raise ConfigurationError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+
+
+# The layers, each checked as it is read
+
+
+def _flag_layer(flags: Mapping[str, object]) -> _Layer:
+    return {
+        (LANGUAGE_MODEL if key == "model" else "", key): _Given(value, f"--{key}" if len(key) > 1 else f"-{key}")
+        for key, value in flags.items()
+        if value is not None
+    }
+
+
+def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, tuple[str, ...]]:
+    layer: _Layer = {}
+    unknown = []
+    variables = {**_derived_variables(), **_VARIABLES}
+    for variable in sorted(environment, key=lambda name: (name in _VARIABLES, name)):  # polyad's own go first
+        text = environment[variable]
+        if not text.strip():
+            continue
+        if variable in variables:
+            section, key = variables[variable]
+            value = _parsed(text.strip(), _types()[section][key], variable)
+            layer.setdefault((section, key), _Given(value, variable))
+        elif variable.startswith("POLYAD_"):
+            unknown.append(variable)
+    return layer, tuple(unknown)
+
+
+def _file_layer(file: Path) -> _Layer:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigurationError(f"{str(file)!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise ConfigurationError(f"{str(file)!r} is not TOML: {error}") from error
+    layer: _Layer = {}
+    for name, value in content.items():
+        if name in _types() and name:
+            if not isinstance(value, dict):
+                raise ConfigurationError(f"{name} in {str(file)!r} is {value!r}; expected a section: [{name}]")
+            layer.update(_checked(file, name, value))
+        else:
+            layer.update(_checked(file, "", {name: value}))
+    return layer
+
+
+def _checked(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
+    """The values of one section of the file, each of its key's type."""
+    types = _types()[section]
+    layer: _Layer = {}
+    for key, value in values.items():
+        where = f"{_label(section, key)} in {str(file)!r}"
+        if key not in types:
+            expected = f"one of {', '.join(types)}" + ("" if section else f", or a section: {_section_names()}")
+            raise ConfigurationError(f"{where} is no setting; expected {expected}")
+        kinds = _kinds(types[key])
+        if isinstance(value, int) and not isinstance(value, bool) and float in kinds and int not in kinds:
+            value = float(value)
+        if type(value) not in kinds:
+            raise ConfigurationError(f"{where} is {value!r}; expected {_in_words(types[key])}")
+        layer[section, key] = _Given(value, str(file))
+    return layer
+
+
+def _parsed(text: str, type_: Any, variable: str) -> object:
+    """The text of a variable as what its key takes."""
+    kinds = _kinds(type_)
+    try:
+        if bool in kinds:
+            return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}[text.lower()]
+        if int in kinds:
+            return int(text)
+        if float in kinds:
+            return float(text)
+    except (KeyError, ValueError):
+        raise ConfigurationError(f"{variable} is {text!r}; expected {_in_words(type_)}") from None
+    return text
+
+
+# From layers to settings
+
+
+def _section(kind: type[T], name: str, given: _Layer) -> T:
+    own = {key: value for (section, key), value in given.items() if section == name}
+    try:
+        return kind(**{key: value.value for key, value in own.items()})
+    except ConfigurationError as error:
+        key = str(error).partition(" is ")[0]
+        origins = {value.origin for place, value in own.items() if place == key or key not in own}
+        where = f"[{name}] " if name else ""
+        raise ConfigurationError(f"{where}{error} (given by {', '.join(sorted(origins))})") from error
+
+
+def _language_model(given: _Layer) -> LanguageModelSettings | None:
+    """The endpoint's settings, where a model is named; without one there is nothing to ask."""
+    if (LANGUAGE_MODEL, "model") not in given:
+        return None
+    return _section(LanguageModelSettings, LANGUAGE_MODEL, given)
+
+
+# What can be set
+
+
+def _stages() -> dict[str, Any]:
+    return get_type_hints(Settings)
+
+
+@cache
+def _types() -> dict[str, dict[str, Any]]:
+    """The type of every key, by section."""
+    sections = {"": CommandSettings, **_stages(), LANGUAGE_MODEL: LanguageModelSettings}
+    return {
+        name: {field.name: get_type_hints(kind)[field.name] for field in fields(kind)}
+        for name, kind in sections.items()
+    }
+
+
+def _derived_variables() -> dict[str, tuple[str, str]]:
+    return {
+        "_".join(part for part in ("POLYAD", section, key) if part).upper(): (section, key)
+        for section, types in _types().items()
+        for key in types
+    }
+
+
+def _kinds(type_: Any) -> tuple[type, ...]:
+    """The plain types that a value may have: of ``float | None``, float."""
+    if get_origin(type_) is Literal:
+        return (str,)
+    if get_origin(type_) in (Union, UnionType):
+        return tuple(kind for kind in get_args(type_) if kind is not type(None))
+    return (type_,)
+
+
+def _in_words(type_: Any) -> str:
+    if get_origin(type_) is Literal:
+        return f"one of {', '.join(map(repr, get_args(type_)))}"
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text in quotation marks"}
+    return " or ".join(names.get(kind, kind.__name__) for kind in _kinds(type_))
+
+
+def _label(section: str, key: str) -> str:
+    return f"[{section}] {key}" if section else key
+
+
+def _section_names() -> str:
+    return ", ".join(f"[{name}]" for name in _types() if name)

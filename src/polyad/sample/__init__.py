@@ -1,0 +1,34 @@
+"""A small corpus that comes with polyad, for ``polyad demo``: the records of an invented river observatory.
+
+Its questions need two documents each: one names somebody or something, the other is about it.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from polyad.adapters.files import FileReader
+from polyad.evaluation.datasets import Query
+from polyad.model import Document, Failure
+
+_FILES = importlib.resources.files(__name__)
+
+
+def documents() -> Iterator[Document | Failure]:
+    """The documents of the sample; the id of each is the name of its file."""
+    with importlib.resources.as_file(_FILES / "documents") as folder:
+        for path in sorted(folder.glob("*.md")):
+            for item in FileReader().read([path]):
+                yield replace(item, id=path.name)
+
+
+def questions() -> list[Query]:
+    """The questions on them, with the ids of the documents that hold the evidence."""
+    lines = _FILES.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()
+    return [
+        Query(record["_id"], record["text"], frozenset(record["gold"]))
+        for record in (json.loads(line) for line in lines)
+    ]

@@ -1,0 +1,187 @@
+"""What is SQLite's own; what every store promises is in ``tests/conformance``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.sqlite import FILE_NAME, SqliteStore
+from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
+from polyad.model import Document, IndexedDocument
+
+
+def create(directory: Path) -> SqliteStore:
+    return SqliteStore.create(directory, "e", 4, "rules")
+
+
+def document(id: str) -> IndexedDocument:
+    return IndexedDocument(Document(id, "", "text"), "digest", 1, ())
+
+
+def execute(directory: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(directory / FILE_NAME, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_opening_where_there_is_no_index_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreNotFoundError, match="polyad index"):
+        SqliteStore.open(tmp_path)
+    assert not SqliteStore.exists(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_is_opened_again_with_what_it_was_built_with(tmp_path: Path) -> None:
+    create(tmp_path / "new" / "folder").close()
+    store = SqliteStore.open(tmp_path / "new" / "folder")
+    assert (store.manifest.embedder, store.manifest.dimension, store.manifest.mentions) == ("e", 4, "rules")
+    store.check(embedder="e", mentions="rules")
+    store.check()
+
+
+@pytest.mark.parametrize(
+    ("embedder", "mentions", "named"), [("other", "rules", "embedder 'e', not 'other'"), ("e", "llm", "'rules', not 'llm'")]
+)
+def test_another_embedder_or_extractor_is_a_mismatch(tmp_path: Path, embedder: str, mentions: str, named: str) -> None:
+    create(tmp_path).put(document("a"))
+    with pytest.raises(IndexMismatchError, match=named):
+        SqliteStore.create(tmp_path, embedder, 4, mentions)
+    assert list(create(tmp_path).digests()) == ["a"]
+
+
+def test_another_format_is_a_mismatch(tmp_path: Path) -> None:
+    create(tmp_path).close()
+    execute(tmp_path, "UPDATE manifest SET value = '999' WHERE key = 'format_version'")
+    with pytest.raises(IndexMismatchError, match="format 999"):
+        SqliteStore.open(tmp_path)
+
+
+@pytest.mark.parametrize("contents", [b"This is no database at all. " * 400, b"SQLite format 3\x00" + b"\xff" * 4080])
+def test_a_damaged_file_is_an_error_and_left_as_it_is(tmp_path: Path, contents: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(contents)
+    assert SqliteStore.exists(tmp_path)
+    with pytest.raises(StoreError, match="damaged or not an index"):
+        SqliteStore.open(tmp_path)
+    with pytest.raises(StoreError, match="damaged or not an index"):
+        create(tmp_path)
+    assert (tmp_path / FILE_NAME).read_bytes() == contents
+
+
+def test_a_file_damaged_in_the_middle_is_an_error_when_it_is_read(tmp_path: Path) -> None:
+    store = create(tmp_path)
+    for number in range(300):
+        store.put(document(f"document {number}"))
+    store.close()
+    path = tmp_path / FILE_NAME
+    contents = path.read_bytes()
+    path.write_bytes(contents[: len(contents) // 2] + b"\xa5" * (len(contents) - len(contents) // 2))
+    with pytest.raises(StoreError):
+        SqliteStore.open(tmp_path).documents([f"document {number}" for number in range(300)])
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TABLE theirs (x)"],
+        ["CREATE TABLE manifest (file, size)", "INSERT INTO manifest VALUES ('a', 1)"],
+        ["CREATE TABLE manifest (key, value)", "INSERT INTO manifest VALUES ('a', 1)"],
+    ],
+)
+def test_the_file_of_another_program_is_an_error_and_left_as_it_is(tmp_path: Path, statements: list[str]) -> None:
+    execute(tmp_path, *statements)
+    for opening in (create, SqliteStore.open):
+        with pytest.raises(StoreError, match="another program"):
+            opening(tmp_path)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        assert len(connection.execute("SELECT * FROM sqlite_master").fetchall()) == 1
+
+
+def test_the_empty_file_of_a_run_killed_at_once_is_no_index_and_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).touch()
+    assert not SqliteStore.exists(tmp_path)
+    with pytest.raises(StoreNotFoundError):
+        SqliteStore.open(tmp_path)
+    execute(tmp_path, "PRAGMA journal_mode = WAL")
+    assert not SqliteStore.exists(tmp_path)
+    create(tmp_path).close()
+    assert SqliteStore.exists(tmp_path)
+
+
+def test_a_path_that_cannot_be_a_directory_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot make the directory"):
+        create(tmp_path / "file" / "index")
+
+
+CREATE_WITHOUT_RIGHTS = """
+import os, sys
+from pathlib import Path
+from polyad.adapters.sqlite import SqliteStore
+from polyad.errors import StoreError
+if os.geteuid() == 0:
+    os.setuid(65534)  # a superuser may write anywhere
+try:
+    SqliteStore.create(Path(sys.argv[1]), "e", 4, "rules")
+except StoreError as error:
+    print("refused:", error)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs the rights of POSIX")
+def test_a_directory_that_may_not_be_written_is_an_error() -> None:
+    with tempfile.TemporaryDirectory() as target:
+        Path(target).chmod(0o555)
+        command = [sys.executable, "-c", CREATE_WITHOUT_RIGHTS, target]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith("refused: cannot use")
+        assert "unable to open database file" in done.stdout
+        assert list(Path(target).iterdir()) == []
+
+
+COUNT_WORDS = """
+import sys
+from pathlib import Path
+from polyad.adapters.sqlite import SqliteStore
+from polyad.model import Document, IndexedDocument
+store = SqliteStore.create(Path(sys.argv[1]), "e", 4, "rules")
+for number in range(40):
+    store.put(IndexedDocument(Document(f"{sys.argv[2]} {number}", "", "text"), "digest", 1, ()))
+"""
+
+
+def test_two_processes_may_make_and_fill_one_index_at_the_same_time(tmp_path: Path) -> None:
+    target = tmp_path / "index"
+    writers = [subprocess.Popen([sys.executable, "-c", COUNT_WORDS, str(target), name]) for name in "ab"]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+    store = SqliteStore.open(target)
+    assert len(store.digests()) == 80
+    assert store.version() == 80
+
+
+def test_an_index_may_be_copied_while_nobody_writes(tmp_path: Path) -> None:
+    store = create(tmp_path / "one")
+    store.put(document("a"))
+    store.close()
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    assert list(SqliteStore.open(tmp_path / "two").digests()) == ["a"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files the Linux way")
+def test_threads_that_ended_leave_no_file_open(tmp_path: Path) -> None:
+    store = create(tmp_path)
+    for _ in range(30):
+        thread = threading.Thread(target=store.digests)
+        thread.start()
+        thread.join()
+    links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    mine = [link for link in links if str(tmp_path) in os.readlink(link)]
+    assert len(mine) < 12

@@ -1,0 +1,597 @@
+"""What every store promises; see :class:`polyad.protocols.Store`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from polyad.errors import NotFoundError, StoreError
+from polyad.model import (
+    SUBJECT,
+    Document,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    Passage,
+    Usage,
+)
+from polyad.protocols import Reply, Store
+
+Opener = Callable[[], Store]
+
+
+class Member(NamedTuple):
+    """One incidence to be."""
+
+    key: str
+    name: str = ""
+    role: str = ""
+    type: str = ""
+    description: str = ""
+    score: float = 100.0
+
+
+def vector(*numbers: float) -> FloatArray:
+    return np.resize(np.array(numbers, dtype=np.float32), 4) / np.float32(3)
+
+
+def indexed(id: str, *texts: str, members: Mapping[int, Sequence[Member]] | None = None) -> IndexedDocument:
+    """A document with one passage a text, and one hyperedge of the given members over the whole of each."""
+    document = Document(id, f"Title of {id}", "\n".join(texts), source=f"{id}.txt")
+    return IndexedDocument(
+        document,
+        digest=f"digest of {texts}",
+        tokens=len(document.text.split()),
+        passages=tuple(
+            passage_of(document, position, text, (members or {}).get(position, (Member("anna", "Anna"),)))
+            for position, text in enumerate(texts)
+        ),
+    )
+
+
+def passage_of(document: Document, position: int, text: str, members: Sequence[Member]) -> IndexedPassage:
+    passage = Passage(f"{document.id}#{position:04}", document.id, document.title, text, position, position + len(text))
+    edge = Hyperedge(
+        f"{passage.id}/000", HyperedgeKind.SEMANTIC_UNIT, text, passage.id, start=0, end=len(text), score=7.5
+    )
+    incidences = tuple(
+        Incidence(m.key, edge.id, m.name or m.key, m.role, m.type, m.description, m.score) for m in sorted(members)
+    )
+    return IndexedPassage(
+        passage,
+        f"digest of {text}",
+        vector(position, len(text)),
+        (IndexedHyperedge(edge, incidences, vector(len(text), 1, position)),),
+    )
+
+
+def contents(store: Store) -> dict[str, object]:
+    """Everything a store holds, as plain values."""
+    topology = store.topology()
+    pairs = sorted(
+        zip(
+            (topology.entity_keys[row] for row in topology.incidence_entity),
+            (topology.hyperedge_ids[row] for row in topology.incidence_hyperedge),
+            topology.incidence_is_subject.tolist(),
+            strict=True,
+        )
+    )
+    statistics = store.statistics()
+    return {
+        "digests": store.digests(),
+        "documents": store.documents(list(store.digests())),
+        "passages": store.passages(topology.passage_ids),
+        "passage vectors": topology.passage_vectors.tolist(),
+        "hyperedges": store.hyperedges(topology.hyperedge_ids),
+        "hyperedge vectors": topology.hyperedge_vectors.tolist(),
+        "passage of hyperedge": [topology.passage_ids[row] for row in topology.passage_of_hyperedge],
+        "incidences": store.incidences(topology.hyperedge_ids),
+        "pairs": pairs,
+        "entities": store.entities(topology.entity_keys),
+        "sizes": (
+            statistics.documents,
+            statistics.passages,
+            statistics.hyperedges,
+            statistics.entities,
+            statistics.incidences,
+            statistics.tokens,
+        ),
+    }
+
+
+def flattened(passage: IndexedPassage) -> tuple[object, ...]:
+    """A passage as values that compare, vectors bit for bit."""
+    edges = [(item.hyperedge, item.incidences, item.vector.tobytes()) for item in passage.hyperedges]
+    return passage.passage, passage.digest, passage.vector.tobytes(), edges
+
+
+def found(store: Store, question: str, k: int = 10) -> list[str]:
+    return [id for id, _ in store.search_text(question, k)]
+
+
+# Documents
+
+
+def test_a_new_store_is_empty_in_every_respect(store: Store) -> None:
+    assert store.digests() == {}
+    assert contents(store)["sizes"] == (0, 0, 0, 0, 0, 0)
+    assert store.topology().passage_vectors.shape == (0, 4)
+    assert store.topology().hyperedge_vectors.shape == (0, 4)
+    assert store.search_text("anything", 5) == []
+    assert store.known_passages(["x"]) == {}
+    assert store.documents([]) == []
+    assert (store.manifest.embedder, store.manifest.dimension, store.manifest.mentions) == ("test", 4, "rules")
+
+
+def test_what_was_put_can_be_read(store: Store) -> None:
+    document = indexed("a", "Anna left.", "She came back.")
+    store.put(document)
+    assert store.documents(["a"]) == [document.document]
+    assert store.passages(["a#0001", "a#0000"]) == [document.passages[1].passage, document.passages[0].passage]
+    assert store.hyperedges(["a#0001/000"]) == [document.passages[1].hyperedges[0].hyperedge]
+    assert store.incidences(["a#0000/000"]) == {"a#0000/000": list(document.passages[0].hyperedges[0].incidences)}
+    statistics = store.statistics()
+    assert (statistics.documents, statistics.passages, statistics.hyperedges, statistics.tokens) == (1, 2, 2, 5)
+    assert statistics.disk_bytes > 0
+
+
+def test_digests_are_sorted_by_id(store: Store) -> None:
+    for id in ("b", "é", "a", "Z", "中"):
+        store.put(indexed(id, id))
+    assert list(store.digests()) == ["Z", "a", "b", "é", "中"]
+    assert store.digests()["b"] == "digest of ('b',)"
+
+
+def test_putting_an_id_again_replaces_all_that_came_from_it(store: Store, open_store: Opener) -> None:
+    store.put(indexed("a", "Old words.", "And more.", members={0: [Member("old")]}))
+    store.put(indexed("a", "New."))
+    assert contents(store)["digests"] == {"a": "digest of ('New.',)"}
+    assert store.topology().passage_ids == ["a#0000"]
+    assert store.topology().entity_keys == ["anna"]
+    assert found(store, "old words more") == []
+    with pytest.raises(NotFoundError, match="a#0001"):
+        store.passages(["a#0001"])
+
+
+def test_removing_a_document_restores_the_earlier_index(store: Store) -> None:
+    store.put(indexed("a", "Anna left.", members={0: [Member("anna", "Anna"), Member("rome", "Rome")]}))
+    before = contents(store)
+    store.put(indexed("b", "Bob stayed.", members={0: [Member("anna", "ANNA", score=3), Member("bob", "Bob")]}))
+    assert contents(store) != before
+    store.remove(["b"])
+    assert contents(store) == before
+
+
+def test_removing_an_unknown_document_removes_none(store: Store) -> None:
+    store.put(indexed("a", "Anna."))
+    store.put(indexed("b", "Bob."))
+    before, version = contents(store), store.version()
+    with pytest.raises(NotFoundError, match=r"'no such'.*and 1 more"):
+        store.remove(["a", "no such", "nor this", "b"])
+    assert contents(store) == before
+    assert store.version() == version
+
+
+def test_removing_a_document_twice_in_one_call_removes_it(store: Store) -> None:
+    store.put(indexed("a", "Anna."))
+    store.remove(["a", "a"])
+    assert store.digests() == {}
+
+
+def test_reading_what_is_not_there_names_it(store: Store) -> None:
+    store.put(indexed("a", "Anna."))
+    with pytest.raises(NotFoundError, match="document 'x'"):
+        store.documents(["a", "x"])
+    with pytest.raises(NotFoundError, match="passage 'x'"):
+        store.passages(["x"])
+    with pytest.raises(NotFoundError, match="hyperedge 'x'"):
+        store.hyperedges(["x"])
+    with pytest.raises(NotFoundError, match="entity 'x'"):
+        store.entities(["anna", "x"])
+
+
+def test_reading_keeps_the_order_and_the_repetitions_asked_for(store: Store) -> None:
+    for number in range(1200):  # more than is bound to one statement
+        store.put(indexed(f"d{number}", f"text {number}", members={0: [Member(f"entity {number}")]}))
+    wanted = [f"d{number}" for number in range(1199, -1, -1)] + ["d7"]
+    assert [document.id for document in store.documents(wanted)] == wanted
+    keys = [f"entity {number}" for number in range(1199, -1, -1)]
+    assert [entity.key for entity in store.entities(keys)] == keys
+
+
+# Atomicity
+
+
+def broken(document: IndexedDocument) -> IndexedDocument:
+    """The document with a last passage whose id is that of its first, which no store can hold."""
+    return replace(document, passages=(*document.passages, document.passages[0]))
+
+
+def test_a_put_that_fails_half_way_leaves_the_earlier_state(store: Store) -> None:
+    store.put(indexed("a", "Anna left.", members={0: [Member("anna", "Anna")]}))
+    before, version = contents(store), store.version()
+    for id in ("a", "b"):
+        with pytest.raises(StoreError):
+            store.put(broken(indexed(id, "Other words.", "More of them.", members={0: [Member("other")]})))
+    assert contents(store) == before
+    assert store.version() == version
+    assert found(store, "other words") == []
+    store.put(indexed("b", "Bob."))  # and the store still works
+    assert list(store.digests()) == ["a", "b"]
+
+
+def test_a_put_that_is_interrupted_leaves_the_earlier_state(store: Store) -> None:
+    class Interrupted(tuple[IndexedPassage, ...]):
+        """Passages that cannot be walked through to the end a second time."""
+
+        walks = 0
+
+        def __iter__(self) -> Iterator[IndexedPassage]:
+            self.walks += 1
+            yield from super().__iter__()
+            if self.walks > 1:
+                raise KeyboardInterrupt
+
+    store.put(indexed("a", "Anna."))
+    before = contents(store)
+    document = indexed("b", "Bob.", "And more.")
+    with pytest.raises(KeyboardInterrupt):
+        store.put(replace(document, passages=Interrupted(document.passages)))
+    assert contents(store) == before
+
+
+def test_version_grows_with_every_change_of_documents_and_only_then(store: Store) -> None:
+    versions = [store.version()]
+    store.put(indexed("a", "Anna."))
+    versions.append(store.version())
+    store.put(indexed("a", "Anna again."))
+    versions.append(store.version())
+    store.remove(["a"])
+    versions.append(store.version())
+    assert versions == sorted(set(versions))
+    store.cache_reply("key", Reply("text", Usage(1, 2, 3, 0.5)))
+    store.topology(), store.search_text("anna", 3), store.statistics()
+    assert store.version() == versions[-1]
+
+
+def test_another_handle_sees_what_was_committed(store: Store, open_store: Opener) -> None:
+    other = open_store()
+    version = other.version()
+    store.put(indexed("a", "Anna."))
+    assert other.version() > version
+    assert contents(other) == contents(store)
+
+
+# Passages that are known
+
+
+def test_known_passages_equal_what_was_put(store: Store) -> None:
+    members = {
+        0: [
+            Member("anna", "Anna", SUBJECT, "person", "A singer.\nOf songs.", 12.5),
+            Member("anna", "ANNA", "", "person", "", 99.0),
+            Member("rome", "Rome", "city"),
+        ],
+        1: [],
+    }
+    document = indexed("a", "Anna left Rome.", "Nothing is named.", members=members)
+    store.put(document)
+    known = store.known_passages(["digest of Nothing is named.", "unknown", "digest of Anna left Rome."])
+    assert {digest: flattened(passage) for digest, passage in known.items()} == {
+        passage.digest: flattened(passage) for passage in document.passages
+    }
+
+
+def test_known_passages_keep_their_hyperedges_in_order(store: Store) -> None:
+    document = indexed("a", "x" * 2000)
+    passage = document.passages[0]
+    edge = passage.hyperedges[0]
+    many = tuple(
+        replace(edge, hyperedge=replace(edge.hyperedge, id=f"a#0000/{n:03}", text=f"fact {n}"), incidences=())
+        for n in range(1500)
+    )
+    store.put(replace(document, passages=(replace(passage, hyperedges=many),)))
+    known = store.known_passages([passage.digest])[passage.digest]
+    assert [item.hyperedge.text for item in known.hyperedges] == [f"fact {n}" for n in range(1500)]
+
+
+def test_a_passage_that_two_documents_share_is_known_while_one_of_them_is_there(store: Store) -> None:
+    store.put(indexed("a", "Anna."))
+    store.put(indexed("b", "Anna."))
+    store.remove(["a"])
+    assert store.known_passages(["digest of Anna."])["digest of Anna."].passage.document_id == "b"
+    store.remove(["b"])
+    assert store.known_passages(["digest of Anna."]) == {}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30), data=st.data())
+def test_any_text_and_span_comes_back_as_it_was_put(store: Store, text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    document = indexed("a", text, members={0: [Member(text, text, text, text, text)]})
+    passage = document.passages[0]
+    edge = replace(passage.hyperedges[0].hyperedge, text=text[start:end], start=start, end=end)
+    edges = (replace(passage.hyperedges[0], hyperedge=edge),)
+    store.put(replace(document, passages=(replace(passage, hyperedges=edges),)))
+
+    assert store.documents(["a"]) == [document.document]
+    assert store.hyperedges([edge.id]) == [edge]
+    known = store.known_passages([passage.digest])[passage.digest]
+    assert flattened(known) == flattened(replace(passage, hyperedges=edges))
+    assert store.entities([text])[0].name == text
+    store.remove(["a"])
+    assert found(store, text) == []
+
+
+def test_vectors_come_back_bit_for_bit(store: Store) -> None:
+    document = indexed("a", "Anna.")
+    odd = np.array([-0.0, 1e-42, np.nextafter(np.float32(1), np.float32(2)), 3.4e38], dtype=np.float32)
+    store.put(replace(document, passages=(replace(document.passages[0], vector=odd),)))
+    assert store.topology().passage_vectors.tobytes() == odd.tobytes()
+
+
+# Entities
+
+
+def test_an_entity_is_named_and_typed_by_vote_and_scored_by_its_best_incidence(store: Store) -> None:
+    members = {
+        0: [Member("who", "WHO", type="organisation", description="It advises.", score=20)],
+        1: [Member("who", "WHO", type="", description="", score=90)],
+        2: [Member("who", "Who", type="band", description="A band.", score=10)],
+        3: [Member("who", "who", type="organisation", description="It advises.", score=5)],
+    }
+    store.put(indexed("a", "one", "two", "three", "four", members=members))
+    (entity,) = store.entities(["who"])
+    assert (entity.name, entity.type, entity.score) == ("WHO", "organisation", 90)
+    assert entity.description == "A band.\nIt advises."
+
+
+def test_a_tie_of_names_or_types_goes_to_the_first_in_order(store: Store) -> None:
+    store.put(indexed("b", "one", members={0: [Member("x", "Xavier", type="b")]}))
+    store.put(indexed("a", "two", members={0: [Member("x", "X.", type="c")]}))
+    assert [(e.name, e.type) for e in store.entities(["x"])] == [("X.", "b")]
+
+
+def test_an_entity_without_any_type_has_none_and_an_untyped_majority_does_not_outvote_one(store: Store) -> None:
+    members = {0: [Member("x"), Member("y")], 1: [Member("x"), Member("y", type="city")], 2: [Member("y")]}
+    store.put(indexed("a", "one", "two", "three", members=members))
+    assert [entity.type for entity in store.entities(["x", "y"])] == ["", "city"]
+
+
+def test_an_entity_is_gone_with_its_last_incidence(store: Store) -> None:
+    store.put(indexed("a", "one", members={0: [Member("x", "X", score=3), Member("y")]}))
+    store.put(indexed("b", "two", members={0: [Member("x", "Xaver", score=9)]}))
+    store.remove(["b"])
+    assert [(e.name, e.score) for e in store.entities(["x"])] == [("X", 3)]
+    store.remove(["a"])
+    assert store.topology().entity_keys == []
+    with pytest.raises(NotFoundError):
+        store.entities(["x"])
+
+
+def test_an_entity_may_play_two_parts_in_one_hyperedge(store: Store) -> None:
+    members = {0: [Member("x", "X", SUBJECT), Member("x", "X", "object"), Member("w", "W")]}
+    store.put(indexed("a", "one", members=members))
+    assert [part.role for part in store.incidences(["a#0000/000"])["a#0000/000"]] == ["", "object", SUBJECT]
+    assert contents(store)["pairs"] == [("w", "a#0000/000", 0), ("x", "a#0000/000", 0), ("x", "a#0000/000", 1)]
+
+
+# Topology
+
+
+def test_topology_is_sorted_and_its_rows_agree_with_the_ids(store: Store) -> None:
+    for id in ("m", "B", "é", "a"):
+        store.put(indexed(id, f"{id} one", f"{id} two", members={0: [Member(id), Member("z", role=SUBJECT)]}))
+    topology = store.topology()
+    assert topology.passage_ids == sorted(topology.passage_ids)
+    assert topology.hyperedge_ids == sorted(topology.hyperedge_ids)
+    assert topology.entity_keys == sorted(topology.entity_keys)
+    assert topology.document_of_passage == [id.split("#")[0] for id in topology.passage_ids]
+    for row, id in enumerate(topology.passage_ids):
+        text = store.passages([id])[0].text
+        assert topology.passage_vectors[row].tolist() == vector(int(id[-4:]), len(text)).tolist()
+    for edge, passage in zip(topology.hyperedge_ids, topology.passage_of_hyperedge.tolist(), strict=True):
+        assert edge.startswith(topology.passage_ids[passage] + "/")
+    stored = [
+        (part.entity_key, edge, part.role == SUBJECT)
+        for edge, parts in store.incidences(topology.hyperedge_ids).items()
+        for part in parts
+    ]
+    assert contents(store)["pairs"] == sorted(stored)
+    rows = list(zip(topology.incidence_entity.tolist(), topology.incidence_hyperedge.tolist(), strict=True))
+    assert rows == sorted(rows)
+
+
+def test_the_order_of_insertion_leaves_no_trace(store: Store, open_store: Opener) -> None:
+    documents = [indexed(id, f"{id} text", "shared words") for id in "abcd"]
+    for document in documents:
+        store.put(document)
+    forward = contents(store), store.search_text("shared text", 3)
+    store.remove(list("abcd"))
+    for document in reversed(documents):
+        store.put(document)
+    assert (contents(store), store.search_text("shared text", 3)) == forward
+
+
+# Words
+
+
+def test_search_finds_by_words_of_text_and_title_best_first(store: Store) -> None:
+    store.put(replace(indexed("a", "A long text about many other things, and once about a lighthouse.")))
+    store.put(indexed("b", "Lighthouse, lighthouse."))
+    store.put(indexed("lamp", "Nothing of the kind."))
+    assert found(store, "Where is the LIGHTHOUSE?") == ["b#0000", "a#0000"]
+    assert found(store, "lamp") == ["lamp#0000"]  # the title
+    scores = [score for _, score in store.search_text("lighthouse", 5)]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] > scores[1]
+
+
+def test_search_matches_inflected_and_accented_forms(store: Store) -> None:
+    store.put(indexed("a", "The cafés were closing."))
+    assert found(store, "cafe closes") == ["a#0000"]
+
+
+def test_search_breaks_ties_by_id_even_where_they_are_cut_off(store: Store) -> None:
+    ids = [f"d{number:02}" for number in range(40)]
+    for id in reversed(ids):
+        store.put(replace(indexed(id, "The same words."), document=Document(id, "", "The same words.")))
+    assert found(store, "same words", k=3) == ["d00#0000", "d01#0000", "d02#0000"]
+    assert found(store, "same words", k=40) == [f"{id}#0000" for id in ids]
+
+
+def test_search_finds_chinese_japanese_and_korean_by_parts_of_a_run(store: Store) -> None:
+    store.put(indexed("zh", "东京塔是东京的电视塔。"))
+    store.put(indexed("ja", "京都は日本の都市です。"))
+    store.put(indexed("ko", "서울특별시는 한국의 수도이다."))
+    assert found(store, "东京塔在哪里？") == ["zh#0000"]
+    assert found(store, "日本の首都") == ["ja#0000"]
+    assert found(store, "한국의") == ["ko#0000"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        '"AND" NEAR( * ^',
+        '"',
+        'a"b OR NOT',
+        "title: text:lighthouse",
+        "-lighthouse",
+        "light*",
+        "{lighthouse} + (lighthouse",
+        "NEAR(lighthouse lamp, 2)",
+        "lighthouse \x00 lamp",
+        "lighthouse \ud800",
+        "\\ ' ; DROP TABLE document; --",
+        "²",
+        "word " * 3000,
+        " ".join(f"w{number}" for number in range(3000)),
+        "",
+        "   ",
+        "?!",
+    ],
+)
+def test_no_question_is_taken_for_a_query_language(store: Store, question: str) -> None:
+    store.put(indexed("a", "Near and not: a lighthouse."))
+    store.put(indexed("b", "Words."))
+    hits = found(store, question)
+    assert ("a#0000" in hits) == any(word in question.lower() for word in ("lighthouse", "near", "not", "and"))
+
+
+def test_words_of_removed_and_replaced_documents_are_forgotten(store: Store) -> None:
+    store.put(indexed("kept", "A lighthouse and a harbour."))
+    alone = store.search_text("lighthouse harbour 东京", 5)
+    store.put(indexed("a", "Lighthouse. 东京塔 \x00 harbour’s"))
+    store.put(indexed("a", "Harbour lighthouse."))
+    store.put(indexed("b", "Lighthouse harbour 东京塔", "second passage"))
+    store.remove(["a", "b"])
+    assert store.search_text("lighthouse harbour 东京", 5) == alone  # not even the statistics remember
+
+
+def test_a_question_of_stop_words_alone_is_still_looked_for(store: Store) -> None:
+    store.put(indexed("a", "To be or not to be."))
+    assert found(store, "to be") == ["a#0000"]
+
+
+# Replies of language models
+
+
+def test_a_cached_reply_is_free_and_its_cost_is_on_the_account(store: Store, open_store: Opener) -> None:
+    store.cache_reply("k1", Reply("text \x00 中", Usage(1, 10, 5, 0.25), truncated=True))
+    store.cache_reply("k2", Reply("two", Usage(1, 1, 1, 0.5)))
+    store.cache_reply("k2", Reply("three", Usage(1, 1, 1, 0.5)))
+    replies = open_store().cached_replies(["k1", "nothing", "k2"])
+    assert replies == {
+        "k1": Reply("text \x00 中", Usage(), cached=True, truncated=True),
+        "k2": Reply("three", Usage(), cached=True),
+    }
+    assert store.statistics().cost == 0.75
+
+
+# Strange contents
+
+
+def test_very_long_ids_and_names_are_kept(store: Store) -> None:
+    id = "path/" * 20_000
+    store.put(indexed(id, "Anna.", members={0: [Member("k" * 100_000, "K" * 100_000)]}))
+    assert store.documents([id])[0].id == id
+    assert store.entities(["k" * 100_000])[0].name == "K" * 100_000
+    store.remove([id])
+    assert store.digests() == {}
+
+
+@pytest.mark.parametrize("place", ["id", "title", "text", "name"])
+def test_half_a_character_is_refused_and_nothing_is_changed(store: Store, place: str) -> None:
+    store.put(indexed("a", "Anna."))
+    before = contents(store)
+    document = indexed("b", "Bob.", members={0: [Member("bob", "B\ud800" if place == "name" else "Bob")]})
+    if place != "name":
+        document = replace(document, document=replace(document.document, **{place: "B\ud800"}))
+    with pytest.raises(UnicodeEncodeError):
+        store.put(document)
+    assert contents(store) == before
+
+
+# Threads
+
+
+def test_readers_do_not_wait_for_a_writer_and_see_the_state_before_it(store: Store) -> None:
+    store.put(indexed("a", "Anna."))
+    before = contents(store)
+    inside, release = threading.Event(), threading.Event()
+
+    class Slow(tuple[IndexedPassage, ...]):
+        """Passages that keep the writer waiting in the middle of its transaction."""
+
+        def __iter__(self) -> Iterator[IndexedPassage]:
+            inside.set()
+            assert release.wait(20)
+            return super().__iter__()
+
+    document = indexed("a", "Other words.", "And more.")
+    writer = threading.Thread(target=store.put, args=[replace(document, passages=Slow(document.passages))])
+    writer.start()
+    try:
+        assert inside.wait(20)
+        with ThreadPoolExecutor(4) as pool:
+            seen = [future.result(timeout=20) for future in [pool.submit(contents, store) for _ in range(4)]]
+    finally:
+        release.set()
+        writer.join()
+    assert seen == [before] * 4
+    assert store.passages(["a#0001"])[0].text == "And more."
+
+
+def test_threads_may_write_side_by_side(store: Store) -> None:
+    def write(worker: int) -> None:
+        for number in range(15):
+            store.put(indexed(f"{worker}-{number}", f"words {number}", members={0: [Member("shared"), Member(f"e{number}")]}))
+            if number % 3 == 0:
+                store.remove([f"{worker}-{number}"])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert len(store.digests()) == 40
+    assert store.topology().entity_keys == sorted([*(f"e{n}" for n in range(15) if n % 3), "shared"])
+    assert len(found(store, "words", k=100)) == 40
+
+
+def test_a_closed_store_says_so(open_store: Opener) -> None:
+    store = open_store()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.digests()
+    store.close()

@@ -1,0 +1,430 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import SqliteStore
+from polyad.config import SegmentationSettings, SplitSettings
+from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, StoreError
+from polyad.indexing.builder import DraftHyperedge, HyperedgeBuilder
+from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
+from polyad.indexing.split import SentenceSplitter
+from polyad.indexing.unit_builder import SemanticUnitBuilder
+from polyad.model import Document, Failure, FloatArray, Mention, Passage
+from polyad.protocols import Embedder, MentionExtractor, Store, TextKind
+
+SENTENCES = [
+    "Anna Keller was born in Oslo and studied physics in Paris before the war.",
+    "She met Bob Stone there, and they married in 1961 at the Hotel Astoria.",
+    "The Hotel Astoria burned down in 1975, which ended the Stone family's fortune.",
+    "Nothing happened for a long while after that.",
+    "In Oslo, the Keller Institute keeps the letters of Anna Keller (physicist).",
+    "Wait! Really? Yes.",
+    "东京塔是东京的电视塔。它高三百三十三米。",
+    "A line\x00with a control character\x07 in it, and Bob Stone.",
+    "   ",
+]
+TITLES = ["", "Anna Keller", "Hotel Astoria", "东京塔"]
+QUESTIONS = ["Where was Anna Keller born?", "hotel fire 1975", "东京的塔", "nothing after that"]
+SMALL = SplitSettings(passage_tokens=40, overlap_tokens=15)
+
+
+def make_store() -> SqliteStore:
+    return SqliteStore.create(Path(tempfile.mkdtemp()), "test", 16, "rules")
+
+
+class CountingEmbedder:
+    """Remembers what it was asked to embed."""
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self._embedder = embedder or HashingEmbedder(16)
+        self.texts: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        self.texts += texts
+        return self._embedder.encode(texts, kind)
+
+
+class FailingExtractor:
+    """The rules, except that some texts raise."""
+
+    name = "failing"
+
+    def __init__(self, errors: Mapping[str, Exception]) -> None:
+        self._errors = errors
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        for text in texts:
+            for sign, error in self._errors.items():
+                if sign in text:
+                    raise error
+        return RuleMentionExtractor().extract(texts)
+
+
+def indexer_of(
+    store: Store,
+    embedder: Embedder | None = None,
+    *,
+    extractor: MentionExtractor | None = None,
+    split: SplitSettings = SMALL,
+    segmentation: SegmentationSettings | None = None,
+) -> Indexer:
+    embedder = embedder or HashingEmbedder(16)
+    splitter = SentenceSplitter(split)
+    builder = SemanticUnitBuilder(
+        splitter, extractor or RuleMentionExtractor(), embedder, segmentation or SegmentationSettings()
+    )
+    return Indexer(store, embedder, splitter, builder)
+
+
+def silent(done: int, total: int | None, message: str) -> None:
+    pass
+
+
+def index(indexer: Indexer, *items: Document | Failure) -> IndexCounts:
+    return indexer.index(items, silent)
+
+
+def contents(store: Store) -> dict[str, object]:
+    """All that is in a store, as values that compare; vectors bit for bit."""
+    topology = store.topology()
+    ids = list(store.digests())
+    passages = store.passages(topology.passage_ids)
+    return {
+        "digests": store.digests(),
+        "documents": store.documents(ids),
+        "passages": passages,
+        "passage vectors": topology.passage_vectors.tobytes(),
+        "hyperedges": store.hyperedges(topology.hyperedge_ids),
+        "hyperedge vectors": topology.hyperedge_vectors.tobytes(),
+        "owners": (topology.document_of_passage, topology.passage_of_hyperedge.tolist()),
+        "incidences": store.incidences(topology.hyperedge_ids),
+        "rows": (
+            topology.incidence_entity.tolist(),
+            topology.incidence_hyperedge.tolist(),
+            topology.incidence_is_subject.tolist(),
+        ),
+        "entities": store.entities(topology.entity_keys),
+        "words": [store.search_text(question, k) for question in QUESTIONS for k in (1, 3, 100)],
+        "tokens": store.statistics().tokens,
+    }
+
+
+def text_of(*numbers: int) -> str:
+    return " ".join(SENTENCES[number] for number in numbers)
+
+
+# Exactness
+
+DOCUMENTS = st.builds(
+    Document,
+    id=st.sampled_from(["a", "b", "c/d.txt", "é"]),
+    title=st.sampled_from(TITLES),
+    text=st.lists(st.sampled_from(SENTENCES), max_size=7).map(" ".join),
+    source=st.sampled_from(["", "s"]),
+)
+RUNS = st.lists(
+    st.lists(DOCUMENTS, min_size=1, max_size=4) | st.sets(st.sampled_from(["a", "b", "c/d.txt", "é"]), min_size=1),
+    max_size=8,
+)
+
+
+def apply(runs: Iterable[list[Document] | set[str]], store: Store, embedder: Embedder) -> dict[str, Document]:
+    """Index the lists and remove the sets; what should be left."""
+    survivors: dict[str, Document] = {}
+    for run in runs:
+        if isinstance(run, set):
+            known = sorted(run & survivors.keys())
+            store.remove(known)
+            for id in known:
+                del survivors[id]
+        else:
+            index(indexer_of(store, embedder), *run)
+            first = {document.id: document for document in reversed(run)}
+            survivors |= {id: document for id, document in first.items() if document.text.strip()}
+    return survivors
+
+
+def assert_exact(runs: Iterable[list[Document] | set[str]], embedder: Embedder) -> None:
+    grown, fresh = make_store(), make_store()
+    survivors = apply(runs, grown, embedder)
+    index(indexer_of(fresh, embedder), *survivors.values())
+    assert contents(grown) == contents(fresh)
+    grown.close()
+    fresh.close()
+
+
+@settings(max_examples=80, deadline=None)
+@given(runs=RUNS)
+def test_after_any_sequence_the_index_equals_a_fresh_one_of_the_surviving_documents(
+    runs: list[list[Document] | set[str]],
+) -> None:
+    assert_exact(runs, HashingEmbedder(16))
+
+
+def test_with_a_real_model_too_the_index_equals_a_fresh_one_bit_for_bit(embedder: Embedder) -> None:
+    runs: list[list[Document] | set[str]] = [
+        [Document("a", "Anna Keller", text_of(0, 1, 2)), Document("b", "", text_of(3, 4, 5, 0))],
+        [Document("c", "Hotel Astoria", text_of(2, 2, 3, 1, 4, 0, 5, 6))],
+        {"a"},
+        [Document("b", "", text_of(3, 4, 5, 1, 0)), Document("a", "Anna Keller", text_of(1, 0, 2))],
+        [Document("d", "Hotel Astoria", text_of(2, 2, 3, 1, 4, 0, 5, 6)), Document("e", "", text_of(4) * 20)],
+        {"c"},
+    ]
+    grown = SqliteStore.create(Path(tempfile.mkdtemp()), embedder.name, embedder.dimension, "rules")
+    fresh = SqliteStore.create(Path(tempfile.mkdtemp()), embedder.name, embedder.dimension, "rules")
+    survivors = apply(runs, grown, embedder)
+    assert sorted(survivors) == ["a", "b", "d", "e"]
+    index(indexer_of(fresh, embedder), *survivors.values())
+    assert contents(grown) == contents(fresh)
+
+
+# Paying once
+
+
+def test_indexing_twice_embeds_nothing_and_writes_nothing() -> None:
+    store, embedder = make_store(), CountingEmbedder()
+    documents = [Document(str(n), "", text_of(n % 5, 1)) for n in range(6)]
+    first = index(indexer_of(store, embedder), *documents)
+    version = store.version()
+    embedder.texts.clear()
+
+    again = index(indexer_of(store, embedder), *documents)
+
+    assert (first.added, first.unchanged) == (6, 0)
+    assert (again.added, again.updated, again.unchanged, again.passages) == (0, 0, 6, 0)
+    assert embedder.texts == []
+    assert store.version() == version
+
+
+LONG = [f"Number {n} is the name of Street {n} in Oslo, where {n} people of the Keller family lived." for n in range(60)]
+NO_OVERLAP = SplitSettings(passage_tokens=60, overlap_tokens=0)
+
+
+def test_changing_one_passage_embeds_only_its_texts_again() -> None:
+    store, embedder = make_store(), CountingEmbedder()
+    index(indexer_of(store, embedder, split=NO_OVERLAP), Document("a", "Oslo", " ".join(LONG)))
+    before = {passage.text for passage in store.passages(store.topology().passage_ids)}
+    embedder.texts.clear()
+
+    changed = [*LONG[:30], LONG[30].replace("people", "horses"), *LONG[31:]]
+    counts = index(indexer_of(store, embedder, split=NO_OVERLAP), Document("a", "Oslo", " ".join(changed)))
+
+    (new,) = {passage.text for passage in store.passages(store.topology().passage_ids)} - before
+    assert counts.updated == 1
+    assert len(before) > 10
+    assert "horses" in new
+    assert embedding_text("Oslo", new) in embedder.texts
+    assert all(text.removeprefix("Oslo\n") in new for text in embedder.texts)
+
+
+def test_a_changed_title_is_embedded_again_because_it_is_part_of_what_is_embedded() -> None:
+    store, embedder = make_store(), CountingEmbedder()
+    index(indexer_of(store, embedder), Document("a", "Oslo", text_of(0)))
+    embedder.texts.clear()
+    index(indexer_of(store, embedder), Document("a", "Paris", text_of(0)))
+    assert f"Paris\n{text_of(0)}" in embedder.texts
+
+
+def test_a_moved_or_renamed_document_reuses_its_vectors() -> None:
+    store, embedder = make_store(), CountingEmbedder()
+    document = Document("old.txt", "Oslo", " ".join(LONG))
+    index(indexer_of(store, embedder), document)
+    before = store.topology()
+    embedder.texts.clear()
+
+    moved = Document("new/name.txt", document.title, document.text)
+    assert index(indexer_of(store, embedder), moved).added == 1
+    store.remove(["old.txt"])
+
+    assert embedder.texts == []
+    after = store.topology()
+    assert after.passage_vectors.tobytes() == before.passage_vectors.tobytes()
+    assert after.hyperedge_vectors.tobytes() == before.hyperedge_vectors.tobytes()
+    assert after.hyperedge_ids[0] == "new/name.txt#0000/000"
+    assert {edge.passage_id for edge in store.hyperedges(after.hyperedge_ids)} == set(after.passage_ids)
+
+
+def test_text_inserted_in_front_moves_the_passages_behind_it_without_embedding_them() -> None:
+    store, embedder = make_store(), CountingEmbedder()
+    one_each = SplitSettings(passage_tokens=30, overlap_tokens=0)
+    index(indexer_of(store, embedder, split=one_each), Document("a", "", " ".join(LONG[:20])))
+    embedder.texts.clear()
+    index(indexer_of(store, embedder, split=one_each), Document("a", "", " ".join([LONG[40], *LONG[:20]])))
+    assert set(embedder.texts) == {LONG[40]}
+    document = store.documents(["a"])[0]
+    for passage in store.passages(store.topology().passage_ids):
+        assert passage.text == document.text[passage.start : passage.end]
+
+
+def test_texts_that_several_documents_share_are_embedded_once() -> None:
+    store, embedder = make_store(), CountingEmbedder()
+    index(indexer_of(store, embedder), *(Document(id, "", text_of(0)) for id in "abc"))
+    assert embedder.texts == [text_of(0)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store: indexer_of(store, segmentation=SegmentationSettings(method="sentence")),
+        lambda store: indexer_of(store, extractor=FailingExtractor({})),
+        lambda store: indexer_of(store, split=SplitSettings(passage_tokens=20, overlap_tokens=0)),
+        lambda store: indexer_of(store, HashingEmbedder(8)),
+    ],
+    ids=["segmentation", "extractor", "splitter", "embedder"],
+)
+def test_other_settings_build_every_document_again(change: Callable[[Store], Indexer]) -> None:
+    store = make_store()
+    document = Document("a", "", text_of(0, 1, 2, 4))
+    index(indexer_of(store), document)
+    assert index(change(store), document).updated == 1
+    assert index(change(store), document).unchanged == 1
+
+
+# What goes wrong
+
+GOOD, BAD = Document("good", "", text_of(0)), Document("bad", "", "The unlucky passage.")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(LanguageModelError("the model gave up"), "the model gave up"), (ValueError("odd"), "ValueError: odd")],
+)
+def test_a_document_whose_extraction_fails_is_reported_and_the_rest_lands(error: Exception, reason: str) -> None:
+    store = make_store()
+    counts = index(indexer_of(store, extractor=FailingExtractor({"unlucky": error})), GOOD, BAD, Document("c", "", "Late."))
+    assert counts.failures == (Failure("bad", reason),)
+    assert counts.added == 2
+    assert list(store.digests()) == ["c", "good"]
+
+
+def test_a_failed_update_leaves_the_earlier_document() -> None:
+    store = make_store()
+    index(indexer_of(store), GOOD, Document("bad", "", text_of(1)))
+    before = contents(store)
+    failing = indexer_of(store, extractor=FailingExtractor({"unlucky": LanguageModelError("no")}))
+    counts = index(failing, BAD)
+    assert [failure.id for failure in counts.failures] == ["bad"]
+    assert contents(store) == before
+
+
+def test_a_document_that_failed_is_tried_again_in_the_next_run() -> None:
+    store = make_store()
+    index(indexer_of(store, extractor=FailingExtractor({"unlucky": LanguageModelError("no")})), BAD)
+    counts = index(indexer_of(store, extractor=FailingExtractor({})), BAD)
+    assert (counts.added, counts.failures) == (1, ())
+
+
+@pytest.mark.parametrize("error", [StoreError("the disk is full"), ConfigurationError("no such model")])
+def test_an_error_that_is_no_documents_fault_ends_the_run(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        index(indexer_of(make_store(), extractor=FailingExtractor({"unlucky": error})), GOOD, BAD)
+
+
+def test_an_embedder_that_fails_on_one_text_costs_one_document() -> None:
+    class Fussy(CountingEmbedder):
+        def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+            if any("unlucky" in text for text in texts):
+                raise EmbedderError("too unlucky")
+            return super().encode(texts, kind)
+
+    store = make_store()
+    assert index(indexer_of(store, Fussy()), BAD, GOOD).failures == (Failure("bad", "too unlucky"),)
+    assert list(store.digests()) == ["good"]
+
+
+def test_failures_of_the_reader_are_passed_into_the_report() -> None:
+    store = make_store()
+    counts = index(indexer_of(store), Failure("broken.pdf", "no text layer"), GOOD)
+    assert counts.failures == (Failure("broken.pdf", "no text layer"),)
+    assert counts.added == 1
+
+
+@pytest.mark.parametrize("text", ["", " \n\t ", "\u3000"])
+def test_a_document_without_text_is_a_failure(text: str) -> None:
+    store = make_store()
+    assert index(indexer_of(store), Document("a", "Title", text)).failures == (Failure("a", "it has no text"),)
+    assert store.digests() == {}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        Document("a\ud800", "", "Text."),
+        Document("a", "\ud800", "Text."),
+        Document("a", "", "Half \ud800 a character."),
+        Document("a", "", "Text.", source="\ud800"),
+    ],
+)
+def test_half_a_character_anywhere_is_a_failure_that_can_be_printed(document: Document) -> None:
+    store = make_store()
+    counts = index(indexer_of(store), document, GOOD)
+    (failure,) = counts.failures
+    assert f"{failure.id} {failure.reason}".encode()
+    assert "\\ud800" in failure.reason
+    assert list(store.digests()) == ["good"]
+
+
+def test_a_name_that_an_extractor_spelt_with_half_a_character_costs_one_document() -> None:
+    class Odd:
+        name = "odd"
+
+        def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+            return [[Mention("B\udfff", 0, 1)] if "unlucky" in text else [] for text in texts]
+
+    store = make_store()
+    assert [failure.id for failure in index(indexer_of(store, extractor=Odd()), GOOD, BAD).failures] == ["bad"]
+    assert list(store.digests()) == ["good"]
+
+
+def test_an_id_that_comes_twice_in_a_run_is_a_failure_unless_the_content_is_the_same() -> None:
+    store = make_store()
+    counts = index(indexer_of(store), GOOD, Document("good", "", "Something else."), GOOD)
+    assert (counts.added, counts.unchanged, len(counts.failures)) == (1, 1, 1)
+    assert store.documents(["good"]) == [GOOD]
+
+
+def test_progress_is_told_of_every_item_whatever_became_of_it() -> None:
+    told: list[int] = []
+
+    def progress(done: int, total: int | None, message: str) -> None:
+        told.append(done)
+
+    long = [Document(f"long {n}", "", text_of(0) * 3000) for n in range(2)]
+    splitter = SplitSettings(passage_tokens=5000)
+    indexer_of(make_store(), split=splitter).index([*long, Failure("x", "y"), GOOD, GOOD], progress)
+    assert told == sorted(told)
+    assert told[-1] == 5
+
+
+def test_a_builder_is_given_passages_with_their_place_in_the_document() -> None:
+    seen: list[Passage] = []
+
+    class Remembering:
+        name = "remembering"
+
+        def build(self, passages: Sequence[Passage]) -> list[list[DraftHyperedge]]:
+            seen.extend(passages)
+            return [[] for _ in passages]
+
+    builder: HyperedgeBuilder = Remembering()
+    document = Document("a", "Oslo", "  " + " ".join(LONG))
+    index(Indexer(make_store(), HashingEmbedder(16), SentenceSplitter(SMALL), builder), document)
+    assert len(seen) > 10
+    assert all(passage.text == document.text[passage.start : passage.end] for passage in seen)
+    assert [passage.id for passage in seen] == [f"a#{position:04}" for position in range(len(seen))]
