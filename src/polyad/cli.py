@@ -33,7 +33,7 @@ _INTERRUPTED, _PIPE_CLOSED = 130, 141  # what a shell reports for a program ende
 _KEPT = {
     "index": "the documents indexed so far are kept; the same command goes on from there",
     "remove": "either all of the documents were removed or none",
-    "eval": "the documents indexed so far are kept if you gave --store",
+    **dict.fromkeys(("eval", "demo"), "the documents indexed so far are kept if you gave --store"),
 }
 
 _EPILOG = f"""Settings come from flags, else from the environment (POLYAD_STORE, POLYAD_MODEL, OPENAI_BASE_URL, ...),
@@ -304,7 +304,8 @@ def evaluate(
         output.progress_bar(quiet or json) as progress,
     ):
         report = engine.index([dataset.corpus], method=settings.command.method, progress=progress)
-        sizes = shapes.eval_index_json(report, engine.statistics())
+        statistics = engine.statistics()
+        sizes, documents = shapes.eval_index_json(report, statistics), statistics.documents
         results = [
             experiment.run(
                 name, _search_with(engine, name), dataset.queries, depth, progress, lambda: engine.llm_tokens
@@ -312,6 +313,9 @@ def evaluate(
             for name in names
         ]
     output.warn_of_failures(report)
+    others = documents - report.counts.added - report.counts.updated - report.counts.unchanged
+    if others > 0:
+        output.warn("warning", f"the index also holds {others:,} other documents, which were searched too")
     if json:
         output.say_json(shapes.eval_json(dataset, depth, sizes, results))
     else:

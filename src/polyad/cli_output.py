@@ -147,9 +147,7 @@ def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
     """Print the answer, unless it was ``streamed`` already, and what it cites; without an answer, the evidence."""
     if not answer.text:
         show_evidence(answer.evidence, explain)
-    elif streamed:
-        say()
-    else:
+    elif not streamed:
         say(answer.text)
     titles = {hit.passage.id: hit.passage.title for hit in answer.evidence.passages}
     cited = dict(sorted((citation.number, citation) for citation in answer.citations))

@@ -49,7 +49,8 @@ def test_an_index_is_opened_again_with_what_it_was_built_with(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("embedder", "mentions", "named"), [("other", "rules", "embedder 'e', not 'other'"), ("e", "llm", "'rules', not 'llm'")]
+    ("embedder", "mentions", "named"),
+    [("other", "rules", "embedder 'e', not 'other'"), ("e", "llm", "'rules', not 'llm'")],
 )
 def test_another_embedder_or_extractor_is_a_mismatch(tmp_path: Path, embedder: str, mentions: str, named: str) -> None:
     create(tmp_path).put(document("a"))

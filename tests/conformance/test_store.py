@@ -578,7 +578,9 @@ def test_readers_do_not_wait_for_a_writer_and_see_the_state_before_it(store: Sto
 def test_threads_may_write_side_by_side(store: Store) -> None:
     def write(worker: int) -> None:
         for number in range(15):
-            store.put(indexed(f"{worker}-{number}", f"words {number}", members={0: [Member("shared"), Member(f"e{number}")]}))
+            store.put(
+                indexed(f"{worker}-{number}", f"words {number}", members={0: [Member("shared"), Member(f"e{number}")]})
+            )
             if number % 3 == 0:
                 store.remove([f"{worker}-{number}"])
 

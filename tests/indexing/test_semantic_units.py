@@ -162,7 +162,9 @@ def test_code_length_of_a_hand_computed_unit() -> None:
     # Mentions a a b in one unit: N = 3, H = log 3 - 2/3 log 2, |U| = 2.
     counts: Counts = np.array([[1, 0], [1, 1], [0, 0]], dtype=np.int64)
     lengths = dict(
-        zip([(a, b) for b in range(1, 4) for a in range(b)], entity_code_lengths(all_candidates(3), counts), strict=True)
+        zip(
+            [(a, b) for b in range(1, 4) for a in range(b)], entity_code_lengths(all_candidates(3), counts), strict=True
+        )
     )
 
     assert lengths[0, 2] == pytest.approx(3 * math.log(3) - 2 * math.log(2) + 0.5 * math.log(3))

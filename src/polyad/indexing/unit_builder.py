@@ -12,6 +12,7 @@ import numpy.typing as npt
 from polyad.config import SegmentationSettings
 from polyad.indexing.builder import DraftHyperedge, hyperedge_id
 from polyad.indexing.semantic_units import Candidates, Segmenter
+from polyad.indexing.subjects import subjects
 from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span
 from polyad.protocols import Embedder, MentionExtractor, Splitter
 from polyad.text.keys import entity_key
@@ -30,8 +31,9 @@ class _Analysis:
 class SemanticUnitBuilder:
     """Builds one hyperedge for each semantic unit, over the entities mentioned in it and the passage's subject.
 
-    The title is a mention with role ``subject`` in every unit of its passage: a unit that says "It was directed by"
-    is about the title, whether or not it repeats it.
+    The passage's subject, its title if it has one, is a member with role ``subject`` of every unit of the passage: a
+    unit that says "It was directed by" is about it, whether or not it repeats the name. What a sentence defines is a
+    subject of that sentence's unit (:mod:`polyad.indexing.subjects`).
     """
 
     def __init__(
@@ -75,13 +77,17 @@ class SemanticUnitBuilder:
     def _units(self, analysis: _Analysis, embeddings: FloatArray) -> list[DraftHyperedge]:
         partition = self._segmenter.choose(analysis.candidates, embeddings, _mention_counts(analysis))
         passage = analysis.passage
+        about = subjects(passage.title, passage.text, analysis.sentences, analysis.mentions)
         units = []
         for position, (first, last) in enumerate(partition):
             start, end = analysis.sentences[first].start, analysis.sentences[last - 1].end
             id = hyperedge_id(passage.id, position)
             edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, passage.text[start:end], passage.id, start, end)
-            inside = [(key, mention) for key, mention in analysis.mentions if start <= mention.start < end]
-            units.append(DraftHyperedge(edge, _incidences(id, passage.title, inside)))
+            defined, mentions = (
+                [(key, mention) for key, mention in all_of if start <= mention.start < end]
+                for all_of in (about.defined, analysis.mentions)
+            )
+            units.append(DraftHyperedge(edge, _incidences(id, about.passage, defined, mentions)))
         return units
 
 
@@ -102,10 +108,17 @@ def _mention_counts(analysis: _Analysis) -> npt.NDArray[np.int64]:
     return counts
 
 
-def _incidences(hyperedge_id: str, title: str, mentions: Sequence[tuple[str, Mention]]) -> tuple[Incidence, ...]:
-    """One incidence an entity: the subject first, then the mentions, each by its first occurrence."""
-    subject = entity_key(title)
-    found = {subject: Incidence(subject, hyperedge_id, title, SUBJECT)} if subject else {}
+def _incidences(
+    hyperedge_id: str,
+    subject: tuple[str, str],
+    defined: Sequence[tuple[str, Mention]],
+    mentions: Sequence[tuple[str, Mention]],
+) -> tuple[Incidence, ...]:
+    """One incidence an entity: the passage's subject, what the unit defines, then each mention when it first occurs."""
+    key, name = subject
+    found = {key: Incidence(key, hyperedge_id, name, SUBJECT)} if key else {}
+    for key, mention in defined:
+        found.setdefault(key, Incidence(key, hyperedge_id, mention.name, SUBJECT, mention.type))
     for key, mention in mentions:
         if key not in found:
             found[key] = Incidence(

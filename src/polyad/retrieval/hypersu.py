@@ -126,10 +126,11 @@ class HyperSURetriever:
             scores[passage] = (1 - weight) * capped_mean + weight * float(dense[passage])
         ranked = sorted(scores, key=lambda passage: (-scores[passage], passage))[:k]
         hits = [(passage, scores[passage], f"{len(units[passage])} activated units") for passage in ranked]
+        floor = min([0.0, *scores.values()])  # below everything the walk reached, in the order of similarity
         for passage in best(dense, k + len(ranked)).tolist():
             if len(hits) < k and passage not in scores:
-                # Below everything the walk reached, in the order of similarity.
-                hits.append((passage, min(0.0, float(dense[passage]) - 1), "similar to the question, not reached"))
+                score = floor + min(0.0, float(dense[passage]) - 1)
+                hits.append((passage, score, "similar to the question, not reached"))
         return hits
 
     def _evidence(

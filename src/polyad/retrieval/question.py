@@ -49,15 +49,16 @@ class QuestionLinker:
         """Find the entities that ``question`` names."""
         mentions = [*self._vocabulary.find(question), *self._extractor.extract([question])[0]]
         entities: dict[int, Mention] = {}
-        unlinked = []
+        linked, unlinked = [], []
         for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
             key = entity_key(mention.name)
             row = self._snapshot.entity_rows.get(key)
             if row is not None:
                 entities.setdefault(row, mention)
+                linked.append(mention)
             elif key:
                 unlinked.append(mention)
-        return LinkedQuestion(question, entities, tuple(unlinked), _without(question, entities.values()))
+        return LinkedQuestion(question, entities, tuple(unlinked), _without(question, linked))
 
 
 def _without(question: str, mentions: Iterable[Mention]) -> str:

@@ -1,0 +1,143 @@
+"""Recall of the retrievers, on benchmarks as they are and made harder, with the default scorer's ablation.
+
+    python benchmarks/retrieval.py BEIR_DIR... [--json FILE] [--limit N] [--store DIR]
+
+Three corpora are made of each folder: as it is; with all titles stripped; and with documents joined by four into
+longer ones, which are split into passages again. Known items: one sentence of a passage, put as a question by a fixed
+template, must find its passage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from polyad import Engine
+from polyad.adapters.files import FileReader
+from polyad.config import ReadSettings, Settings, SplitSettings
+from polyad.evaluation.datasets import Dataset, Query, load
+from polyad.evaluation.experiment import RetrieverResult, ranked_documents, run
+from polyad.indexing.split import SentenceSplitter
+from polyad.model import Document, Failure
+
+K = 5
+SEED = 7
+JOINED = 4
+KNOWN_ITEMS = 200
+
+
+def main() -> None:
+    """Run everything and print a table for each corpus."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
+    parser.add_argument("--retrievers", default="default,hypersu,standard,bm25")
+    parser.add_argument("--limit", type=int, help="only the first so many questions")
+    parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
+    parser.add_argument("--json", type=Path, help="save the results here")
+    arguments = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        stores = arguments.store or Path(temporary)
+        for folder in arguments.folders:
+            dataset = load(folder, arguments.limit)
+            for variant, documents, queries, settings in variants(dataset):
+                with Engine.open(stores / f"{dataset.name}-{variant}", settings=settings) as engine:
+                    engine.index_documents(documents)
+                    for retriever in arguments.retrievers.split(","):
+                        result = ask(engine, retriever, queries)
+                        rows.append({"dataset": dataset.name, "corpus": variant, **result.to_json(K)})
+                        print(dataset.name, variant, f"{retriever:10} {100 * result.recall:5.1f}", flush=True)
+                    if variant == "as it is":
+                        rows += known_items(engine, dataset, documents_of(dataset))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def variants(
+    dataset: Dataset,
+) -> Iterator[tuple[str, Sequence[Document | Failure], Sequence[Query], Settings]]:
+    """Name, documents, questions and settings of each corpus made of a dataset."""
+    documents = documents_of(dataset)
+    yield "as it is", documents, dataset.queries, Settings()
+    yield "no titles", [Document(d.id, "", d.text) for d in documents], dataset.queries, Settings()
+    joined, moved = join(documents)
+    queries = [Query(q.id, q.text, frozenset(moved[id] for id in q.gold)) for q in dataset.queries]
+    yield "joined", joined, queries, Settings(split=SplitSettings(passage_tokens=200, overlap_tokens=20))
+
+
+def documents_of(dataset: Dataset) -> list[Document]:
+    """The documents of a dataset."""
+    found = FileReader(ReadSettings()).read([dataset.corpus])
+    return [document for document in found if isinstance(document, Document)]
+
+
+def join(documents: Sequence[Document]) -> tuple[list[Document], dict[str, str]]:
+    """Join documents by four under the title of the first, and tell where each went.
+
+    The others keep their titles as the first words of their part.
+    """
+    joined = []
+    moved = {}
+    for start in range(0, len(documents), JOINED):
+        group = documents[start : start + JOINED]
+        text = "\n\n".join([group[0].text, *(f"{document.title}. {document.text}" for document in group[1:])])
+        joined.append(Document(group[0].id, group[0].title, text))
+        moved.update({document.id: group[0].id for document in group})
+    return joined, moved
+
+
+def known_items(engine: Engine, dataset: Dataset, documents: Sequence[Document]) -> list[dict[str, object]]:
+    """Recall of single-hop questions rewritten from sentences, for the default and for its parts."""
+    queries = single_hop(documents)
+    rows = []
+    for retriever in ("default", "standard", "bm25"):
+        result = ask(engine, retriever, queries)
+        rows.append({"dataset": dataset.name, "corpus": "known items", **result.to_json(K)})
+        print(dataset.name, "known items", f"{retriever:10} {100 * result.recall:5.1f}", flush=True)
+    fused = sum(query.id in fuse(engine, query.text) for query in queries) / len(queries)
+    rows.append({"dataset": dataset.name, "corpus": "known items", "retriever": "standard+bm25", f"recall@{K}": fused})
+    print(dataset.name, "known items", f"{'standard+bm25':10} {100 * fused:5.1f}", flush=True)
+    return rows
+
+
+def single_hop(documents: Sequence[Document]) -> list[Query]:
+    """Questions made from one sentence of a passage each, seeded: the sentence without its last word."""
+    chooser = random.Random(SEED)
+    splitter = SentenceSplitter(SplitSettings())
+    queries = []
+    for document in chooser.sample(list(documents), min(KNOWN_ITEMS, len(documents))):
+        sentences = [span.of(document.text) for span in splitter.sentences(document.text)]
+        long = [sentence for sentence in sentences if len(sentence.split()) >= 8]
+        if long:
+            words = re.sub(r"[^\w\s'-]", " ", chooser.choice(long)).split()
+            queries.append(Query(document.id, f"Is it true that {' '.join(words[:-1])}?", frozenset({document.id})))
+    return queries
+
+
+def fuse(engine: Engine, question: str) -> list[str]:
+    """Dense and BM25 joined by reciprocal ranks: the baseline that single-hop questions must not fall below."""
+    scores: dict[str, float] = {}
+    for retriever in ("standard", "bm25"):
+        for rank, id in enumerate(ranked_documents(engine.search(question, 50, retriever=retriever))):
+            scores[id] = scores.get(id, 0.0) + 1 / (60 + rank)
+    return sorted(scores, key=lambda id: (-scores[id], id))[:K]
+
+
+def ask(engine: Engine, retriever: str, queries: Sequence[Query]) -> RetrieverResult:
+    """Run one retriever over the questions."""
+    return run(
+        retriever,
+        lambda question, k: engine.search(question, k, retriever=retriever),
+        queries,
+        K,
+        lambda done, total, message: None,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""What the tests share: one embedder, and an index of six documents small enough to check by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.engine import Engine
+from polyad.model import Document
+
+SIX_DOCUMENTS = (
+    Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702. It hangs in Corven Tower."),
+    Document("moreau", "Ines Moreau", "Ines Moreau was a founder of bronze. She was born in the village of Aldby."),
+    Document("tower", "Corven Tower", "Corven Tower is built of red granite. Its stairs have 214 steps."),
+    Document("aldby", "Aldby", "Aldby is a village on the river Isk. It is known for its walnut orchards."),
+    Document("isk", "Isk", "The Isk is a river that flows north. Otters live on its banks."),
+    Document("otter", "otter", "An otter eats fish and crabs. It closes its ears when it dives."),
+)
+"""The bell names its maker and its tower; the maker's document names her village; the village's names its river."""
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("POLYAD_STORE", "POLYAD_MODEL", "POLYAD_RETRIEVER", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def embedder() -> SentenceTransformerEmbedder:
+    """The default embedder, loaded once."""
+    return SentenceTransformerEmbedder()
+
+
+@pytest.fixture(scope="session")
+def small_index_dir(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Path:
+    """The directory of an index of :data:`SIX_DOCUMENTS`. For reading; copy it to change it."""
+    directory = tmp_path_factory.mktemp("small") / "kb"
+    with Engine.open(directory, embedder=embedder) as engine:
+        counts = engine.index_documents(SIX_DOCUMENTS).counts
+    assert (counts.added, counts.failures) == (6, ())
+    return directory
+
+
+@pytest.fixture
+def small_engine(small_index_dir: Path, embedder: SentenceTransformerEmbedder) -> Iterator[Engine]:
+    """An engine on the index of six documents, without a language model."""
+    with Engine.open(small_index_dir, embedder=embedder, create=False) as engine:
+        yield engine

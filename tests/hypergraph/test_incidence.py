@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.hypergraph.incidence import Adjacency, Hypergraph
+from polyad.model import IntArray
+
+ROWS = 6
+PAIRS = st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 8)), max_size=40)
+
+
+def integers(*numbers: int) -> IntArray:
+    return np.array(numbers, dtype=np.int64)
+
+
+def adjacency_of(pairs: list[tuple[int, int]], rows: int = ROWS) -> Adjacency:
+    return Adjacency.from_pairs(integers(*(row for row, _ in pairs)), integers(*(other for _, other in pairs)), rows)
+
+
+def test_neighbours_are_sorted_and_counted_once() -> None:
+    adjacency = adjacency_of([(2, 7), (0, 3), (2, 1), (2, 7), (0, 3)], rows=4)
+    assert [adjacency[row].tolist() for row in range(4)] == [[3], [], [1, 7], []]
+    assert adjacency.degrees().tolist() == [1, 0, 2, 0]
+
+
+def test_gathering_keeps_the_order_of_the_rows_asked_for_and_says_whose_each_neighbour_is() -> None:
+    adjacency = adjacency_of([(0, 3), (2, 1), (2, 7)], rows=4)
+    neighbours, owners = adjacency.gather(integers(2, 1, 0, 2))
+    assert neighbours.tolist() == [1, 7, 3, 1, 7]
+    assert owners.tolist() == [0, 0, 2, 3, 3]
+
+
+def test_gathering_nothing_gives_nothing() -> None:
+    for adjacency in (adjacency_of([]), adjacency_of([(0, 0)])):
+        neighbours, owners = adjacency.gather(integers())
+        assert (len(neighbours), len(owners)) == (0, 0)
+    assert Adjacency.from_pairs(integers(), integers(), 0).degrees().tolist() == []
+
+
+@given(pairs=PAIRS, asked=st.lists(st.integers(0, ROWS - 1), max_size=10))
+def test_an_adjacency_holds_the_set_of_its_pairs(pairs: list[tuple[int, int]], asked: list[int]) -> None:
+    expected = defaultdict(set)
+    for row, other in pairs:
+        expected[row].add(other)
+    adjacency = adjacency_of(pairs)
+    assert [adjacency[row].tolist() for row in range(ROWS)] == [sorted(expected[row]) for row in range(ROWS)]
+    assert adjacency.degrees(integers(*asked)).tolist() == [len(expected[row]) for row in asked]
+    neighbours, owners = adjacency.gather(integers(*asked))
+    gathered = list(zip(owners.tolist(), neighbours.tolist(), strict=True))
+    assert gathered == [(place, other) for place, row in enumerate(asked) for other in sorted(expected[row])]
+
+
+@given(pairs=PAIRS)
+def test_members_and_memberships_are_two_sides_of_one_incidence(pairs: list[tuple[int, int]]) -> None:
+    nodes, edges = integers(*(node for node, _ in pairs)), integers(*(edge for _, edge in pairs))
+    graph = Hypergraph.from_incidences(nodes, edges, ROWS, 9)
+    assert (graph.node_count, graph.edge_count) == (ROWS, 9)
+    forth = {(node, edge) for node in range(ROWS) for edge in graph.memberships[node].tolist()}
+    back = {(node, edge) for edge in range(9) for node in graph.members[edge].tolist()}
+    assert forth == back == set(pairs)

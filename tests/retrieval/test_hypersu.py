@@ -1,0 +1,356 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from polyad.adapters.scripted import Line, ScriptedLanguageModel
+from polyad.config import HyperSUSettings
+from polyad.errors import LanguageModelError
+from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.model import Evidence, FloatArray, IntArray
+from polyad.protocols import Embedder, Prompt
+from polyad.retrieval.activation import ClueActivation
+from polyad.retrieval.clues import ClueAgent, LanguageModelClues, QuestionClues
+from polyad.retrieval.hypersu import PAPER_THRESHOLD, THRESHOLDS, HyperSURetriever
+from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.snapshot import Snapshot
+
+Vector = Sequence[float]
+Spec = Mapping[str, tuple[Vector, Sequence[tuple[Sequence[str], Vector]]]]
+SnapshotOf = Callable[[Spec, int], Snapshot]
+EmbedderOf = Callable[[Mapping[str, Vector], int], Embedder]
+
+QUESTION = "Where was the director of Alba born?"
+
+
+def at(cosine: float) -> Vector:
+    """A unit vector at that cosine to the question, whose vector is (1, 0)."""
+    return (cosine, float(np.sqrt(1 - cosine**2)))
+
+
+# Six facts. The question names Alba; its director is Carla, who was born in Lima.
+FACTS: Spec = {
+    "Alba": (at(0.5), [(["alba", "carla"], at(0.8))]),
+    "Carla": (at(0.4), [(["carla", "lima"], at(0.6))]),
+    "Lima": (at(0.9), [(["lima", "peru"], at(0.4))]),
+    "Dario": (at(0.3), [(["carla", "dario"], at(0.36))]),
+    "Peru": (at(0.2), [(["peru", "inca"], at(0.7))]),
+    "Ural": (at(0.1), [(["ural"], at(0.95))]),
+}
+SETTINGS = HyperSUSettings(activation_threshold=0.2, anchors=1, backward_depth=1, use_clues=False)
+
+
+def plain(**changes: object) -> HyperSUSettings:
+    """The settings of the six facts with changes."""
+    values = {name: getattr(SETTINGS, name) for name in SETTINGS.__slots__} | changes
+    return HyperSUSettings(**values)
+
+
+def retriever_of(
+    snapshot: Snapshot, embedder: Embedder, chosen: HyperSUSettings = SETTINGS, agent: ClueAgent | None = None
+) -> HyperSURetriever:
+    linker = QuestionLinker(snapshot, RuleMentionExtractor())
+    return HyperSURetriever(snapshot, embedder, linker, agent or QuestionClues(), chosen)
+
+
+@pytest.fixture
+def ask(snapshot_of: SnapshotOf, embedder_of: EmbedderOf) -> Callable[..., Evidence]:
+    """Asks the question of the six facts."""
+
+    def asking(chosen: HyperSUSettings = SETTINGS, k: int = 6, spec: Spec = FACTS) -> Evidence:
+        return retriever_of(snapshot_of(spec, 2), embedder_of({QUESTION: at(1.0)}, 2), chosen).retrieve(QUESTION, k)
+
+    return asking
+
+
+def scores(evidence: Evidence) -> dict[str, float]:
+    return {hit.passage.title: hit.score for hit in evidence.passages}
+
+
+# alpha, with delta 0.2: Alba 0.75, Carla 0.5, Lima 0.25, Dario 0.2, Peru 0.625.
+# Forward. Hop 1 from alba 1: b(Alba) = 0.75, a(carla) = 0.375.
+#          Hop 2 from carla: b(Carla) = 0.5 * 0.375 = 0.1875, b(Dario) = 0.075; a(lima) = 0.1875 / 4 = 0.046875.
+#          Hop 3 from lima: b(Lima) = 0.25 * 0.046875 = 0.01171875; a(peru) = b / 8.
+#          Hop 4 from peru: b(Peru) = 0.625 * 0.01171875 / 8 = 0.00091552734375.
+# Backward, one hop from the entities of the nearest passage, lima and peru: Carla, Lima and Peru.
+
+
+def test_a_two_hop_question_by_hand(ask: Callable[..., Evidence]) -> None:
+    evidence = ask()
+    assert scores(evidence) == pytest.approx(
+        {
+            "Alba": 0.75,
+            "Carla": 2 * 0.1875,
+            "Dario": 0.075,
+            "Lima": 2 * 0.01171875,
+            "Peru": 2 * 0.00091552734375,
+            "Ural": 0.1 - 1,  # not reached: by similarity, below all that was
+        }
+    )
+    assert [hit.passage.title for hit in evidence.passages] == ["Alba", "Carla", "Dario", "Lima", "Peru", "Ural"]
+    assert [edge.hyperedge.id for edge in evidence.hyperedges] == [
+        f"{title}#0000/000" for title in ("Alba", "Carla", "Dario", "Lima", "Peru")
+    ]
+    assert {entity.entity.key: entity.score for entity in evidence.entities} == pytest.approx(
+        {
+            "alba": 1.0,
+            "carla": 0.375,
+            "lima": 0.046875,
+            "dario": 0.01875,
+            "peru": 0.01171875 / 8,
+            "inca": 0.00091552734375 / 16,
+        }
+    )
+
+
+def test_the_trace_says_how_each_unit_was_reached(ask: Callable[..., Evidence]) -> None:
+    trace = {step.hyperedge_id.split("#")[0]: step for step in ask().trace}
+    assert {title: (step.reached, step.via) for title, step in trace.items()} == {
+        "Alba": ("forward", ("Alba",)),
+        "Carla": ("both", ("Carla",)),
+        "Dario": ("forward", ("Carla",)),
+        "Lima": ("both", ("Lima",)),
+        "Peru": ("both", ("Peru",)),
+    }
+    assert {step.matched for step in trace.values()} == {QUESTION}
+    assert trace["Carla"].score == pytest.approx(0.375)
+    assert trace["Carla"].passage_id == "Carla#0000"
+
+
+def test_units_reached_backward_only_are_not_ranked(ask: Callable[..., Evidence]) -> None:
+    evidence = ask(plain(forward_depth=2))
+    reached = {title for title, score in scores(evidence).items() if score > 0}
+    assert reached == {"Alba", "Carla", "Dario"}
+    assert {edge.hyperedge.passage_id for edge in evidence.hyperedges} == {f"{title}#0000" for title in reached}
+    assert scores(evidence)["Lima"] == pytest.approx(0.9 - 1)  # although the walk back began there
+
+
+def test_without_backward_anchoring_nothing_is_confirmed(ask: Callable[..., Evidence]) -> None:
+    for chosen in (plain(backward_depth=0), plain(anchors=0), plain(convergence_bonus=1.0)):
+        assert scores(ask(chosen))["Carla"] == pytest.approx(0.1875)
+    assert "both" not in {step.reached for step in ask(plain(backward_depth=0)).trace}
+
+
+def test_the_convergence_bonus_multiplies_what_both_walks_reach(ask: Callable[..., Evidence]) -> None:
+    found = scores(ask(plain(convergence_bonus=5.0)))
+    assert (found["Carla"], found["Alba"]) == pytest.approx((5 * 0.1875, 0.75))
+    assert max(found, key=lambda title: found[title]) == "Carla"
+
+
+def test_width_keeps_the_strongest_entities_of_a_hop(ask: Callable[..., Evidence]) -> None:
+    evidence = ask(plain(width=1))
+    # dario, weaker than lima, is dropped from hop 2; his unit was passed nevertheless.
+    assert [entity.entity.key for entity in evidence.entities] == ["alba"]  # as many are shown as are kept
+    assert scores(evidence)["Dario"] == pytest.approx(0.075)
+
+
+def test_a_threshold_silences_the_units_below_it(ask: Callable[..., Evidence]) -> None:
+    found = scores(ask(plain(activation_threshold=0.6)))
+    assert found["Alba"] == pytest.approx(0.5)
+    assert {title for title, score in found.items() if score > 0} == {"Alba"}
+
+
+def test_sharpening_is_a_power_of_the_activation(ask: Callable[..., Evidence]) -> None:
+    assert scores(ask(plain(sharpening=2.0)))["Alba"] == pytest.approx(0.75**2)
+
+
+def test_a_passages_score_is_the_mean_of_its_best_units_at_most_three(ask: Callable[..., Evidence]) -> None:
+    units = [(["alba"], at(cosine)) for cosine in (0.4, 1.0, 0.6, 0.8, 0.1)]  # alpha 0.25, 1, 0.5, 0.75, 0
+    spec: Spec = {"Alba": (at(0.5), units), "Berg": (at(0.1), units[:2])}
+    found = scores(ask(plain(backward_depth=0), spec=spec))
+    assert found == pytest.approx({"Alba": (1 + 0.75 + 0.5) / 3, "Berg": (1 + 0.25) / 2})
+    assert scores(ask(plain(backward_depth=0, units_per_passage=1), spec=spec)) == pytest.approx({"Alba": 1, "Berg": 1})
+
+
+def test_dense_weight_mixes_in_the_passages_similarity(ask: Callable[..., Evidence]) -> None:
+    found = scores(ask(plain(dense_weight=0.25)))
+    assert found["Alba"] == pytest.approx(0.75 * 0.75 + 0.25 * 0.5)
+    assert found["Carla"] == pytest.approx(0.75 * 0.375 + 0.25 * 0.4)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+def test_evidence_is_in_the_order_of_its_scores(ask: Callable[..., Evidence], weight: float) -> None:
+    spec = FACTS | {"Carla": (at(-0.99), FACTS["Carla"][1])}  # reached, though unlike the question
+    found = [hit.score for hit in ask(plain(dense_weight=weight), spec=spec).passages]
+    assert found == sorted(found, reverse=True)
+    assert len(found) == 6
+
+
+def test_a_question_that_names_nothing_gets_what_is_similar(snapshot_of: SnapshotOf, embedder_of: EmbedderOf) -> None:
+    question = "why is that?"
+    retriever = retriever_of(snapshot_of(FACTS, 2), embedder_of({question: at(1.0)}, 2))
+    evidence = retriever.retrieve(question, 3)
+    assert [hit.passage.title for hit in evidence.passages] == ["Lima", "Alba", "Carla"]
+    assert all(hit.score <= 0 for hit in evidence.passages)
+    assert (evidence.hyperedges, evidence.trace) == ((), ())
+
+
+def test_k_larger_than_the_corpus_gives_every_passage_once(ask: Callable[..., Evidence]) -> None:
+    titles = [hit.passage.title for hit in ask(k=100).passages]
+    assert sorted(titles) == sorted(FACTS)
+
+
+def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
+    snapshot_of: SnapshotOf, embedder_of: EmbedderOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, embedder = snapshot_of(FACTS, 2), embedder_of({QUESTION: at(1.0)}, 2)
+    chosen = plain(activation_threshold=None)
+    assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
+        (0.8 - PAPER_THRESHOLD) / (1 - PAPER_THRESHOLD)
+    )
+    monkeypatch.setitem(THRESHOLDS, "table", 0.0)
+    assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
+
+
+# Clues
+
+
+def test_any_clue_may_lead_the_walk(snapshot_of: SnapshotOf, embedder_of: EmbedderOf) -> None:
+    class TwoClues:
+        def clues(self, question: LinkedQuestion) -> list[str]:
+            return ["who directed it", "birthplace"]
+
+    # The question itself is like nothing; one clue is like Alba's unit, the other like Carla's.
+    table = {QUESTION: (-1.0, 0.0), "who directed it": at(0.8), "birthplace": at(0.6)}
+    retriever = retriever_of(
+        snapshot_of(FACTS, 2), embedder_of(table, 2), plain(use_clues=True, backward_depth=0), TwoClues()
+    )
+    evidence = retriever.retrieve(QUESTION, 6)
+    assert scores(evidence)["Alba"] == pytest.approx(1.0)
+    assert scores(evidence)["Carla"] == pytest.approx(0.5)
+    assert {step.passage_id: step.matched for step in evidence.trace}["Carla#0000"] == "birthplace"
+    off = retriever_of(snapshot_of(FACTS, 2), embedder_of(table, 2), plain(backward_depth=0), TwoClues())
+    assert all(hit.score <= 0 for hit in off.retrieve(QUESTION, 6).passages)
+
+
+LINKED = LinkedQuestion(QUESTION, {}, (), "Where was the director of born?")
+
+
+def clues_from(reply: Line, max_clues: int = 3) -> list[str]:
+    return LanguageModelClues(ScriptedLanguageModel([reply]), max_clues).clues(LINKED)
+
+
+def test_without_a_model_the_clues_are_the_question_and_its_remainder() -> None:
+    assert QuestionClues().clues(LINKED) == [QUESTION, "Where was the director of born?"]
+    assert QuestionClues().clues(LinkedQuestion(QUESTION, {}, (), QUESTION)) == [QUESTION]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"clues": ["one", "two"]}',
+        'Here you are:\n```json\n{"clues": [" one ", "two", "one", "", 3, null]}\n```',
+        '{"clues": ["one", "two"], "comment": "{}"}',
+    ],
+)
+def test_clues_are_read_from_json_whatever_is_around_it(reply: str) -> None:
+    assert clues_from(reply) == ["one", "two"]
+
+
+def test_no_more_clues_are_taken_than_asked_for() -> None:
+    assert clues_from('{"clues": ["one", "two", "three"]}', max_clues=2) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "I cannot do that.",
+        "{",
+        "}{",
+        '{"clues": []}',
+        '{"clues": "one"}',
+        '{"clues": [" ", 1]}',
+        '{"other": ["one"]}',
+        '["one"]',
+        '{"clues": ' + "[" * 100_000 + "]" * 100_000 + "}",
+        LanguageModelError("out of order"),
+    ],
+)
+def test_an_unusable_reply_falls_back_to_the_question(reply: Line) -> None:
+    assert clues_from(reply) == [QUESTION]
+
+
+def test_the_model_is_told_the_question_and_how_many_clues_to_give() -> None:
+    model = ScriptedLanguageModel(['{"clues": ["one"]}'])
+    LanguageModelClues(model, 7).clues(LINKED)
+    prompt: Prompt = model.prompts[0]
+    assert prompt.user == QUESTION
+    assert "at most 7" in prompt.system
+    assert '{"clues": ["...", "..."]}' in prompt.system
+    assert prompt.json_schema is not None
+
+
+# Paying late
+
+
+class FullActivation(ClueActivation):
+    """The published order of work: alpha of every unit of the corpus before the walk begins."""
+
+    def __init__(self, vectors: FloatArray, clues: FloatArray, threshold: float, sharpening: float) -> None:
+        super().__init__(vectors, clues, threshold, sharpening)
+        self.full: FloatArray = np.array(
+            [super(FullActivation, self).__call__(np.array([e]))[0] for e in range(len(vectors))]
+        )
+
+    def __call__(self, edges: IntArray) -> FloatArray:
+        result: FloatArray = self.full[edges].astype(np.float32)
+        return result
+
+
+# Multiples of an eighth, so that every order of summation gives the same cosine.
+COORDINATE = st.integers(-4, 8).map(lambda number: number / 8)
+ANY_VECTOR = st.tuples(COORDINATE, COORDINATE, COORDINATE)
+KEYS = ["alba", "bern", "cali", "doha", "elba", "faro"]
+ANY_UNIT = st.tuples(st.sets(st.sampled_from(KEYS), min_size=1, max_size=4).map(sorted), ANY_VECTOR)
+ANY_SPEC = st.dictionaries(
+    st.sampled_from(["Alba", "Bern", "Cali", "Doha", "Elba", "Faro"]),
+    st.tuples(ANY_VECTOR, st.lists(ANY_UNIT, max_size=4)),
+    max_size=6,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(spec=ANY_SPEC, depth=st.integers(0, 4), width=st.integers(1, 3), weight=st.sampled_from([0.0, 0.5]))
+def test_lazy_activation_gives_the_evidence_of_a_full_one(
+    snapshot_of: SnapshotOf, embedder_of: EmbedderOf, spec: Spec, depth: int, width: int, weight: float
+) -> None:
+    snapshot = snapshot_of(spec, 3)
+    question = "What joins Alba and Bern?"
+    remainder = "What joins and ?"
+    embedder = embedder_of(
+        {
+            question: (1.0, 0.5, 0.0),
+            remainder: (0.0, 0.25, 1.0),
+            "What joins Alba and ?": (0, 0, 1),
+            "What joins and Bern?": (0, 1, 0),
+        },
+        3,
+    )
+    chosen = plain(activation_threshold=0.125, forward_depth=depth, width=width, dense_weight=weight, use_clues=True)
+    lazy = retriever_of(snapshot, embedder, chosen).retrieve(question, 4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.retrieval.hypersu.ClueActivation", FullActivation)
+        assert retriever_of(snapshot, embedder, chosen).retrieve(question, 4) == lazy
+
+
+def test_what_the_walk_does_not_touch_is_not_computed(
+    snapshot_of: SnapshotOf, embedder_of: EmbedderOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[ClueActivation] = []
+
+    class Kept(ClueActivation):
+        def __init__(self, vectors: FloatArray, clues: FloatArray, threshold: float, sharpening: float) -> None:
+            super().__init__(vectors, clues, threshold, sharpening)
+            made.append(self)
+
+    monkeypatch.setattr("polyad.retrieval.hypersu.ClueActivation", Kept)
+    snapshot = snapshot_of(FACTS, 2)
+    retriever_of(snapshot, embedder_of({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0)).retrieve(
+        QUESTION, 6
+    )
+    assert made[0].computed == 1

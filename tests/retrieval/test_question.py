@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.model import Mention
+from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.snapshot import Snapshot
+
+Spec = Mapping[str, tuple[Sequence[float], Sequence[tuple[Sequence[str], Sequence[float]]]]]
+Link = Callable[[str], LinkedQuestion]
+
+KEYS = ["alba", "carla diaz", "diaz", "lima", "new york", "film", "东京塔"]
+
+
+class FixedExtractor:
+    """Finds what it is told."""
+
+    name = "fixed"
+
+    def __init__(self, *mentions: Mention) -> None:
+        self._mentions = list(mentions)
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        return [self._mentions for _ in texts]
+
+
+@pytest.fixture
+def snapshot(snapshot_of: Callable[[Spec, int], Snapshot]) -> Snapshot:
+    return snapshot_of({"Alba": ((1.0, 0.0), [(KEYS, (1.0, 0.0))])}, 2)
+
+
+@pytest.fixture
+def link(snapshot: Snapshot) -> Link:
+    return QuestionLinker(snapshot, RuleMentionExtractor()).link
+
+
+def linked(snapshot: Snapshot, question: LinkedQuestion) -> dict[str, str]:
+    return {snapshot.entity_key(row): mention.name for row, mention in question.entities.items()}
+
+
+def test_names_are_linked_in_the_order_they_appear_and_taken_out(link: Link, snapshot: Snapshot) -> None:
+    found = link("Who met Carla Diaz in Lima before Alba?")
+    assert list(linked(snapshot, found)) == ["carla diaz", "lima", "alba"]
+    assert found.remainder == "Who met in before ?"
+    assert found.text == "Who met Carla Diaz in Lima before Alba?"
+
+
+def test_the_longest_name_is_linked_and_not_a_part_of_it(link: Link, snapshot: Snapshot) -> None:
+    assert list(linked(snapshot, link("Where is Carla Diaz?"))) == ["carla diaz"]
+    assert list(linked(snapshot, link("Where is Diaz?"))) == ["diaz"]
+
+
+def test_names_without_capitals_are_linked(link: Link, snapshot: Snapshot) -> None:
+    assert list(linked(snapshot, link("is carla diaz from new york?"))) == ["carla diaz", "new york"]
+
+
+def test_a_word_of_everyday_english_is_no_name(link: Link, snapshot: Snapshot) -> None:
+    assert linked(snapshot, link("which film is older?")) == {}
+
+
+def test_an_entity_named_twice_is_one_and_taken_out_both_times(link: Link, snapshot: Snapshot) -> None:
+    found = link("Is Lima larger than the old town of Lima?")
+    assert linked(snapshot, found) == {"lima": "Lima"}
+    assert found.remainder == "Is larger than the old town of ?"
+
+
+def test_a_question_of_names_alone_is_its_own_remainder(link: Link) -> None:
+    assert link("Carla Diaz, Lima?").remainder == "Carla Diaz, Lima?"
+
+
+def test_names_the_index_does_not_know_are_kept_apart(link: Link, snapshot: Snapshot) -> None:
+    found = link("Did Zacharias Quux visit Lima?")
+    assert linked(snapshot, found) == {"lima": "Lima"}
+    assert [mention.name for mention in found.unlinked] == ["Zacharias Quux"]
+    assert "Zacharias Quux" in found.remainder
+
+
+def test_what_the_extractor_finds_is_linked_by_its_key(snapshot: Snapshot) -> None:
+    question = "Who is Carla's C. Diaz of LIMA?"
+    extractor = FixedExtractor(Mention("The LIMA", question.index("LIMA"), question.index("LIMA") + 4))
+    found = QuestionLinker(snapshot, extractor).link(question)
+    assert "lima" in linked(snapshot, found)
+
+
+def test_a_mention_that_stands_nowhere_in_the_question_is_linked_and_takes_nothing_out(snapshot: Snapshot) -> None:
+    found = QuestionLinker(snapshot, FixedExtractor(Mention("Alba", -1, -1))).link("Who directed it?")
+    assert list(linked(snapshot, found)) == ["alba"]
+    assert found.remainder == "Who directed it?"
+
+
+def test_blank_and_strange_questions_link_nothing(link: Link, snapshot: Snapshot) -> None:
+    for question in ("", " ", "?", "\x00", "\ud800", "\u200b"):
+        found = link(question)
+        assert (found.entities, found.remainder) == ({}, question)

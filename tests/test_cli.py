@@ -1,0 +1,481 @@
+"""The command line: what is printed where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from polyad import sample
+from polyad.adapters.scripted import ScriptedServer, ServerError, cite_first_passage
+from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.cli import app
+from polyad.cli_output import printable
+from polyad.engine import Engine
+from polyad.errors import EmbedderError, StoreError
+from polyad.model import Document
+
+Run = Callable[..., Result]
+
+QUESTION = "Where was the maker of the Bell of Tarn born?"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Run:
+    """Runs a command in an empty folder, with the embedder that is already loaded."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("polyad.engine.load_embedder", lambda name: embedder)
+
+    def invoke(*arguments: str | Path, **environment: str) -> Result:
+        return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+
+    return invoke
+
+
+@pytest.fixture
+def own_index(small_index_dir: Path, tmp_path: Path) -> Path:
+    """A copy of the small index that may be changed."""
+    shutil.copytree(small_index_dir, tmp_path / "own")
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(cite_first_passage) as scripted:
+        yield scripted
+
+
+def process(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "polyad.cli", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def result_of(found: Result, code: int = 0) -> Any:
+    assert found.exit_code == code, found.output
+    return json.loads(found.stdout)
+
+
+def error_of(found: Result, code: int = 2) -> str:
+    assert found.exit_code == code, found.output
+    assert found.stdout == ""
+    lines = found.stderr.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("polyad: error: ")
+    return lines[0]
+
+
+# index
+
+
+def test_index_reports_what_became_of_each_document(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Tarn\n\nThe Bell of Tarn hangs in Corven Tower.", encoding="utf-8")
+    (folder / "b.txt").write_text("Ines Moreau was born in Aldby.", encoding="utf-8")
+    (folder / "c.xyz").write_text("unknown", encoding="utf-8")
+    (folder / "d.md").write_text("", encoding="utf-8")
+    found = run("index", "folder", "--store", "kb", "--json")
+    first = result_of(found, code=1)
+    assert [first[name] for name in ("added", "updated", "unchanged", "failed", "skipped")] == [2, 0, 0, 1, 1]
+    assert (first["passages"], first["hyperedges"]) == (2, 2)
+    assert first["failures"] == [{"id": "folder/d.md", "reason": "empty: no text"}]
+    assert first["seconds"] >= first["encode_seconds"] > 0
+    assert found.stderr.splitlines() == [
+        "polyad: failed: folder/d.md: empty: no text",
+        "polyad: warning: skipped, not a kind of file that is read: folder/c.xyz",
+    ]
+    (folder / "d.md").unlink()
+    (folder / "b.txt").write_text("Ines Moreau was born in Corven.", encoding="utf-8")
+    again = result_of(run("index", "folder", "--store", "kb", "--json"))
+    assert [again[name] for name in ("added", "updated", "unchanged", "failed")] == [0, 1, 1, 0]
+
+
+def test_index_says_in_words_what_it_did(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Ines Moreau was born in Aldby.", encoding="utf-8")
+    found = run("index", "a.txt", "--store", "kb")
+    assert found.exit_code == 0
+    assert found.stdout.startswith("1 added, 0 updated, 0 unchanged, 0 failed\n1 passages and 1 hyperedges")
+    assert found.stderr == ""
+
+
+def test_index_of_a_path_that_is_not_there_changes_nothing(run: Run, tmp_path: Path) -> None:
+    found = run("index", "missing.txt", "--store", "kb")
+    assert found.exit_code == 2
+    assert "missing.txt" in found.stderr
+    assert not (tmp_path / "kb").exists()
+
+
+def test_a_store_that_is_a_file_is_an_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Ines Moreau was born in Aldby.", encoding="utf-8")
+    assert "cannot make the directory 'a.txt'" in error_of(run("index", "a.txt", "--store", "a.txt"))
+
+
+def test_names_of_any_alphabet_are_kept(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "földer 水").mkdir()
+    (tmp_path / "földer 水" / "ä b.txt").write_text("Zoë Ångström bought the Mill of Łódź.", encoding="utf-8")
+    result_of(run("index", "földer 水", "--store", "kö 水", "--json"))
+    found = run("search", "Who bought the Mill of Łódź?", "--store", "kö 水", "--json")
+    assert result_of(found)["hits"][0]["document_id"] == "földer 水/ä b.txt"
+    assert "Zoë Ångström" in found.stdout
+
+
+# search
+
+
+def test_search_json_has_the_promised_shape(run: Run, small_index_dir: Path) -> None:
+    shape = result_of(run("search", QUESTION, "--store", small_index_dir, "-k", "3", "--json"))
+    assert (shape["query"], shape["retriever"], len(shape["hits"])) == (QUESTION, "default", 3)
+    assert {"bell", "moreau"} <= {hit["document_id"] for hit in shape["hits"]}
+    bell = next(hit for hit in shape["hits"] if hit["document_id"] == "bell")
+    assert bell["title"] == "Bell of Tarn"
+    assert bell["text"].startswith("The Bell of Tarn was cast by Ines Moreau in 1702.")
+    assert isinstance(bell["score"], float)
+    assert "Ines Moreau" in bell["hyperedges"][0]["entities"]
+    assert {"id", "text", "score"} <= set(bell["hyperedges"][0])
+    timings = shape["timings_ms"]
+    assert timings["total"] == pytest.approx(timings["encode"] + timings["retrieve"], abs=0.02)
+    assert "trace" not in shape
+
+
+def test_search_finds_the_passage_that_shares_no_name_with_the_question(run: Run, small_index_dir: Path) -> None:
+    question = "In which village was the maker of the Bell of Tarn born?"
+    hits = result_of(run("search", question, "--store", small_index_dir, "-k", "2", "--json"))["hits"]
+    assert [hit["document_id"] for hit in hits] == ["bell", "moreau"]
+
+
+def test_explain_adds_the_trace(run: Run, small_index_dir: Path) -> None:
+    options = ("--store", small_index_dir, "--retriever", "hypersu", "--explain")
+    trace = result_of(run("search", QUESTION, *options, "--json"))["trace"]
+    assert {"hyperedge_id", "passage_id", "matched", "reached", "via", "score"} == set(trace[0])
+    assert "Bell of Tarn" in {name for step in trace for name in step["via"]}
+    text = run("search", QUESTION, *options).stdout
+    assert "because: " in text
+    assert "reached" in text
+
+
+def test_search_for_people_numbers_its_hits(run: Run, small_index_dir: Path) -> None:
+    text = run("search", QUESTION, "--store", small_index_dir, "-k", "2").stdout
+    assert text.startswith("1. ")
+    assert "\n2. " in text
+    assert "\n3. " not in text
+    assert "because" not in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("retriever", ["default", "hypersu", "standard", "bm25", "none"])
+def test_every_retriever_that_needs_no_model_can_be_named(run: Run, small_index_dir: Path, retriever: str) -> None:
+    shape = result_of(run("search", QUESTION, "--store", small_index_dir, "--retriever", retriever, "--json"))
+    assert shape["retriever"] == retriever
+    assert bool(shape["hits"]) == (retriever != "none")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["  "], "the question is blank"),
+        (["x", "-k", "0"], "k is 0; expected 1 or more"),
+        (["x", "--retriever", "bm52"], "retriever is 'bm52'; expected one of default"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_line(
+    run: Run, small_index_dir: Path, arguments: list[str], message: str
+) -> None:
+    assert message in error_of(run("search", *arguments, "--store", small_index_dir))
+
+
+@pytest.mark.parametrize(
+    "command", [["search", "x"], ["ask", "x"], ["stats"], ["remove", "x"], ["show", "entity", "x"]]
+)
+def test_a_missing_index_is_an_error_and_none_is_made(run: Run, tmp_path: Path, command: list[str]) -> None:
+    assert "no index in 'nowhere'" in error_of(run(*command, "--store", "nowhere"))
+    assert "give --store DIR" in error_of(run(*command))
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_file_that_is_no_index_is_an_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "index.sqlite").write_bytes(b"this was never a database" * 100)
+    for command in (["search", "x"], ["stats"], ["index", "kb"]):
+        assert "damaged or not an index" in error_of(run(*command, "--store", "kb"))
+
+
+def test_an_index_opened_with_another_embedder_is_an_error(run: Run, small_index_dir: Path) -> None:
+    found = run("search", "x", "--store", small_index_dir, "--mentions", "gliner", "--json")
+    assert error_of(found)
+
+
+# ask
+
+
+def test_ask_cites_its_sources(run: Run, own_index: Path, server: ScriptedServer) -> None:
+    environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_MODEL": "scripted"}
+    arguments = ("ask", "Who cast the Bell of Tarn?", "--store", own_index, "--retriever", "bm25", "-k", "2")
+    shape = result_of(run(*arguments, "--json", **environment))
+    assert shape["answer"] == "The Bell of Tarn was cast by Ines Moreau in 1702 [1]."
+    (citation,) = shape["citations"]
+    assert (citation["number"], citation["document_id"], citation["title"]) == (1, "bell", "Bell of Tarn")
+    assert citation["claim"] == shape["answer"]
+    assert (shape["usage"]["calls"], shape["dropped_citations"], shape["note"]) == (1, 0, "")
+    assert shape["evidence"]["hits"][0]["passage_id"] == citation["passage_id"]
+    text = run(*arguments, **environment).stdout
+    assert text.splitlines()[0] == shape["answer"]
+    assert f"[1] Bell of Tarn  {citation['passage_id']}" in text
+    assert len(server.requests) == 1  # the second answer was paid for by the first
+
+
+def test_ask_without_a_model_gives_the_evidence_and_says_so(run: Run, small_index_dir: Path) -> None:
+    shape = result_of(run("ask", QUESTION, "--store", small_index_dir, "--json"))
+    assert (shape["answer"], shape["citations"]) == ("", [])
+    assert "No language model is set" in shape["note"]
+    assert shape["evidence"]["hits"]
+    text = run("ask", QUESTION, "--store", small_index_dir).stdout
+    assert text.startswith("1. ")
+    assert "No language model is set" in text.splitlines()[-1]
+
+
+def test_a_language_model_that_fails_is_exit_code_1(run: Run, small_index_dir: Path) -> None:
+    with ScriptedServer([ServerError()]) as broken:
+        environment = {"OPENAI_BASE_URL": broken.base_url, "OPENAI_API_KEY": "none"}
+        environment["POLYAD_LANGUAGE_MODEL_MAX_RETRIES"] = "0"
+        found = run("ask", "Who fails?", "--store", small_index_dir, "--model", "m", "--json", **environment)
+    assert "500" in error_of(found, code=1)
+
+
+# remove, stats, show
+
+
+def test_remove_takes_documents_out_or_none(run: Run, own_index: Path) -> None:
+    assert "no document 'x'" in error_of(run("remove", "bell", "x", "--store", own_index))
+    removed = result_of(run("remove", "bell", "otter", "--store", own_index, "--json"))
+    assert removed == {"removed": ["bell", "otter"], "documents": 4}
+    assert "no document 'bell'" in error_of(run("show", "document", "bell", "--store", own_index))
+
+
+def test_stats_counts(run: Run, small_index_dir: Path) -> None:
+    shape = result_of(run("stats", "--store", small_index_dir, "--json"))
+    assert (shape["documents"], shape["passages"], shape["hyperedges"]) == (6, 6, 6)
+    assert shape["mean_arity"] == pytest.approx(shape["incidences"] / 6, abs=1e-3)
+    assert shape["density"] == pytest.approx(6 / shape["entities"], abs=1e-3)
+    assert shape["settings"]["embedder"] == "all-MiniLM-L6-v2"
+    assert {"tokens", "cost", "disk_bytes"} <= set(shape)
+    assert "mean arity" in run("stats", "--store", small_index_dir).stdout
+
+
+def test_show_prints_each_kind_of_thing(run: Run, small_index_dir: Path) -> None:
+    def shown(kind: str, id: str) -> Any:
+        return result_of(run("show", kind, id, "--store", small_index_dir, "--json"))
+
+    entity = shown("entity", "the Ines MOREAU")
+    assert (entity["key"], entity["name"]) == ("ines moreau", "Ines Moreau")
+    edge = shown("hyperedge", entity["hyperedges"][0])
+    assert "Ines Moreau" in {incidence["name"] for incidence in edge["incidences"]}
+    passage = shown("passage", edge["passage_id"])
+    assert passage["document_id"] == "bell"
+    document = shown("document", "bell")
+    assert document["text"][passage["start"] : passage["end"]] == passage["text"]
+    text = run("show", "hyperedge", edge["id"], "--store", small_index_dir).stdout
+    assert "name: Ines Moreau" in text
+
+
+def test_what_is_not_there_cannot_be_shown(run: Run, small_index_dir: Path) -> None:
+    for kind in ("document", "passage", "entity", "hyperedge"):
+        assert f"no {kind} 'zzz'" in error_of(run("show", kind, "zzz", "--store", small_index_dir))
+
+
+# eval and demo
+
+
+@pytest.fixture
+def benchmark_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "tarn"
+    (folder / "qrels").mkdir(parents=True)
+    corpus = [
+        {"_id": "bell", "title": "Bell of Tarn", "text": "The Bell of Tarn was cast by Ines Moreau."},
+        {"_id": "moreau", "title": "Ines Moreau", "text": "She was born in Aldby."},
+        {"_id": "otter", "title": "otter", "text": "An otter eats fish."},
+    ]
+    queries = [{"_id": "q1", "text": QUESTION}, {"_id": "q2", "text": "What do otters eat?"}]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)), encoding="utf-8")
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)), encoding="utf-8")
+    qrels = "query-id\tcorpus-id\tscore\nq1\tbell\t1\nq1\tmoreau\t1\nq2\totter\t1\n"
+    (folder / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
+    return folder
+
+
+def test_eval_measures_each_retriever(run: Run, benchmark_folder: Path) -> None:
+    arguments = ("eval", benchmark_folder, "--retriever", "none,default", "-k", "2", "--store", "kept")
+    shape = result_of(run(*arguments, "--json"))
+    assert (shape["dataset"], shape["k"], shape["queries"]) == ("tarn", 2, 2)
+    assert (shape["index"]["passages"], shape["index"]["hyperedges"]) == (3, 3)
+    assert shape["index"]["peak_rss_mb"] > 10
+    nothing, default = shape["results"]
+    assert (nothing["retriever"], nothing["recall@2"], nothing["mrr"]) == ("none", 0, 0)
+    assert (default["retriever"], default["recall@2"], default["all_recall@2"]) == ("default", 1, 1)
+    assert set(default["latency_ms"]) == {"p50", "p95", "encode_p50"}
+    again = run(*arguments, "--limit", "1", "--json")
+    assert (result_of(again)["queries"], result_of(again)["index"]["encode_seconds"]) == (1, 0)
+    table = run(*arguments).stdout
+    assert "recall" in table
+    assert "default" in table
+
+
+def test_eval_checks_every_name_before_it_indexes(run: Run, benchmark_folder: Path, tmp_path: Path) -> None:
+    found = run("eval", benchmark_folder, "--retriever", "bm25,bm26", "--store", "kept")
+    assert "retriever is 'bm26'" in error_of(found)
+    assert not (tmp_path / "kept").exists()
+    assert "corpus.jsonl' is missing" in error_of(run("eval", "nowhere"))
+
+
+def test_eval_says_when_other_documents_are_in_the_way(run: Run, benchmark_folder: Path, own_index: Path) -> None:
+    run("remove", "bell", "--store", own_index)
+    found = run("eval", benchmark_folder, "--retriever", "bm25", "--store", own_index, "--json")
+    assert "3 other documents" in found.stderr
+    result_of(found)
+
+
+def test_the_default_finds_all_evidence_in_the_demo_and_similarity_alone_does_not(
+    run: Run, tmp_path: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    shape = result_of(run("demo", "--store", "sample", "--json"))
+    assert len(shape["questions"]) == len(sample.questions()) == 6
+    assert [question["missing"] for question in shape["questions"]] == [[]] * 6
+    with Engine.open(tmp_path / "sample", embedder=embedder, create=False) as engine:
+        found = [
+            {hit.passage.document_id for hit in engine.search(query.text, 5, retriever="standard").passages}
+            for query in sample.questions()
+        ]
+    assert sum(query.gold <= documents for query, documents in zip(sample.questions(), found, strict=True)) < 6
+    text = run("demo", "--store", "sample").stdout
+    assert "12 unchanged" in text
+    assert "6 of 6 questions have all their evidence" in text
+    assert "Next: polyad index" in text
+
+
+def test_every_gold_document_of_the_sample_exists() -> None:
+    titles = {document.id: getattr(document, "title", "") for document in sample.documents()}
+    assert all(titles.values())
+    assert all(len(query.gold) == 2 and query.gold <= set(titles) for query in sample.questions())
+
+
+# What holds for every command
+
+
+@pytest.mark.parametrize("command", ["index", "search", "ask", "remove", "stats", "show", "eval", "demo"])
+def test_help_has_an_example_and_json(run: Run, command: str) -> None:
+    text = run(command, "--help").stdout
+    assert "Example:" in text
+    assert f"polyad {command}" in text.split("Example:")[1]
+    assert "--json" in text
+
+
+def test_version_is_the_packages(run: Run) -> None:
+    found = run("--version")
+    assert (found.exit_code, found.stdout) == (0, "polyad 0.1.0\n")
+
+
+def test_settings_come_from_the_file_in_the_working_directory(run: Run, tmp_path: Path, small_index_dir: Path) -> None:
+    (tmp_path / "polyad.toml").write_text(f"store = '{small_index_dir}'\nretriever = 'bm25'\n", encoding="utf-8")
+    assert result_of(run("search", "otter", "--json"))["retriever"] == "bm25"
+    assert result_of(run("search", "otter", "--json", POLYAD_RETRIEVER="standard"))["retriever"] == "standard"
+    (tmp_path / "polyad.toml").write_text("stoer = 'kb'\n", encoding="utf-8")
+    assert "stoer in 'polyad.toml' is no setting" in error_of(run("stats"))
+
+
+def test_a_misspelt_variable_is_a_warning(run: Run, small_index_dir: Path) -> None:
+    found = run("stats", "--json", POLYAD_STORE=str(small_index_dir), POLYAD_STOER="x")
+    assert found.stderr == "polyad: warning: POLYAD_STOER in the environment is no setting of polyad\n"
+    assert result_of(found)["documents"] == 6
+
+
+@pytest.mark.parametrize(("error", "code"), [(StoreError("disk full"), 2), (EmbedderError("no vector"), 1)])
+def test_what_polyad_raises_becomes_a_line_and_a_code(
+    run: Run, small_index_dir: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Engine, "search", fail)
+    found = run("search", "x", "--store", small_index_dir, "--json")
+    assert error_of(found, code) == f"polyad: error: {error}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [(["index", "."], "the documents indexed so far are kept"), (["search", "x"], "nothing was changed")],
+)
+def test_an_interrupt_says_what_is_kept(
+    run: Run, own_index: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], kept: str
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for method in ("index", "search"):
+        monkeypatch.setattr(Engine, method, interrupt)
+    found = run(*arguments, "--store", own_index)
+    assert (found.exit_code, found.stdout) == (130, "")
+    assert kept in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+def test_control_characters_of_a_document_do_not_reach_the_terminal() -> None:
+    assert printable("a\x1b[2Jb\x9bc\td\n") == "a [2Jb c\td\n"
+
+
+# As a process
+
+
+def test_results_and_errors_go_to_their_own_streams(small_index_dir: Path, tmp_path: Path) -> None:
+    good = process("stats", "--store", small_index_dir, "--json", cwd=tmp_path)
+    out, errors = good.communicate()
+    assert (good.returncode, errors) == (0, "")
+    assert json.loads(out)["documents"] == 6
+    bad = process("stats", "--store", "nowhere", "--json", cwd=tmp_path)
+    out, errors = bad.communicate()
+    assert (bad.returncode, out) == (2, "")
+    assert errors.startswith("polyad: error: no index in 'nowhere'")
+    assert "Traceback" not in errors
+
+
+def test_json_is_valid_whatever_the_encoding_of_the_terminal(
+    own_index: Path, tmp_path: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    with Engine.open(own_index, embedder=embedder) as engine:
+        engine.index_documents([Document("zoë 水", "Zoë", "Zoë lives in Łódź.")])
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    shown = process("show", "document", "zoë 水", "--store", own_index, "--json", cwd=tmp_path, env=environment)
+    out, errors = shown.communicate()
+    assert (json.loads(out)["text"], out.isascii(), errors) == ("Zoë lives in Łódź.", True, "")
+
+
+def test_a_closed_pipe_is_silent(small_index_dir: Path, tmp_path: Path) -> None:
+    shown = process("show", "document", "bell", "--store", small_index_dir, cwd=tmp_path)
+    assert shown.stdout is not None
+    assert shown.stderr is not None
+    shown.stdout.close()  # before anything is written: the interpreter takes longer to start
+    assert (shown.stderr.read(), shown.wait()) == ("", 141)
+    shown.stderr.close()
+
+
+@pytest.mark.slow
+def test_an_answer_is_streamed_to_a_terminal(own_index: Path, tmp_path: Path, server: ScriptedServer) -> None:
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_MODEL": "m"}
+    arguments = ["ask", "Who cast the Bell of Tarn?", "--store", str(own_index), "--retriever", "bm25"]
+    command = [sys.executable, "-m", "polyad.cli", *arguments]
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, cwd=tmp_path, env=environment) as asked:
+        asked.wait()
+    os.close(theirs)
+    text = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert server.requests[0].body["stream"] is True
+    assert text.count("was cast by Ines Moreau in 1702 [1].") == 1
+    assert "Sources:" in text

@@ -1,0 +1,109 @@
+"""Flags before environment before file before defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from polyad.cli_settings import Configuration, load
+from polyad.errors import ConfigurationError
+
+
+def settings(folder: Path, toml: str = "", environment: dict[str, str] | None = None, **flags: object) -> Configuration:
+    file = folder / "polyad.toml"
+    if toml:
+        file.write_text(toml, encoding="utf-8")
+    return load(flags, environment or {}, file)
+
+
+def test_nothing_given_means_the_defaults(tmp_path: Path) -> None:
+    found = settings(tmp_path)
+    assert (found.command.retriever, found.command.k, found.command.store) == ("default", 5, "")
+    assert found.stages.split.passage_tokens == 1200
+    assert found.language_model is None
+    assert found.unknown == ()
+
+
+def test_a_flag_goes_before_the_environment_before_the_file(tmp_path: Path) -> None:
+    toml = 'k = 1\nretriever = "bm25"\nstore = "from-file"\n'
+    environment = {"POLYAD_K": "2", "POLYAD_RETRIEVER": "standard"}
+    command = settings(tmp_path, toml, environment, k=3, retriever=None).command
+    assert (command.k, command.retriever, command.store) == (3, "standard", "from-file")
+
+
+def test_sections_of_the_file_are_the_stages(tmp_path: Path) -> None:
+    toml = "[split]\npassage_tokens = 300\n[segmentation]\nkappa = 12\n[hypersu]\nactivation_threshold = 0.4\n"
+    stages = settings(tmp_path, toml, {"POLYAD_SPLIT_PASSAGE_TOKENS": "400", "POLYAD_HYPERSU_USE_CLUES": "no"}).stages
+    assert stages.split.passage_tokens == 400
+    assert stages.segmentation.kappa == 12.0
+    assert isinstance(stages.segmentation.kappa, float)
+    assert (stages.hypersu.activation_threshold, stages.hypersu.use_clues) == (0.4, False)
+
+
+def test_a_language_model_is_set_by_its_name(tmp_path: Path) -> None:
+    toml = '[language_model]\nbase_url = "http://localhost:1/v1"\ntimeout = 9\nprompt_price = 0.5\n'
+    assert settings(tmp_path, toml).language_model is None
+    environment = {"OPENAI_BASE_URL": "http://localhost:2/v1", "OPENAI_API_KEY": "key", "POLYAD_MODEL": "small"}
+    found = settings(tmp_path, toml, environment, model="large").language_model
+    assert found is not None
+    assert (found.model, found.base_url, found.api_key) == ("large", "http://localhost:2/v1", "key")
+    assert (found.timeout, found.prompt_price) == (9.0, 0.5)
+
+
+def test_a_variable_of_polyads_own_goes_before_the_general_one(tmp_path: Path) -> None:
+    own, general = "http://localhost:1/v1", "http://localhost:2/v1"
+    environment = {"OPENAI_BASE_URL": general, "POLYAD_LANGUAGE_MODEL_BASE_URL": own, "POLYAD_MODEL": "m"}
+    found = settings(tmp_path, "", environment).language_model
+    assert found is not None
+    assert found.base_url == own
+
+
+def test_a_blank_variable_counts_as_not_set(tmp_path: Path) -> None:
+    assert settings(tmp_path, "k = 7", {"POLYAD_K": " "}).command.k == 7
+
+
+def test_a_misspelt_variable_is_named(tmp_path: Path) -> None:
+    assert settings(tmp_path, "", {"POLYAD_STOER": "kb", "OTHER": "x"}).unknown == ("POLYAD_STOER",)
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("kk = 3", r"kk in '.*polyad\.toml' is no setting; expected one of store, .*\[split\]"),
+        ("[splitt]\npassage_tokens = 3", r"splitt in '.*polyad\.toml' is no setting"),
+        ("[split]\ntokens = 3", r"\[split\] tokens in '.*polyad\.toml' is no setting; expected one of passage_tokens"),
+        ("[split]\npassage_tokens = '3'", r"\[split\] passage_tokens in '.*' is '3'; expected a whole number"),
+        ("[split]\npassage_tokens = 1.5", r"passage_tokens in '.*' is 1\.5; expected a whole number"),
+        ("[segmentation]\nkappa = true", r"\[segmentation\] kappa in '.*' is True; expected a number"),
+        ("[hypersu]\nuse_clues = 1", r"use_clues in '.*' is 1; expected true or false"),
+        ("split = 3", r"split in '.*' is 3; expected a section: \[split\]"),
+        ("k = [", r"'.*polyad\.toml' is not TOML"),
+        ("[segmentation]\nmethod = 'x'", r"\[segmentation\] method is 'x'; expected one of .*given by .*polyad\.toml"),
+        ("retriever = 'x'", r"retriever is 'x'; expected one of default, .*given by .*polyad\.toml"),
+        ("k = 0", r"k is 0; expected 1 or more"),
+    ],
+)
+def test_a_bad_file_is_an_error_that_names_key_value_and_expectation(tmp_path: Path, toml: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        settings(tmp_path, toml)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("POLYAD_K", "two", "POLYAD_K is 'two'; expected a whole number"),
+        ("POLYAD_SEGMENTATION_KAPPA", "x", "POLYAD_SEGMENTATION_KAPPA is 'x'; expected a number"),
+        ("POLYAD_SEGMENTATION_KAPPA", "-1", r"\[segmentation\] kappa is -1.0; .*given by POLYAD_SEGMENTATION_KAPPA"),
+        ("POLYAD_HYPERSU_USE_CLUES", "maybe", "POLYAD_HYPERSU_USE_CLUES is 'maybe'; expected true or false"),
+    ],
+)
+def test_a_bad_variable_is_an_error_that_names_it(tmp_path: Path, variable: str, text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        settings(tmp_path, "", {variable: text})
+
+
+def test_a_file_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "polyad.toml").write_bytes(b"store = '\xff'")
+    with pytest.raises(ConfigurationError, match="is not TOML"):
+        settings(tmp_path)

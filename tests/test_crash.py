@@ -1,0 +1,151 @@
+"""Whatever dies when: a document is in the index whole or not at all, and the next run completes the work."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import SqliteStore
+from polyad.engine import Engine
+from polyad.model import Document
+
+DOCUMENTS = 500
+SENTENCES = 30
+"""Of each document; enough for several passages."""
+
+KILLS = 6
+
+RUN = """
+import sys
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.config import Settings, SplitSettings
+from polyad.engine import Engine
+from polyad.model import Document
+
+settings = Settings(split=SplitSettings(passage_tokens=200, overlap_tokens=20))
+
+def documents(edition):
+    for number in range(int(sys.argv[2])):
+        sentences = [
+            f"Anna {number} of edition {edition} met Bob {number % 7} in Oslo in the year {1900 + place}."
+            for place in range(int(sys.argv[3]))
+        ]
+        yield Document(f"document {number:03}", f"Title {number % 9}", " ".join(sentences))
+
+with Engine.open(sys.argv[1], embedder=HashingEmbedder(16), settings=settings) as engine:
+    print("ready", flush=True)
+    report = engine.index_documents(documents(sys.argv[4]))
+    print(report.counts.failures)
+    sys.exit(bool(report.failures))
+"""
+
+
+def start(directory: Path, edition: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", RUN, str(directory), str(DOCUMENTS), str(SENTENCES), edition]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def complete(directory: Path, edition: str) -> float:
+    """Run to the end; the seconds from the moment the store was open."""
+    process = start(directory, edition)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    started = time.perf_counter()
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    return time.perf_counter() - started
+
+
+def contents(directory: Path) -> dict[str, object]:
+    store = SqliteStore.open(directory)
+    topology = store.topology()
+    result: dict[str, object] = {
+        "digests": store.digests(),
+        "documents": store.documents(list(store.digests())),
+        "passages": store.passages(topology.passage_ids),
+        "passage vectors": topology.passage_vectors.tobytes(),
+        "hyperedges": store.hyperedges(topology.hyperedge_ids),
+        "hyperedge vectors": topology.hyperedge_vectors.tobytes(),
+        "incidences": store.incidences(topology.hyperedge_ids),
+        "entities": store.entities(topology.entity_keys),
+        "words": store.search_text("Anna 17 met Bob in edition two", 50),
+    }
+    store.close()
+    return result
+
+
+def assert_no_document_is_half_there(directory: Path, sizes: dict[str, set[tuple[int, int]]]) -> int:
+    """Each document has the passages and hyperedges of one of its editions; how many documents there are."""
+    store = SqliteStore.open(directory)
+    topology = store.topology()
+    hyperedges = dict.fromkeys(store.digests(), 0)
+    passages = dict.fromkeys(store.digests(), 0)
+    for id in topology.document_of_passage:
+        passages[id] += 1
+    for row in topology.passage_of_hyperedge.tolist():
+        hyperedges[topology.document_of_passage[row]] += 1
+    for document in store.documents(list(store.digests())):
+        assert (passages[document.id], hyperedges[document.id]) in sizes[document.id]
+    texts = {document.id: document.text for document in store.documents(list(store.digests()))}
+    for passage in store.passages(topology.passage_ids):
+        assert texts[passage.document_id][passage.start : passage.end] == passage.text
+    assert len(store.search_text("Anna met Bob", 100_000)) == len(topology.passage_ids)
+    store.close()
+    return len(passages)
+
+
+def sizes_of(directory: Path) -> dict[str, tuple[int, int]]:
+    store = SqliteStore.open(directory)
+    topology = store.topology()
+    counted = {id: (topology.document_of_passage.count(id), 0) for id in store.digests()}
+    for row in topology.passage_of_hyperedge.tolist():
+        id = topology.document_of_passage[row]
+        counted[id] = (counted[id][0], counted[id][1] + 1)
+    store.close()
+    return counted
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_an_index_killed_again_and_again_ends_up_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    moments = random.Random(2026)
+    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
+    sizes: dict[str, set[tuple[int, int]]] = {}
+    partial = []
+    for edition in ("one", "two"):  # the second run replaces every document of the first
+        seconds = complete(undisturbed, edition)
+        for id, size in sizes_of(undisturbed).items():
+            sizes.setdefault(id, set()).add(size)
+            assert size[0] > 1
+        for _ in range(KILLS):
+            process = start(disturbed, edition)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(moments.uniform(0, seconds / 2))
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            partial.append(assert_no_document_is_half_there(disturbed, sizes))
+        complete(disturbed, edition)
+        assert contents(disturbed) == contents(undisturbed)
+    assert any(0 < count < DOCUMENTS for count in partial)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_a_run_killed_before_its_first_document_is_taken_up_again(tmp_path: Path) -> None:
+    process = start(tmp_path / "index", "one")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    with Engine.open(tmp_path / "index", embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents([Document("a", "Anna", "Anna met Bob.")])
+        assert engine.document("a").title == "Anna"
