@@ -180,6 +180,8 @@ class HyperSUSettings:
         convergence_bonus: mu, for units reached both ways.
         units_per_passage: L, units whose mean is the passage's score.
         dense_weight: In [0, 1]. The published code mixes the passage's cosine in with 0.5; the paper does not (0).
+        link_threshold: Lowest cosine at which a name in the question is taken for an entity of another name, in (0, 1];
+            1 links exact names only, as in the paper's experiments (C.2): on the benchmarks a lower one gains nothing.
         use_clues: Off, the question is the only clue (the paper's ablation "w/o clue agent").
     """
 
@@ -194,11 +196,13 @@ class HyperSUSettings:
     convergence_bonus: float = 2.0
     units_per_passage: int = 3
     dense_weight: float = 0.0
+    link_threshold: float = 1.0
     use_clues: bool = True
 
     def __post_init__(self) -> None:
         threshold = self.activation_threshold
         _require(threshold is None or 0 <= threshold < 1, "activation_threshold", threshold, "0 or more, below 1")
+        _require(0 < self.link_threshold <= 1, "link_threshold", self.link_threshold, "above 0, at most 1")
         _require(0 < self.decay <= 1, "decay", self.decay, "above 0, at most 1")
         _require(0 <= self.dense_weight <= 1, "dense_weight", self.dense_weight, "0 to 1")
         _require(self.sharpening > 0, "sharpening", self.sharpening, "above 0")

@@ -42,6 +42,7 @@ from polyad.retrieval.hypersu import HyperSURetriever
 from polyad.retrieval.passages import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.scorer import LinearScorer
+from polyad.retrieval.similar_names import SimilarNames
 from polyad.retrieval.snapshot import Snapshot
 
 METHODS = ("semantic-units",)
@@ -49,6 +50,10 @@ METHODS = ("semantic-units",)
 
 RETRIEVERS = ("default", "hypersu", "standard", "bm25", "none")
 """Ways to find evidence."""
+
+
+_ATTEMPTS = 6
+"""At a search beside a writer that removes documents; each attempt sees a newer index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,15 +258,20 @@ class Engine:
         if k < 1:
             raise ConfigurationError(f"k is {k}; expected 1 or more")
         started, encoding = time.perf_counter(), self._seconds_encoding()
-        try:
-            evidence = self.retriever(retriever).retrieve(question, k)
-        except NotFoundError:  # removed by another process since the snapshot was made
-            evidence = self.retriever(retriever).retrieve(question, k)
+        evidence = self._retrieve(question, k, retriever)
         encode = self._seconds_encoding() - encoding
         return replace(
             evidence,
             timings=Timings(encode=1000 * encode, retrieve=1000 * (time.perf_counter() - started - encode)),
         )
+
+    def _retrieve(self, question: str, k: int, retriever: str) -> Evidence:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self.retriever(retriever).retrieve(question, k)
+            except NotFoundError:  # what was to be shown has been removed since the snapshot was made
+                continue
+        return self.retriever(retriever).retrieve(question, k)
 
     def ask(
         self,
@@ -318,6 +328,8 @@ class Engine:
         if name == "hypersu":
             model = self._language_model
             agent = LanguageModelClues(model, settings.hypersu.max_clues) if model else QuestionClues()
+            similar = SimilarNames(snapshot, self._embedder, settings.hypersu.link_threshold)
+            linker = QuestionLinker(snapshot, self._extractor, similar if settings.hypersu.link_threshold < 1 else None)
             return HyperSURetriever(snapshot, self._embedder, linker, agent, settings.hypersu)
         return self._default(snapshot, linker, settings.default)
 

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  (text in the punctuation of other languages)
 from __future__ import annotations
 
 from pathlib import Path

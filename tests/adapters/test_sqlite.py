@@ -10,13 +10,25 @@ import sys
 import tempfile
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from polyad.adapters.sqlite import FILE_NAME, SqliteStore
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
-from polyad.model import Document, IndexedDocument
+from polyad.model import (
+    Document,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    Passage,
+)
 
 
 def create(directory: Path) -> SqliteStore:
@@ -25,6 +37,14 @@ def create(directory: Path) -> SqliteStore:
 
 def document(id: str) -> IndexedDocument:
     return IndexedDocument(Document(id, "", "text"), "digest", 1, ())
+
+
+def with_hyperedge(id: str) -> IndexedDocument:
+    vector = np.zeros(4, dtype=np.float32)
+    edge = Hyperedge(f"{id}#0/0", HyperedgeKind.FACT, "text", f"{id}#0", 0, 4)
+    item = IndexedHyperedge(edge, (Incidence(id, edge.id, id),), vector)
+    passage = IndexedPassage(Passage(f"{id}#0", id, "", "text", 0, 4), "digest", vector, (item,))
+    return IndexedDocument(Document(id, "", "text"), "digest", 1, (passage,))
 
 
 def execute(directory: Path, *statements: str) -> None:
@@ -168,6 +188,30 @@ def test_two_processes_may_make_and_fill_one_index_at_the_same_time(tmp_path: Pa
     assert store.version() == 80
 
 
+def test_a_topology_is_of_one_moment_although_others_write_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = create(tmp_path)
+    interrupted: list[str] = []
+
+    class Interrupted(sqlite3.Connection):
+        """Has a document put by the other between the statements of a reader."""
+
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+            if "FROM hyperedge" in sql or "FROM entity" in sql:
+                interrupted.append(sql)
+                writer.put(with_hyperedge(f"late {len(interrupted)}"))
+            return super().execute(sql, *parameters)
+
+    writer.put(with_hyperedge("early"))
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
+    topology = SqliteStore.open(tmp_path).topology()
+    assert len(interrupted) == 2
+    assert (topology.document_of_passage, len(topology.hyperedge_ids)) == (["early"], 1)
+    assert topology.entity_keys == ["early"]
+    assert len(writer.digests()) == 3
+
+
 def test_an_index_may_be_copied_while_nobody_writes(tmp_path: Path) -> None:
     store = create(tmp_path / "one")
     store.put(document("a"))
@@ -184,5 +228,5 @@ def test_threads_that_ended_leave_no_file_open(tmp_path: Path) -> None:
         thread.start()
         thread.join()
     links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
-    mine = [link for link in links if str(tmp_path) in os.readlink(link)]
+    mine = [link for link in links if str(tmp_path) in str(link.readlink())]
     assert len(mine) < 12

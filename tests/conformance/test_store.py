@@ -1,11 +1,13 @@
 """What every store promises; see :class:`polyad.protocols.Store`."""
 
+# ruff: noqa: RUF001  (text in the punctuation of other languages)
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from polyad.adapters.sqlite import SqliteStore
 from polyad.errors import NotFoundError, StoreError
 from polyad.model import (
     SUBJECT,
@@ -30,6 +33,33 @@ from polyad.model import (
 from polyad.protocols import Reply, Store
 
 Opener = Callable[[], Store]
+"""Opens the one index of a test, and makes it the first time; each call is another handle on it."""
+
+
+def open_sqlite(directory: Path) -> Store:
+    return SqliteStore.create(directory, "test", 4, "rules")
+
+
+STORES: dict[str, Callable[[Path], Store]] = {"sqlite": open_sqlite}
+"""One line for each implementation of the protocol."""
+
+
+@pytest.fixture(params=sorted(STORES))
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    opened: list[Store] = []
+
+    def opener() -> Store:
+        opened.append(STORES[request.param](tmp_path / "index"))
+        return opened[-1]
+
+    yield opener
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Opener) -> Store:
+    return open_store()
 
 
 class Member(NamedTuple):
@@ -334,6 +364,21 @@ def test_any_text_and_span_comes_back_as_it_was_put(store: Store, text: str, dat
     assert store.entities([text])[0].name == text
     store.remove(["a"])
     assert found(store, text) == []
+
+
+def test_control_characters_in_a_text_end_nothing(store: Store) -> None:
+    text = "before \x00 after \x1f end"
+    document = indexed("a", text, members={0: [Member("n\x00m", "N\x00M")]})
+    store.put(document)
+    assert store.passages(["a#0000"])[0].text == text
+    assert store.hyperedges(["a#0000/000"])[0].text == text
+    assert flattened(store.known_passages(["digest of " + text])["digest of " + text]) == flattened(
+        document.passages[0]
+    )
+    assert found(store, "after end") == ["a#0000"]
+    assert store.entities(["n\x00m"])[0].name == "N\x00M"
+    store.remove(["a"])
+    assert found(store, "before after end") == []
 
 
 def test_vectors_come_back_bit_for_bit(store: Store) -> None:

@@ -12,7 +12,8 @@ from polyad.retrieval.activation import ClueActivation
 def vectors(seed: int, count: int, dimension: int = 6) -> FloatArray:
     generator = np.random.default_rng(seed)
     rows = generator.normal(size=(count, dimension))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    result: FloatArray = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return result
 
 
 def edges(*rows: int) -> IntArray:

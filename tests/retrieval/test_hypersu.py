@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,11 +9,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from polyad.adapters.scripted import Line, ScriptedLanguageModel
+from polyad.adapters.sqlite import SqliteStore
 from polyad.config import HyperSUSettings
 from polyad.errors import LanguageModelError
 from polyad.indexing.mentions import RuleMentionExtractor
-from polyad.model import Evidence, FloatArray, IntArray
-from polyad.protocols import Embedder, Prompt
+from polyad.model import (
+    SUBJECT,
+    Document,
+    Evidence,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    IntArray,
+    Passage,
+)
+from polyad.protocols import Embedder, Prompt, TextKind
 from polyad.retrieval.activation import ClueActivation
 from polyad.retrieval.clues import ClueAgent, LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu import PAPER_THRESHOLD, THRESHOLDS, HyperSURetriever
@@ -20,9 +35,63 @@ from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 
 Vector = Sequence[float]
-Spec = Mapping[str, tuple[Vector, Sequence[tuple[Sequence[str], Vector]]]]
+
+Unit = tuple[Sequence[str], Vector]
+"""The members of a hyperedge, and its vector."""
+
+Spec = Mapping[str, tuple[Vector, Sequence[Unit]]]
+"""Each passage by its title (which is also its document's id): its vector and its hyperedges."""
+
 SnapshotOf = Callable[[Spec, int], Snapshot]
-EmbedderOf = Callable[[Mapping[str, Vector], int], Embedder]
+
+
+class TableEmbedder:
+    """Vectors as a table gives them."""
+
+    name = "table"
+
+    def __init__(self, table: Mapping[str, Vector], dimension: int) -> None:
+        self.table = table
+        self.dimension = dimension
+        self.asked: list[str] = []
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        self.asked += texts
+        return np.array([self.table[text] for text in texts], dtype=np.float32).reshape(-1, self.dimension)
+
+
+def indexed(title: str, vector: Vector, units: Sequence[Unit]) -> IndexedDocument:
+    text = " ".join(f"Unit {position} of {title}." for position in range(len(units))) or title
+    passage = Passage(f"{title}#0000", title, title, text, 0, len(text))
+    edges = []
+    for position, (members, unit_vector) in enumerate(units):
+        id = f"{passage.id}/{position:03}"
+        edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, f"Unit {position} of {title}.", passage.id, 0, 1)
+        incidences = tuple(
+            Incidence(key, id, key.title(), SUBJECT if key == title.lower() else "") for key in sorted(members)
+        )
+        edges.append(IndexedHyperedge(edge, incidences, np.array(unit_vector, dtype=np.float32)))
+    return IndexedDocument(
+        Document(title, title, text),
+        "digest",
+        1,
+        (IndexedPassage(passage, "digest", np.array(vector, dtype=np.float32), tuple(edges)),),
+    )
+
+
+@pytest.fixture
+def snapshot_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Spec, int], Snapshot]:
+    """Makes a snapshot of an index with the given contents, whose vectors have the given dimension."""
+
+    def make(spec: Spec, dimension: int) -> Snapshot:
+        folder: Path = tmp_path_factory.mktemp("index")
+        store = SqliteStore.create(folder, "table", dimension, "rules")
+        for title, (vector, units) in spec.items():
+            store.put(indexed(title, vector, units))
+        return Snapshot(store)
+
+    return make
+
 
 QUESTION = "Where was the director of Alba born?"
 
@@ -58,11 +127,11 @@ def retriever_of(
 
 
 @pytest.fixture
-def ask(snapshot_of: SnapshotOf, embedder_of: EmbedderOf) -> Callable[..., Evidence]:
+def ask(snapshot_of: SnapshotOf) -> Callable[..., Evidence]:
     """Asks the question of the six facts."""
 
     def asking(chosen: HyperSUSettings = SETTINGS, k: int = 6, spec: Spec = FACTS) -> Evidence:
-        return retriever_of(snapshot_of(spec, 2), embedder_of({QUESTION: at(1.0)}, 2), chosen).retrieve(QUESTION, k)
+        return retriever_of(snapshot_of(spec, 2), TableEmbedder({QUESTION: at(1.0)}, 2), chosen).retrieve(QUESTION, k)
 
     return asking
 
@@ -174,15 +243,15 @@ def test_dense_weight_mixes_in_the_passages_similarity(ask: Callable[..., Eviden
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
 def test_evidence_is_in_the_order_of_its_scores(ask: Callable[..., Evidence], weight: float) -> None:
-    spec = FACTS | {"Carla": (at(-0.99), FACTS["Carla"][1])}  # reached, though unlike the question
+    spec = {**FACTS, "Carla": (at(-0.99), FACTS["Carla"][1])}  # reached, though unlike the question
     found = [hit.score for hit in ask(plain(dense_weight=weight), spec=spec).passages]
     assert found == sorted(found, reverse=True)
     assert len(found) == 6
 
 
-def test_a_question_that_names_nothing_gets_what_is_similar(snapshot_of: SnapshotOf, embedder_of: EmbedderOf) -> None:
+def test_a_question_that_names_nothing_gets_what_is_similar(snapshot_of: SnapshotOf) -> None:
     question = "why is that?"
-    retriever = retriever_of(snapshot_of(FACTS, 2), embedder_of({question: at(1.0)}, 2))
+    retriever = retriever_of(snapshot_of(FACTS, 2), TableEmbedder({question: at(1.0)}, 2))
     evidence = retriever.retrieve(question, 3)
     assert [hit.passage.title for hit in evidence.passages] == ["Lima", "Alba", "Carla"]
     assert all(hit.score <= 0 for hit in evidence.passages)
@@ -195,9 +264,9 @@ def test_k_larger_than_the_corpus_gives_every_passage_once(ask: Callable[..., Ev
 
 
 def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
-    snapshot_of: SnapshotOf, embedder_of: EmbedderOf, monkeypatch: pytest.MonkeyPatch
+    snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snapshot, embedder = snapshot_of(FACTS, 2), embedder_of({QUESTION: at(1.0)}, 2)
+    snapshot, embedder = snapshot_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
     chosen = plain(activation_threshold=None)
     assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
         (0.8 - PAPER_THRESHOLD) / (1 - PAPER_THRESHOLD)
@@ -209,7 +278,7 @@ def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
 # Clues
 
 
-def test_any_clue_may_lead_the_walk(snapshot_of: SnapshotOf, embedder_of: EmbedderOf) -> None:
+def test_any_clue_may_lead_the_walk(snapshot_of: SnapshotOf) -> None:
     class TwoClues:
         def clues(self, question: LinkedQuestion) -> list[str]:
             return ["who directed it", "birthplace"]
@@ -217,13 +286,13 @@ def test_any_clue_may_lead_the_walk(snapshot_of: SnapshotOf, embedder_of: Embedd
     # The question itself is like nothing; one clue is like Alba's unit, the other like Carla's.
     table = {QUESTION: (-1.0, 0.0), "who directed it": at(0.8), "birthplace": at(0.6)}
     retriever = retriever_of(
-        snapshot_of(FACTS, 2), embedder_of(table, 2), plain(use_clues=True, backward_depth=0), TwoClues()
+        snapshot_of(FACTS, 2), TableEmbedder(table, 2), plain(use_clues=True, backward_depth=0), TwoClues()
     )
     evidence = retriever.retrieve(QUESTION, 6)
     assert scores(evidence)["Alba"] == pytest.approx(1.0)
     assert scores(evidence)["Carla"] == pytest.approx(0.5)
     assert {step.passage_id: step.matched for step in evidence.trace}["Carla#0000"] == "birthplace"
-    off = retriever_of(snapshot_of(FACTS, 2), embedder_of(table, 2), plain(backward_depth=0), TwoClues())
+    off = retriever_of(snapshot_of(FACTS, 2), TableEmbedder(table, 2), plain(backward_depth=0), TwoClues())
     assert all(hit.score <= 0 for hit in off.retrieve(QUESTION, 6).passages)
 
 
@@ -317,12 +386,12 @@ ANY_SPEC = st.dictionaries(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spec=ANY_SPEC, depth=st.integers(0, 4), width=st.integers(1, 3), weight=st.sampled_from([0.0, 0.5]))
 def test_lazy_activation_gives_the_evidence_of_a_full_one(
-    snapshot_of: SnapshotOf, embedder_of: EmbedderOf, spec: Spec, depth: int, width: int, weight: float
+    snapshot_of: SnapshotOf, spec: Spec, depth: int, width: int, weight: float
 ) -> None:
     snapshot = snapshot_of(spec, 3)
     question = "What joins Alba and Bern?"
     remainder = "What joins and ?"
-    embedder = embedder_of(
+    embedder = TableEmbedder(
         {
             question: (1.0, 0.5, 0.0),
             remainder: (0.0, 0.25, 1.0),
@@ -338,9 +407,7 @@ def test_lazy_activation_gives_the_evidence_of_a_full_one(
         assert retriever_of(snapshot, embedder, chosen).retrieve(question, 4) == lazy
 
 
-def test_what_the_walk_does_not_touch_is_not_computed(
-    snapshot_of: SnapshotOf, embedder_of: EmbedderOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_walk_does_not_touch_is_not_computed(snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ClueActivation] = []
 
     class Kept(ClueActivation):
@@ -350,7 +417,7 @@ def test_what_the_walk_does_not_touch_is_not_computed(
 
     monkeypatch.setattr("polyad.retrieval.hypersu.ClueActivation", Kept)
     snapshot = snapshot_of(FACTS, 2)
-    retriever_of(snapshot, embedder_of({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0)).retrieve(
+    retriever_of(snapshot, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0)).retrieve(
         QUESTION, 6
     )
     assert made[0].computed == 1

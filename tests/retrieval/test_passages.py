@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +10,9 @@ from hypothesis import strategies as st
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.engine import RETRIEVERS, Engine
-from polyad.model import Document
-from polyad.protocols import Embedder, TextKind
-from polyad.retrieval.passages import DenseRetriever, LexicalRetriever, NoRetriever, best
-from polyad.retrieval.snapshot import Snapshot
-
-Vector = Sequence[float]
-Spec = Mapping[str, tuple[Vector, Sequence[tuple[Sequence[str], Vector]]]]
-SnapshotOf = Callable[[Spec, int], Snapshot]
-EmbedderOf = Callable[[Mapping[str, Vector], int], Embedder]
+from polyad.model import Document, FloatArray
+from polyad.protocols import TextKind
+from polyad.retrieval.passages import best
 
 DOCUMENTS = [
     Document("alba", "Alba", "Alba is a film that Carla Diaz directed in 1961."),
@@ -40,20 +34,32 @@ def test_best_are_the_highest_and_ties_go_to_the_lower_row(scores: list[float], 
     assert best(np.array(scores, dtype=np.float32), k).tolist() == expected
 
 
-def test_dense_passages_are_ranked_by_cosine_and_ties_by_id(snapshot_of: SnapshotOf, embedder_of: EmbedderOf) -> None:
-    spec: Spec = {"c": ((1.0, 0.0), []), "a": ((0.0, 1.0), []), "b": ((1.0, 0.0), []), "d": ((-1.0, 0.0), [])}
-    retriever = DenseRetriever(snapshot_of(spec, 2), embedder_of({"q": (1.0, 0.0)}, 2))
-    hits = [(hit.passage.title, hit.score) for hit in retriever.retrieve("q", 3).passages]
-    assert hits == [("b", 1.0), ("c", 1.0), ("a", 0.0)]
-    assert len(retriever.retrieve("q", 50).passages) == 4
+class ByLetter:
+    """Vectors by the first letter of a text."""
+
+    name = "letters"
+    dimension = 2
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        table = {"s": (1.0, 0.0), "o": (0.0, 1.0), "n": (-1.0, 0.0)}
+        return np.array([table[text[0]] for text in texts], dtype=np.float32).reshape(-1, 2)
 
 
-def test_lexical_passages_share_a_word_and_ties_go_by_id(snapshot_of: SnapshotOf) -> None:
-    spec: Spec = {title: ((1.0, 0.0), [((), (1.0, 0.0))]) for title in ("tower", "bridge", "tunnel")}
-    retriever = LexicalRetriever(snapshot_of(spec, 2))
-    assert [hit.passage.title for hit in retriever.retrieve("the bridge", 5).passages] == ["bridge"]
-    assert [hit.passage.title for hit in retriever.retrieve("unit", 2).passages] == ["bridge", "tower"]
-    assert retriever.retrieve("nothing of it", 5).passages == ()
+def test_dense_passages_are_ranked_by_cosine_and_ties_by_id(tmp_path: Path) -> None:
+    texts = {"c": "same", "a": "other", "b": "same", "d": "no"}
+    with Engine.open(tmp_path, embedder=ByLetter()) as engine:
+        engine.index_documents([Document(id, "", text) for id, text in texts.items()])
+        found = engine.search("same?", 3, retriever="standard").passages
+    assert [(hit.passage.document_id, hit.score) for hit in found] == [("b", 1.0), ("c", 1.0), ("a", 0.0)]
+
+
+def test_lexical_passages_share_a_word_and_ties_go_by_id(engine: Engine) -> None:
+    engine.index_documents([Document(id, id, "Built of stone.") for id in ("tower", "bridge", "tunnel")])
+    bridge = engine.search("the bridge", retriever="bm25").passages
+    assert [hit.passage.document_id for hit in bridge] == ["bridge"]
+    stone = engine.search("stone", 2, retriever="bm25").passages
+    assert [hit.passage.document_id for hit in stone] == ["bridge", "tower"]
+    assert engine.search("nothing like it", retriever="bm25").passages == ()
 
 
 def test_lexical_hits_younger_than_the_snapshot_are_left_out(engine: Engine) -> None:
@@ -63,10 +69,11 @@ def test_lexical_hits_younger_than_the_snapshot_are_left_out(engine: Engine) -> 
     assert [hit.passage.document_id for hit in retriever.retrieve("Alba Lima", 5).passages] == ["alba"]
 
 
-def test_no_retriever_finds_nothing(snapshot_of: SnapshotOf) -> None:
-    evidence = NoRetriever(snapshot_of({"a": ((1.0, 0.0), [])}, 2)).retrieve("q", 5)
+def test_no_retriever_finds_nothing(engine: Engine) -> None:
+    engine.index_documents(DOCUMENTS)
+    evidence = engine.search(QUESTION, retriever="none")
     assert (evidence.passages, evidence.hyperedges, evidence.entities) == ((), (), ())
-    assert (evidence.question, evidence.retriever) == ("q", "none")
+    assert (evidence.question, evidence.retriever) == (QUESTION, "none")
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)
@@ -127,7 +134,7 @@ class NotToBeUsed:
     name = "unused"
     dimension = 4
 
-    def encode(self, texts: Sequence[str], kind: TextKind) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         raise AssertionError("no need of an embedder")
 
 

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import SqliteStore
+from polyad.engine import Engine
 from polyad.indexing.mentions import RuleMentionExtractor
-from polyad.model import Mention
+from polyad.model import Document, Mention
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 
-Spec = Mapping[str, tuple[Sequence[float], Sequence[tuple[Sequence[str], Sequence[float]]]]]
 Link = Callable[[str], LinkedQuestion]
 
 KEYS = ["alba", "carla diaz", "diaz", "lima", "new york", "film", "东京塔"]
@@ -28,8 +31,11 @@ class FixedExtractor:
 
 
 @pytest.fixture
-def snapshot(snapshot_of: Callable[[Spec, int], Snapshot]) -> Snapshot:
-    return snapshot_of({"Alba": ((1.0, 0.0), [(KEYS, (1.0, 0.0))])}, 2)
+def snapshot(tmp_path: Path) -> Snapshot:
+    extractor = FixedExtractor(*(Mention(key, 0, 1) for key in KEYS))
+    with Engine.open(tmp_path, embedder=HashingEmbedder(8), mentions=extractor) as engine:
+        engine.index_documents([Document("a", "", "Some text.")])
+    return Snapshot(SqliteStore.open(tmp_path))
 
 
 @pytest.fixture

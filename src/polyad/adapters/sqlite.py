@@ -342,7 +342,7 @@ class SqliteStore:
         thread = threading.current_thread()
         connection = self._connections.get(thread)
         if connection is None:
-            with self._connecting, _translated(self._path):
+            with self._connecting:
                 for ended in [other for other in self._connections if not other.is_alive()]:
                     self._connections.pop(ended).close()
                 connection = self._connections[thread] = _connect(self._path)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
+from polyad.retrieval.similar_names import SimilarNames
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
 from polyad.text.vocabulary import Vocabulary
@@ -35,11 +36,17 @@ class QuestionLinker:
 
     Names are what the extractor finds and, because questions are short and badly capitalised, also the longest runs
     of words that are the name of an entity.
+
+    Args:
+        snapshot: The index.
+        extractor: The one the index was built with.
+        similar: Links names that are no entity's to the entity with the most similar name; None for exact names only.
     """
 
-    def __init__(self, snapshot: Snapshot, extractor: MentionExtractor) -> None:
+    def __init__(self, snapshot: Snapshot, extractor: MentionExtractor, similar: SimilarNames | None = None) -> None:
         self._snapshot = snapshot
         self._extractor = extractor
+        self._similar = similar
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
@@ -58,6 +65,14 @@ class QuestionLinker:
                 linked.append(mention)
             elif key:
                 unlinked.append(mention)
+        if self._similar:
+            near = self._similar.nearest([entity_key(mention.name) for mention in unlinked])
+            for mention in unlinked:
+                row = near.get(entity_key(mention.name))
+                if row is not None:
+                    entities.setdefault(row, mention)
+                    linked.append(mention)
+            unlinked = [mention for mention in unlinked if entity_key(mention.name) not in near]
         return LinkedQuestion(question, entities, tuple(unlinked), _without(question, linked))
 
 

@@ -1,0 +1,26 @@
+# Uses the python of the active environment.
+PYTHON ?= python
+
+.PHONY: check lint types layers test test-slow format
+
+check: lint types layers test
+
+lint:
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+types:
+	$(PYTHON) -m mypy
+
+layers:
+	$(PYTHON) -c "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
+
+test:
+	$(PYTHON) -m pytest
+
+test-slow:
+	$(PYTHON) -m pytest -m slow
+
+format:
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .

@@ -1,0 +1,91 @@
+"""One engine, several threads: searches side by side, and beside a writer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.engine import RETRIEVERS, Engine
+from polyad.model import Document, Evidence
+
+QUESTION = "Where did Anna Keller meet Bob Stone?"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as opened:
+        yield opened
+
+
+def document(number: int, edition: int = 0) -> Document:
+    text = f"Anna Keller met Bob Stone in Town {number}, in the year {1900 + edition}. "
+    return Document(f"d{number:02}", f"Town {number}", text * (1 + edition % 2))
+
+
+def is_sound(evidence: Evidence) -> bool:
+    """Whether what the evidence shows belongs together."""
+    passages = {hit.passage.id for hit in evidence.passages}
+    scores = [hit.score for hit in evidence.passages]
+    return (
+        all(edge.hyperedge.passage_id in passages for edge in evidence.hyperedges)
+        and all(step.passage_id in passages for step in evidence.trace)
+        and scores == sorted(scores, reverse=True)
+        and len(passages) == len(scores)
+    )
+
+
+@pytest.mark.parametrize("name", sorted({*RETRIEVERS} - {"none"}))
+def test_threads_that_search_side_by_side_find_what_one_finds(engine: Engine, name: str) -> None:
+    engine.index_documents(map(document, range(30)))
+    alone = list(engine.search(QUESTION, retriever=name).passages)
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda _: engine.search(QUESTION, retriever=name).passages, range(24)))
+    assert [list(hits) for hits in found] == [alone] * 24
+
+
+@pytest.mark.parametrize("name", sorted({*RETRIEVERS} - {"none"}))
+def test_a_search_beside_a_writer_gives_sound_evidence(engine: Engine, name: str) -> None:
+    engine.index_documents(map(document, range(20)))
+    done = threading.Event()
+
+    def write() -> None:
+        try:
+            for edition in range(1, 8):
+                engine.index_documents(document(number, edition) for number in range(20))
+                engine.remove([f"d{number:02}" for number in range(edition, 20, 7)])
+        finally:
+            done.set()
+
+    def search() -> list[bool]:
+        sound = [is_sound(engine.search(QUESTION, retriever=name))]
+        while not done.is_set():
+            sound.append(is_sound(engine.search(QUESTION, retriever=name)))
+        return sound
+
+    with ThreadPoolExecutor(4) as pool:
+        writer = pool.submit(write)
+        searches = [pool.submit(search) for _ in range(3)]
+        writer.result(timeout=60)
+        assert all(all(future.result(timeout=60)) for future in searches)
+
+
+def test_a_search_sees_what_was_indexed_before_it(engine: Engine) -> None:
+    for number in range(5):
+        engine.index_documents([document(number)])
+        assert len(engine.search(QUESTION, 100, retriever="standard").passages) == number + 1
+    engine.remove(["d03"])
+    found = engine.search(QUESTION, 100, retriever="standard").passages
+    assert [hit.passage.document_id for hit in found if hit.passage.document_id == "d03"] == []
+
+
+def test_a_search_sees_what_another_engine_indexed(engine: Engine, tmp_path: Path) -> None:
+    engine.index_documents([document(1)])
+    assert len(engine.search(QUESTION, 9, retriever="standard").passages) == 1
+    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as other:
+        other.index_documents([document(2)])
+    assert len(engine.search(QUESTION, 9, retriever="standard").passages) == 2

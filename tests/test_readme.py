@@ -1,0 +1,107 @@
+"""What the README says can be run, runs; what it lists is all there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.cli import app
+from polyad.cli_settings import CommandSettings, load
+from polyad.config import LanguageModelSettings, Settings
+from polyad.engine import RETRIEVERS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[str]:
+    return [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ polyad")]
+
+
+def test_the_python_example_runs_and_finds_both_passages(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    embedder: SentenceTransformerEmbedder,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("polyad.engine.load_embedder", lambda name: embedder)
+    (example,) = blocks("python")
+    exec(compile(example, "README.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" ", 1)[1].split(":")[0] for line in lines] == ["Bell of Tarn", "Ines Moreau"]
+
+
+def test_the_commands_on_the_sample_run_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: SentenceTransformerEmbedder
+) -> None:
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("polyad.engine.load_embedder", lambda name: embedder)
+    on_the_sample = [command for command in commands() if "musique" not in command]
+    assert len(on_the_sample) == 6
+    for command in on_the_sample:
+        found = CliRunner().invoke(app, command.removeprefix("polyad "))
+        assert found.exit_code == 0, (command, found.output)
+        head = f"$ {command}\n"
+        if f"{head}```" in README:  # no output is shown
+            continue
+        assert found.stdout.split()[:3] == README.split(head)[1].split()[:3], command
+
+
+def test_the_settings_file_is_valid(tmp_path: Path) -> None:
+    (example,) = blocks("toml")
+    (tmp_path / "polyad.toml").write_text(example, encoding="utf-8")
+    found = load({}, {}, tmp_path / "polyad.toml")
+    assert (found.command.k, found.stages.split.passage_tokens) == (8, 600)
+    assert found.language_model is not None
+
+
+@pytest.mark.parametrize(
+    ("section", "settings"),
+    [
+        ("(top)", CommandSettings),
+        ("`language_model`", LanguageModelSettings),
+        *((f"`{field.name}`", type(getattr(Settings(), field.name))) for field in dataclasses.fields(Settings)),
+    ],
+)
+def test_every_setting_is_in_the_table_with_its_default(section: str, settings: type) -> None:
+    (row,) = re.findall(rf"^\| {re.escape(section)} \| (.*) \|$", README.split("## Settings")[1], re.MULTILINE)
+    for field in dataclasses.fields(settings):
+        shown = re.search(rf"`{field.name}(?: = ([^`]*))?`", row)
+        assert shown is not None, field.name
+        if isinstance(field.default, int | float) and shown[1] is not None:
+            assert shown[1] == str(field.default).lower().removesuffix(".0"), field.name
+
+
+def test_every_retriever_is_in_the_table() -> None:
+    assert all(f"| `{name}` |" in README for name in RETRIEVERS)
+
+
+def test_the_test_command_is_marked_for_continuous_integration() -> None:
+    marked = re.search(r"<!-- tests -->\n```sh\n(.*?)\n```", README)
+    assert marked is not None
+    assert marked[1] == 'pip install -c constraints.txt -e ".[dev]" && make check'
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+@pytest.mark.slow
+def test_the_set_up_command_installs_polyad_and_runs_the_demo(tmp_path: Path) -> None:
+    set_up = next(block.strip() for block in blocks("sh") if "polyad demo" in block)
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    environment = {**os.environ, "PATH": f"{tmp_path / 'venv' / 'bin'}:{os.environ['PATH']}"}
+    ran = subprocess.run(["bash", "-c", set_up], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert "6 of 6 questions have all their evidence" in ran.stdout
