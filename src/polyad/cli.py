@@ -26,7 +26,7 @@ from polyad.adapters.openai import OpenAILanguageModel
 from polyad.cli_settings import FILE_NAME, Configuration, load, require_one_of
 from polyad.engine import METHODS, RETRIEVERS, Engine
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
-from polyad.evaluation import datasets, experiment
+from polyad.evaluation import datasets, experiment, training
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
 _INTERRUPTED, _PIPE_CLOSED = 130, 141  # what a shell reports for a program ended by SIGINT, by SIGPIPE
@@ -94,6 +94,10 @@ Retriever = Annotated[
 ]
 Depth = Annotated[int | None, typer.Option("-k", metavar="N", help="Passages to find; 5 by default. [POLYAD_K]")]
 Explain = Annotated[bool, typer.Option("--explain", help="Also say why each passage was found, and by what path.")]
+Rewrite = Annotated[
+    bool | None,
+    typer.Option("--rewrite/--no-rewrite", help="Let `default` also embed rewritten questions; slower. [off]"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Draw no progress bar.")]
 
@@ -151,6 +155,7 @@ def search(
     retriever: Retriever = None,
     k: Depth = None,
     explain: Explain = False,
+    rewrite: Rewrite = None,
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
@@ -163,7 +168,9 @@ def search(
 
     Example: polyad search "Who funded the trial?" --store kb --explain
     """
-    settings = _settings(store=store, retriever=retriever, k=k, embedder=embedder, mentions=mentions, model=model)
+    settings = _settings(
+        store=store, retriever=retriever, k=k, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
+    )
     command = settings.command
     with _engine(settings) as engine, output.progress_bar(quiet or json) as progress:
         progress(0, None, "questions answered, loading")
@@ -181,6 +188,7 @@ def ask(
     retriever: Retriever = None,
     k: Depth = None,
     explain: Explain = False,
+    rewrite: Rewrite = None,
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
@@ -194,7 +202,9 @@ def ask(
 
     Example: OPENAI_BASE_URL=http://localhost:11434/v1 polyad ask "Who funded the trial?" --store kb --model qwen3
     """
-    settings = _settings(store=store, retriever=retriever, k=k, embedder=embedder, mentions=mentions, model=model)
+    settings = _settings(
+        store=store, retriever=retriever, k=k, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
+    )
     command = settings.command
     streams = settings.language_model is not None and not json and sys.stdout.isatty()
     with _engine(settings) as engine:
@@ -279,6 +289,7 @@ def evaluate(
     k: Depth = None,
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions.")] = None,
     method: Method = None,
+    rewrite: Rewrite = None,
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
@@ -296,7 +307,9 @@ def evaluate(
     names = list(dict.fromkeys(name.strip() for name in retriever.split(",")))
     for name in names:
         require_one_of("retriever", name, RETRIEVERS)
-    settings = _settings(store=store, k=k, method=method, embedder=embedder, mentions=mentions, model=model)
+    settings = _settings(
+        store=store, k=k, method=method, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
+    )
     dataset, depth = datasets.load(folder, limit), settings.command.k
     with (
         _directory(store) as directory,
@@ -322,6 +335,42 @@ def evaluate(
         output.show_eval(dataset, depth, sizes, results)
     if report.failures:
         raise typer.Exit(1)
+
+
+@app.command()
+def train(
+    scorer: Annotated[str, typer.Argument(metavar="SCORER", help="What to train: default.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks to train on.")],
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Where the weights and the report go.")] = Path(),
+    store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the indexes here for the next run.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions of each.")] = None,
+    embedder: Embedder = None,
+    mentions: Mentions = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a retriever on questions whose evidence is known.
+
+    Writes weights.tsv (and weights_rewriting.tsv, for --rewrite), a picture of what each signal contributes, and a
+    report of the recall on each benchmark: by weights trained on the others, and by the weights written. Use them
+    with `weights = "weights.tsv"` in the section [default] of polyad.toml.
+
+    Example: polyad train default 2wiki/ hotpotqa/ musique/ --to weights/
+    """
+    require_one_of("scorer", scorer, ("default",))
+    settings = _settings(embedder=embedder, mentions=mentions)
+    examples = {}
+    with _directory(store) as directory, output.progress_bar(quiet or json) as progress:
+        for dataset in [datasets.load(folder, limit) for folder in folders]:
+            with _engine(settings, create=True, directory=directory / dataset.name) as engine:
+                engine.index([dataset.corpus], progress=progress)
+                questions = experiment.tracked([query.text for query in dataset.queries], progress, dataset.name)
+                examples[dataset.name] = training.examples_of(engine.signals(questions), dataset.queries)
+    reports = training.save(examples, to)
+    if json:
+        output.say_json(shapes.training_json(reports))
+    else:
+        output.show_training(reports, to)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from polyad.engine import Engine, IndexReport
 from polyad.errors import NotFoundError
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult
+from polyad.evaluation.training import TrainingReport
 from polyad.model import Answer, Evidence, Passage, ScoredHyperedge, ScoredPassage, Statistics, TraceStep
 from polyad.text.keys import entity_key
 
@@ -233,3 +234,21 @@ def _peak_memory_mb() -> float:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
+
+
+def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
+    """What ``polyad train --json`` prints: recall at 5 of each file of weights, on each benchmark."""
+    return {
+        file: {
+            "recall@5": {
+                name: {
+                    "trained_on_the_others": round(report.unseen[name], 4) if name in report.unseen else None,
+                    "with_these_weights": round(report.seen[name], 4),
+                    "among_the_candidates": round(report.candidates[name], 4),
+                }
+                for name in report.seen
+            },
+            "weights": report.scorer.weights,
+        }
+        for file, report in reports.items()
+    }

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 from rich import box
@@ -20,6 +21,7 @@ from polyad.cli_json import hyperedges_of, missing
 from polyad.engine import IndexReport
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult, table_row
+from polyad.evaluation.training import K, TrainingReport
 from polyad.model import Answer, Evidence, ScoredPassage
 from polyad.protocols import Progress
 
@@ -194,6 +196,23 @@ def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Se
     say(f"{index['passages']:,} passages, {index['hyperedges']:,} hyperedges, {index['entities']:,} entities")
     say(f"memory at its peak: {index['peak_rss_mb']} MB")
     _show_table([table_row(result) for result in results])
+
+
+def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> None:
+    """Print what training reached, and where the weights are."""
+    for file, report in reports.items():
+        say(f"{directory / file}, recall@{K} in per cent:")
+        _show_table(
+            [
+                {
+                    "benchmark": name,
+                    "trained on the others": f"{100 * report.unseen[name]:.1f}" if name in report.unseen else "-",
+                    "with these weights": f"{100 * report.seen[name]:.1f}",
+                    "among the candidates": f"{100 * report.candidates[name]:.1f}",
+                }
+                for name in report.seen
+            ]
+        )
 
 
 def show_demo(report: IndexReport, found: Sequence[tuple[Query, Evidence]], store: str | None) -> None:

@@ -32,6 +32,9 @@ _VARIABLES = {
 }
 """Variables that do not follow the rule for names."""
 
+_SECTIONS_OF_FLAGS = {"model": (LANGUAGE_MODEL, "model"), "rewrite": ("default", "rewriting")}
+"""Flags that set a key of a section; the others are keys of the top level."""
+
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 T = TypeVar("T")
@@ -102,7 +105,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str], file: Path
     """Settle every setting.
 
     Args:
-        flags: Values of options by key; None where an option was not given. ``model`` is the language model's.
+        flags: Values of options by key; None where an option was not given.
         environment: Variables.
         file: The settings file; it need not exist.
 
@@ -131,7 +134,7 @@ def require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def _flag_layer(flags: Mapping[str, object]) -> _Layer:
     return {
-        (LANGUAGE_MODEL if key == "model" else "", key): _Given(value, f"--{key}" if len(key) > 1 else f"-{key}")
+        _SECTIONS_OF_FLAGS.get(key, ("", key)): _Given(value, f"--{key}" if len(key) > 1 else f"-{key}")
         for key, value in flags.items()
         if value is not None
     }

@@ -337,7 +337,7 @@ class Engine:
         scorer = LinearScorer.load(Path(settings.weights)) if settings.weights else None
         return DefaultRetriever(snapshot, self._embedder, linker, scorer, rewriting=settings.rewriting)
 
-    def signals(self, questions: Sequence[str]) -> Iterator[tuple[list[str], FloatArray]]:
+    def signals(self, questions: Iterable[str]) -> Iterator[tuple[list[str], FloatArray]]:
         """What the default retriever's scorer is trained on: see :meth:`DefaultRetriever.signals`, with rewriting."""
         with self._lock:
             snapshot = self._current_snapshot()

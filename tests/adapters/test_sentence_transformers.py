@@ -14,11 +14,11 @@ from polyad.errors import ConfigurationError
 from polyad.protocols import Embedder
 
 WORDS = "the river bank of Oslo was flooded in 1961 when Anna Keller’s boat sank 东京 café ½ x".split()  # noqa: SIM905
-TEXTS = st.lists(st.sampled_from(WORDS), max_size=300).map(" ".join)
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=200).map(" ".join)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(text=TEXTS, others=st.lists(TEXTS, max_size=12), place=st.integers(0, 12))
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=TEXTS, others=st.lists(TEXTS, max_size=6), place=st.integers(0, 6))
 def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(
     embedder: Embedder, text: str, others: list[str], place: int
 ) -> None:
@@ -28,7 +28,7 @@ def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(
     assert beside.tobytes() == alone.tobytes()
 
 
-@pytest.mark.parametrize("count", [2, 70, 300])
+@pytest.mark.parametrize("count", [2, 70])
 def test_a_short_texts_vector_is_bit_identical_in_batches_of_any_size(embedder: Embedder, count: int) -> None:
     text = "Anna Keller was born in Oslo."
     alone = embedder.encode([text], "passage")[0]
@@ -37,7 +37,7 @@ def test_a_short_texts_vector_is_bit_identical_in_batches_of_any_size(embedder: 
 
 
 def test_vectors_have_length_one_and_the_order_of_their_texts(embedder: Embedder) -> None:
-    texts = ["", " ", "Oslo", "a " * 2000, "东京塔", "\x00", "Oslo"]
+    texts = ["", " ", "Oslo", "a " * 700, "东京塔", "\x00", "Oslo"]
     vectors = embedder.encode(texts, "passage")
     assert vectors.shape == (len(texts), embedder.dimension)
     assert vectors.dtype == np.float32
@@ -52,9 +52,9 @@ def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
 
 
 def test_the_end_of_a_text_that_is_longer_than_the_model_reads_counts(embedder: Embedder) -> None:
-    body = "The committee met on every second Monday and discussed the budget. " * 120
+    body = "The committee met on every second Monday and discussed the budget. " * 60
     plain, changed, unlike = embedder.encode(
-        [body + "It rained.", body + "Volcanoes erupt under the sea.", "Volcanoes erupt under the sea. " * 150],
+        [body + "It rained.", body + "Volcanoes erupt under the sea.", "Volcanoes erupt under the sea. " * 60],
         "passage",
     )
     assert plain.tobytes() != changed.tobytes()
@@ -62,7 +62,7 @@ def test_the_end_of_a_text_that_is_longer_than_the_model_reads_counts(embedder: 
 
 
 def test_a_long_text_is_near_to_what_stands_at_its_end(embedder: Embedder) -> None:
-    body, end = "Budgets are discussed by the committee. " * 100, "Volcanoes erupt under the sea. " * 100
+    body, end = "Budgets are discussed by the committee. " * 60, "Volcanoes erupt under the sea. " * 60
     vectors = embedder.encode([body + end, body, "Volcanoes erupt under the sea."], "passage")
     assert float(vectors[0] @ vectors[2]) > float(vectors[1] @ vectors[2]) + 0.2
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from polyad.evaluation.datasets import Query
@@ -86,6 +86,13 @@ def run(
         encode_p50=statistics.median(evidence.timings.encode for evidence in found),
         llm_tokens_per_query=(llm_tokens() - spent) / len(queries),
     )
+
+
+def tracked(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:
+    """The questions, telling ``progress`` of each when the next is asked for."""
+    for done, question in enumerate(questions):
+        progress(done, len(questions), f"questions, {name}")
+        yield question
 
 
 def ranked_documents(evidence: Evidence) -> list[str]:

@@ -8,18 +8,21 @@ better to other corpora.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
-from polyad.errors import MissingExtraError
+from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
 from polyad.model import FloatArray
-from polyad.retrieval.scorer import LinearScorer
+from polyad.retrieval.scorer import LinearScorer, weights_file
+from polyad.retrieval.signals import signal_names
+
+logger = logging.getLogger(__name__)
 
 K = 5
 """Depth at which recall is reported."""
@@ -39,6 +42,8 @@ class Example:
 
 def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> LinearScorer:
     """Fit weights for the signals ``names`` on the questions of all datasets, each dataset counting the same."""
+    from scipy.optimize import minimize  # takes a third of a second to import
+
     examples, importance = _with_importance(datasets)
     signals = np.concatenate([example.signals for example in examples]).astype(np.float64)
     deviations = np.maximum(signals.std(axis=0), 1e-9)
@@ -144,25 +149,41 @@ def report(datasets: Mapping[str, Sequence[Example]], names: Sequence[str]) -> T
     )
 
 
-def draw_weights(scorer: LinearScorer, deviations: Mapping[str, float], path: Path) -> None:
-    """Save a picture of what each signal contributes: its weight times its standard deviation.
+def save(datasets: Mapping[str, Sequence[Example]], directory: Path) -> dict[str, TrainingReport]:
+    """Train with the signals of rewriting and without, and write weights, picture and report into ``directory``.
+
+    Returns:
+        The reports by the name of their file of weights.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        ConfigurationError: the directory cannot be written.
     """
+    reports = {weights_file(rewriting): report(datasets, signal_names(rewriting)) for rewriting in (False, True)}
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for file, trained in reports.items():
+            comment = f"trained on {', '.join(datasets)} by: polyad train default"
+            (directory / file).write_text(trained.scorer.to_text(comment), encoding="utf-8")
+            _draw(trained.scorer, datasets, directory / Path(file).with_suffix(".png"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
+    return reports
+
+
+def _draw(scorer: LinearScorer, datasets: Mapping[str, Sequence[Example]], path: Path) -> None:
+    """Save a picture of what each signal contributes: its weight times its standard deviation over all candidates."""
     try:
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "plots") from error
-    shares = sorted((scorer.weights[name] * deviation, name) for name, deviation in deviations.items())
+    except ImportError:
+        logger.warning("no picture %s, because matplotlib is missing; pip install 'polyad[plots]'", path.name)
+        return
+    signals = np.concatenate([example.signals for examples in datasets.values() for example in examples])
+    deviations = signals.std(axis=0)[: len(scorer.weights)].tolist()
+    shares = sorted(
+        (weight * deviation, name) for (name, weight), deviation in zip(scorer.weights.items(), deviations, strict=True)
+    )
     figure = Figure(figsize=(8, 0.35 * len(shares) + 1), layout="constrained")
     axes = figure.subplots()
     axes.barh([name for _, name in shares], [share for share, _ in shares], color="#4472a8")
     axes.set_xlabel("weight x standard deviation of the signal")
     figure.savefig(path, dpi=120)
-
-
-def deviations(datasets: Mapping[str, Sequence[Example]], names: Sequence[str]) -> dict[str, float]:
-    """Standard deviation of each signal over all candidates."""
-    signals = np.concatenate([example.signals for examples in datasets.values() for example in examples])
-    return dict(zip(names, signals.std(axis=0).tolist(), strict=False))
