@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
-from polyad.adapters.by_name import DEFAULT_EMBEDDER, DEFAULT_EXTRACTOR, load_embedder, load_extractor
 from polyad.adapters.files import FileReader
 from polyad.adapters.metered import MeteredEmbedder
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
 from polyad.answering.answer import CitingAnswerer
+from polyad.by_name import DEFAULT_EMBEDDER, DEFAULT_EXTRACTOR, load_embedder, load_extractor
 from polyad.config import DefaultSettings, Settings
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
@@ -122,9 +122,9 @@ class Engine:
 
         Args:
             directory: Where the index is kept.
-            embedder: A model's name (see :func:`polyad.adapters.by_name.load_embedder`) or an embedder. By default
+            embedder: A model's name (see :func:`polyad.by_name.load_embedder`) or an embedder. By default
                 the one the index was built with; for a new index, ``all-MiniLM-L6-v2``.
-            mentions: An extractor's name (see :func:`polyad.adapters.by_name.load_extractor`) or an extractor. By
+            mentions: An extractor's name (see :func:`polyad.by_name.load_extractor`) or an extractor. By
                 default the one the index was built with; for a new index, ``rules``, which needs no model.
             language_model: Answers questions, and plans and extracts where a method asks for it. None works too.
             settings: How each stage behaves.
