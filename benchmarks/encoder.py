@@ -246,6 +246,7 @@ def openvino_int8(config: dict[str, str], calibration: Sequence[str]) -> Encode:
     inner.auto_model.model = nncf.quantize(
         inner.auto_model.model, nncf.Dataset(inputs), model_type=nncf.ModelType.TRANSFORMER
     )
+    inner.auto_model.compiled_model = inner.auto_model.request = None  # or compile keeps the float32 model
     inner.auto_model.compile()
     return _in_batches(model)
 

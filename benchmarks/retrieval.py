@@ -135,7 +135,6 @@ def ask(engine: Engine, retriever: str, queries: Sequence[Query]) -> RetrieverRe
         lambda question, k: engine.search(question, k, retriever=retriever),
         queries,
         K,
-        lambda done, total, message: None,
     )
 
 

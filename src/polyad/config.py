@@ -62,7 +62,8 @@ class SegmentationSettings:
 
     Attributes:
         method: ``mdl`` is the paper's; the others are its Table 11.
-        kappa: Semantic reward scale. The paper's 75 is for bge-large, where units average 3 to 6 sentences.
+        kappa: Semantic reward scale. None takes what suits the embedder: the paper's 75 is for bge-large, where units
+            average 3 to 6 sentences; with lower cosines between sentences it cuts almost each of them apart.
         effective_dimension: d_eff of the complexity term (Table 10: 32).
         min_words: Shortest unit, in words (20).
         max_words: Longest unit, in words (200).
@@ -71,7 +72,7 @@ class SegmentationSettings:
     """
 
     method: Segmentation = "mdl"
-    kappa: float = 75.0
+    kappa: float | None = None
     effective_dimension: int = 32
     min_words: int = 20
     max_words: int = 200
@@ -80,7 +81,7 @@ class SegmentationSettings:
 
     def __post_init__(self) -> None:
         _require(self.method in get_args(Segmentation), "method", self.method, f"one of {get_args(Segmentation)}")
-        _require(self.kappa >= 0, "kappa", self.kappa, "0 or more")
+        _require(self.kappa is None or self.kappa >= 0, "kappa", self.kappa, "0 or more")
         _require(self.effective_dimension >= 1, "effective_dimension", self.effective_dimension, "1 or more")
         _require(self.min_words >= 0, "min_words", self.min_words, "0 or more")
         _require(

@@ -35,7 +35,7 @@ from polyad.model import (
     Timings,
     Usage,
 )
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Retriever
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Retriever, silent
 from polyad.retrieval.clues import LanguageModelClues, QuestionClues
 from polyad.retrieval.default import DefaultRetriever
 from polyad.retrieval.hypersu import HyperSURetriever
@@ -70,10 +70,6 @@ class IndexReport:
     def failures(self) -> tuple[Failure, ...]:
         """The documents that could not be indexed, with reasons."""
         return self.counts.failures
-
-
-def _silent(done: int, total: int | None, message: str) -> None:
-    """Report progress to nobody."""
 
 
 class Engine:
@@ -197,7 +193,7 @@ class Engine:
         paths: Iterable[str | Path],
         *,
         method: str = "semantic-units",
-        progress: Progress = _silent,
+        progress: Progress = silent,
     ) -> IndexReport:
         """Index files and folders; what is unchanged since the last time is left alone.
 
@@ -218,7 +214,7 @@ class Engine:
         documents: Iterable[Document | Failure],
         *,
         method: str = "semantic-units",
-        progress: Progress = _silent,
+        progress: Progress = silent,
     ) -> IndexReport:
         """Index documents that are already in memory; otherwise as :meth:`index`."""
         indexer = Indexer(self._store, self._embedder, self._splitter, self._builder(method))

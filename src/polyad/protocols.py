@@ -233,3 +233,7 @@ class Progress(Protocol):
 
     def __call__(self, done: int, total: int | None, message: str) -> None:
         """``done`` of ``total`` (None while unknown); ``message`` names the unit and the present state."""
+
+
+def silent(done: int, total: int | None, message: str) -> None:
+    """A :class:`Progress` that tells nobody."""

@@ -47,7 +47,7 @@ def reward(unit: tuple[int, int], embeddings: FloatArray, counts: Counts, chosen
     resultant = math.dist(embeddings[start:end].astype(float).sum(axis=0), np.zeros(embeddings.shape[1]))
     mentions = [int(sum(column)) for column in zip(*counts[start:end].tolist(), strict=True)]
     complexity = (chosen.effective_dimension - 1) / 2 * math.log(len(embeddings))
-    semantic = 0.0 if chosen.method == "mdl-no-semantics" else chosen.kappa * resultant
+    semantic = 0.0 if chosen.method == "mdl-no-semantics" else (chosen.kappa or 0.0) * resultant
     entities = 0.0 if chosen.method == "mdl-no-entities" else code_length(mentions)
     return semantic - entities - complexity
 

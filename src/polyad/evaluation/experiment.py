@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.measures import all_recall, recall, reciprocal_rank
 from polyad.model import Evidence
-from polyad.protocols import Progress
+from polyad.protocols import Progress, silent
 
 Search = Callable[[str, int], Evidence]
 """A question and k to the evidence, with timings."""
@@ -52,7 +52,7 @@ def run(
     search: Search,
     queries: Sequence[Query],
     k: int,
-    progress: Progress,
+    progress: Progress = silent,
     llm_tokens: Callable[[], int] = lambda: 0,
 ) -> RetrieverResult:
     """Ask every question once.

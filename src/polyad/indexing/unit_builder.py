@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from polyad.config import SegmentationSettings
 from polyad.indexing.builder import DraftHyperedge, hyperedge_id
-from polyad.indexing.semantic_units import Candidates, Segmenter
+from polyad.indexing.semantic_units import KAPPAS, PAPER_KAPPA, Candidates, Segmenter
 from polyad.indexing.subjects import subjects
 from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span
 from polyad.protocols import Embedder, MentionExtractor, Splitter
@@ -42,6 +42,8 @@ class SemanticUnitBuilder:
         self._splitter = splitter
         self._extractor = extractor
         self._embedder = embedder
+        if settings.kappa is None:
+            settings = replace(settings, kappa=KAPPAS.get(embedder.name, PAPER_KAPPA))
         self._segmenter = Segmenter(settings)
         self._settings = settings
 
