@@ -209,7 +209,7 @@ def test_a_file_that_is_no_index_is_an_error(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_index_opened_with_another_extractor_is_an_error(run: Run, small_index_dir: Path, tmp_path: Path) -> None:
-    (tmp_path / "names.jsonl").write_text('{"text": "x", "names": ["x"]}\n', encoding="utf-8")
+    (tmp_path / "names.jsonl").write_text('{"entities": ["Ines Moreau"]}\n', encoding="utf-8")
     found = run("search", "x", "--store", small_index_dir, "--mentions", "given:names.jsonl", "--json")
     assert "was built with the mention extractor 'rules" in error_of(found)
 

@@ -14,11 +14,11 @@ from polyad.errors import ConfigurationError
 from polyad.protocols import Embedder
 
 WORDS = "the river bank of Oslo was flooded in 1961 when Anna Keller’s boat sank 东京 café ½ x".split()  # noqa: SIM905
-TEXTS = st.lists(st.sampled_from(WORDS), max_size=200).map(" ".join)
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=300).map(" ".join)
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(text=TEXTS, others=st.lists(TEXTS, max_size=6), place=st.integers(0, 6))
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=TEXTS, others=st.lists(TEXTS, max_size=12), place=st.integers(0, 12))
 def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(
     embedder: Embedder, text: str, others: list[str], place: int
 ) -> None:
@@ -28,7 +28,7 @@ def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(
     assert beside.tobytes() == alone.tobytes()
 
 
-@pytest.mark.parametrize("count", [2, 70])
+@pytest.mark.parametrize("count", [2, 70, 300])
 def test_a_short_texts_vector_is_bit_identical_in_batches_of_any_size(embedder: Embedder, count: int) -> None:
     text = "Anna Keller was born in Oslo."
     alone = embedder.encode([text], "passage")[0]
