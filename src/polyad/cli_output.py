@@ -91,7 +91,7 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
     for number, hit in enumerate(evidence.passages, 1):
         passage = hit.passage
         head = f"{number}. {passage.title or passage.document_id}"
-        out.print(_text(head, "bold") + _text(f"  {hit.score:.3f}  {passage.id}", "dim"))
+        out.print(_text(head, "bold") + _text(f"  {hit.score:.3f}  {passage.id}", "dim"), soft_wrap=True)
         _say_indented(_snippet(evidence, hit))
         if explain and hit.reason:
             _say_indented(f"because: {hit.reason}")
@@ -253,7 +253,7 @@ def show_fields(values: Mapping[str, object]) -> None:
                 say(f"  - {_on_one_line(item)}")
         else:
             is_number = isinstance(value, int | float)
-            say(f"{label:<{width}}  {f'{value:,}' if is_number else value}")
+            say(f"{label:<{width}}  {f'{value:,}' if is_number else value}".rstrip())
 
 
 def _on_one_line(item: object) -> str:

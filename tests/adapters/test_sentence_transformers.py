@@ -14,10 +14,10 @@ from polyad.errors import ConfigurationError
 from polyad.protocols import Embedder
 
 WORDS = "the river bank of Oslo was flooded in 1961 when Anna Keller’s boat sank 东京 café ½ x".split()  # noqa: SIM905
-TEXTS = st.lists(st.sampled_from(WORDS), max_size=300).map(" ".join)
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=150).map(" ".join)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS, others=st.lists(TEXTS, max_size=12), place=st.integers(0, 12))
 def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(
     embedder: Embedder, text: str, others: list[str], place: int
@@ -28,12 +28,13 @@ def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(
     assert beside.tobytes() == alone.tobytes()
 
 
-@pytest.mark.parametrize("count", [2, 70, 300])
-def test_a_short_texts_vector_is_bit_identical_in_batches_of_any_size(embedder: Embedder, count: int) -> None:
-    text = "Anna Keller was born in Oslo."
+@pytest.mark.parametrize("words", [2, 8, 30, 90])
+def test_a_texts_vector_is_bit_identical_in_batches_of_any_size(embedder: Embedder, words: int) -> None:
+    # These lengths and sizes are among those at which matrix kernels round differently if nothing is done about it.
+    text = " ".join((WORDS * words)[:words])
     alone = embedder.encode([text], "passage")[0]
-    vectors = embedder.encode([*(f"Other text {number}." for number in range(count - 1)), text], "passage")
-    assert vectors[-1].tobytes() == alone.tobytes()
+    for count in (2, 3, 4, 6, 9, 40):
+        assert embedder.encode([text] * count, "passage")[-1].tobytes() == alone.tobytes()
 
 
 def test_vectors_have_length_one_and_the_order_of_their_texts(embedder: Embedder) -> None:
