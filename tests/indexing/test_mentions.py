@@ -240,3 +240,11 @@ def test_mentions_are_what_they_say(text: str) -> None:
     assert all(mention.score == SCORES[mention.type] for mention in mentions)
     spans = [(mention.start, -mention.end) for mention in mentions]
     assert spans == sorted(set(spans))
+
+
+def test_a_name_may_go_over_the_end_of_a_line_but_not_into_the_next_item_of_a_list() -> None:
+    wrapped = "The gauge at the mouth of the river was built by Ilse\nVarga, who came from Aldby."
+    (mentions,) = RuleMentionExtractor().extract([wrapped])
+    assert "Ilse\nVarga" in [mention.name for mention in mentions]
+    (mentions,) = RuleMentionExtractor().extract(["Ilse Varga\nTomas Ferrand\nInes Moreau"])
+    assert {"Ilse Varga", "Tomas Ferrand"} <= {mention.name for mention in mentions}

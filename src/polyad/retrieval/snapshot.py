@@ -52,6 +52,7 @@ class Snapshot:
             len(topology.hyperedge_ids),
         )
         self.entity_rows: Mapping[str, int] = {key: row for row, key in enumerate(topology.entity_keys)}
+        self._views: dict[int, Entity] = {}
         self._passage_rows = {id: row for row, id in enumerate(topology.passage_ids)}
 
     @property
@@ -187,4 +188,7 @@ class Snapshot:
         )
 
     def _entities(self, rows: Sequence[int]) -> list[Entity]:
-        return self._store.entities([self.entity_key(row) for row in rows])
+        """Views of entities, each computed once: that of a common name goes over thousands of incidences."""
+        new = [row for row in rows if row not in self._views]
+        self._views.update(zip(new, self._store.entities([self.entity_key(row) for row in new]), strict=True))
+        return [self._views[row] for row in rows]
