@@ -329,6 +329,30 @@ def test_eval_measures_each_retriever(run: Run, benchmark_folder: Path) -> None:
     assert "default" in table
 
 
+def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Path, tmp_path: Path) -> None:
+    shape = result_of(run("train", "default", benchmark_folder, "--to", "trained", "--store", "kept", "--json"))
+    recall = shape["weights.tsv"]["recall@5"]["tarn"]
+    assert recall == {"trained_on_the_others": None, "with_these_weights": 1.0, "among_the_candidates": 1.0}
+    (tmp_path / "polyad.toml").write_text('[default]\nweights = "trained/weights.tsv"\n', encoding="utf-8")
+    found = result_of(run("search", QUESTION, "--store", "kept/tarn", "-k", "2", "--json"))
+    assert {hit["document_id"] for hit in found["hits"]} == {"bell", "moreau"}
+    (tmp_path / "trained" / "weights.tsv").unlink()
+    assert "cannot read the weights" in error_of(run("search", QUESTION, "--store", "kept/tarn"))
+
+
+def test_train_knows_what_it_can_train(run: Run, benchmark_folder: Path) -> None:
+    assert "scorer is 'luck'; expected one of default" in error_of(run("train", "luck", benchmark_folder))
+
+
+def test_rewriting_is_a_flag_and_a_setting(run: Run, small_index_dir: Path) -> None:
+    for flags, environment in ((["--rewrite"], {}), ([], {"POLYAD_DEFAULT_REWRITING": "yes"})):
+        found = result_of(
+            run("search", QUESTION, "--store", small_index_dir, "-k", "1", "--json", *flags, **environment)
+        )
+        assert found["hits"][0]["title"] == "Bell of Tarn"
+    assert run("search", QUESTION, "--store", small_index_dir, "--no-rewrite").exit_code == 0
+
+
 def test_eval_checks_every_name_before_it_indexes(run: Run, benchmark_folder: Path, tmp_path: Path) -> None:
     found = run("eval", benchmark_folder, "--retriever", "bm25,bm26", "--store", "kept")
     assert "retriever is 'bm26'" in error_of(found)

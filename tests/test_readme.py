@@ -85,7 +85,9 @@ def test_the_settings_file_is_valid(tmp_path: Path) -> None:
     ],
 )
 def test_every_setting_is_in_the_table_with_its_default(section: str, settings: type) -> None:
-    (row,) = re.findall(rf"^\| {re.escape(section)} \| (.*) \|$", README.split("## Settings")[1], re.MULTILINE)
+    (row,) = re.findall(
+        rf"^\| {re.escape(section)} \| (.*) \|$", README.split("## Settings")[1].split("\n## ")[0], re.MULTILINE
+    )
     for field in dataclasses.fields(settings):
         shown = re.search(rf"`{field.name}(?: = ([^`]*))?`", row)
         assert shown is not None, field.name

@@ -160,15 +160,15 @@ def test_retry_after_holds_the_other_requests_too() -> None:
 
     def one_limited(request: Request) -> Spoken:
         if user_text(request) == "a":
-            return RateLimited(0.4) if next(limited, False) else "fine"
-        time.sleep(0.1)
+            return RateLimited(1.5) if next(limited, False) else "fine"
+        time.sleep(0.3)
         return "fine"
 
     with ScriptedServer(one_limited) as server:
         model(server, concurrency=2).complete([Prompt(user=user) for user in "abc"])
         at = {user_text(request.body): request.at for request in reversed(server.requests)}
-    assert at["b"] - at["a"] < 0.3, "was under way before"
-    assert at["c"] - at["a"] >= 0.4
+    assert at["b"] - at["a"] < 1.2, "was under way before"
+    assert at["c"] - at["a"] >= 1.5
 
 
 def test_a_retry_after_of_hours_fails_at_once_and_says_so() -> None:

@@ -25,7 +25,7 @@ COMMON = 60
 class Gauge:
     """Turns cosines into similarities that mean the same for every encoder and question.
 
-    0 is the mean of the corpus, 1 the passage nearest to the question.
+    0 is the mean of the corpus and all below it, 1 the passage nearest to the question.
 
     Attributes:
         vectors: Of the question and of its remainder, ``[2, dimension]``.
@@ -43,11 +43,12 @@ class Gauge:
         cosines = vectors @ snapshot.passage_vectors.T
         means = vectors @ snapshot.mean_passage_vector
         spreads = np.maximum(cosines.max(axis=1, initial=-1.0) - means, 1e-6)
-        return cls(vectors, means, spreads), (cosines - means[:, None]) / spreads[:, None]
+        similarities: FloatArray = np.maximum(0, (cosines - means[:, None]) / spreads[:, None])
+        return cls(vectors, means, spreads), similarities
 
     def relative(self, others: FloatArray) -> FloatArray:
         """Similarity of each of some vectors to the question and to its remainder, ``[others, 2]``."""
-        result: FloatArray = (others @ self.vectors.T - self.means) / self.spreads
+        result: FloatArray = np.maximum(0, (others @ self.vectors.T - self.means) / self.spreads)
         return result
 
 
@@ -119,7 +120,7 @@ def _mentions(snapshot: Snapshot, scores: FloatArray, gauge: Gauge) -> _Mentions
     highest = max(float(scores[sources].max(initial=0)), 1e-6)
     weights = np.maximum(scores[sources] / highest, 0).astype(np.float32)
     edges, source_of_edge = snapshot.hyperedges_of_passage.gather(sources)
-    nearness = np.maximum(0, gauge.relative(snapshot.hyperedge_vectors[edges]).max(axis=1)).astype(np.float32)
+    nearness = gauge.relative(snapshot.hyperedge_vectors[edges]).max(axis=1).astype(np.float32)
     entities, edge_of = snapshot.graph.members.gather(edges)
     telling = snapshot.passages_of_entity.degrees(entities) <= COMMON
     entities, edge_of = entities[telling], edge_of[telling]

@@ -4,7 +4,7 @@ A question names some entities and asks for something about them, or about what 
 resembles the question, what is *about* an entity it names, and what is about an entity that such a passage mentions:
 a link from a mention to the passage whose subject it is (:mod:`polyad.retrieval.links`). Links are followed twice.
 
-All signals are at least 0 in effect: the more, the better; 0 where they do not apply.
+All signals are at least 0: the more, the better; 0 where they do not apply.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ SIGNALS: dict[str, Signal] = {
     "similarity to the remainder": lambda s: s.remainder[s.candidates],
     "first step": lambda s: s.prior[s.candidates],
     "link": lambda s: s.links,
-    "link, and similar to the remainder": lambda s: s.links * np.maximum(0, s.remainder[s.candidates]),
+    "link, and similar to the remainder": lambda s: s.links * s.remainder[s.candidates],
     "link from what is about an entity of the question": lambda s: np.maximum(
         s.hops[0].about_link, s.hops[1].about_link
     )[s.candidates],
@@ -148,9 +148,9 @@ class SignalExtractor:
         gauge, (dense, remainder) = Gauge.of(vectors, self._snapshot)
         words = self._words(question)
         about, mentions = self._question_entities(linked)
-        prior = np.maximum(dense, 0) + 0.5 * words + 0.6 * about
+        prior = dense + 0.5 * words + 0.6 * about
         first = follow(self._snapshot, prior, about, gauge)
-        after_first = prior + first.link * (0.5 + np.maximum(0, remainder))
+        after_first = prior + first.link * (0.5 + remainder)
         second = follow(self._snapshot, after_first, about, gauge)
         candidates = _candidates(
             few=[dense, remainder, words, mentions, first.mention, second.mention],
@@ -194,9 +194,8 @@ class SignalExtractor:
 
     def _unit_similarities(self, candidates: IntArray, gauge: Gauge) -> FloatArray:
         edges, owners = self._snapshot.hyperedges_of_passage.gather(candidates)
-        found = np.full((len(candidates), 2), -np.inf, dtype=np.float32)
+        found = np.zeros((len(candidates), 2), dtype=np.float32)
         np.maximum.at(found, owners, gauge.relative(self._snapshot.hyperedge_vectors[edges]).astype(np.float32))
-        found[np.isinf(found)] = 0
         return found
 
     def _rewrites(
@@ -212,6 +211,6 @@ class SignalExtractor:
         texts = [f"{linked.remainder} {snapshot.entity_key(entity)}" for entity in chosen]
         vectors = self._embedder.encode(texts, "query")
         cosines = snapshot.passage_vectors[candidates] @ vectors.T
-        similarities = (cosines - vectors @ snapshot.mean_passage_vector) / gauge.spreads[0]
+        similarities = np.maximum(0, (cosines - vectors @ snapshot.mean_passage_vector) / gauge.spreads[0])
         weights = np.array([strengths[entity] for entity in chosen], dtype=np.float32)
         return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)

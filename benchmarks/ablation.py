@@ -1,0 +1,62 @@
+"""The default retriever's signals, each left out in turn, on benchmarks the scorer was not trained on.
+
+    python benchmarks/ablation.py BEIR_DIR BEIR_DIR... [--store DIR] [--json FILE]
+
+Each benchmark is scored by weights trained on the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from polyad import Engine
+from polyad.evaluation.datasets import load
+from polyad.evaluation.training import Example, examples_of, report
+from polyad.retrieval.signals import signal_names
+
+
+def main() -> None:
+    """Index, gather signals, train without each of them, print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
+    parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
+    parser.add_argument("--json", type=Path, help="save the table here")
+    arguments = parser.parse_args()
+    examples = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for dataset in [load(folder) for folder in arguments.folders]:
+            with Engine.open((arguments.store or Path(temporary)) / dataset.name) as engine:
+                engine.index([dataset.corpus])
+                found = engine.signals([query.text for query in dataset.queries])
+                examples[dataset.name] = examples_of(found, dataset.queries)
+    names = signal_names(rewriting=False)
+    rows = {"all signals": unseen(examples, names, names)}
+    print_row("all signals", rows["all signals"])
+    for left_out in names:
+        rows[left_out] = unseen(examples, names, [name for name in names if name != left_out])
+        print_row(f"without {left_out}", rows[left_out])
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def unseen(examples: Mapping[str, Sequence[Example]], names: Sequence[str], kept: Sequence[str]) -> dict[str, float]:
+    """Recall on each benchmark, of weights for the signals ``kept`` trained on the others, in per cent."""
+    columns = [names.index(name) for name in kept]
+    selected = {
+        dataset: [Example(example.signals[:, columns], example.is_gold, example.gold) for example in own]
+        for dataset, own in examples.items()
+    }
+    return {dataset: round(100 * value, 1) for dataset, value in report(selected, kept).unseen.items()}
+
+
+def print_row(name: str, values: Mapping[str, float]) -> None:
+    """One line of the table."""
+    print(f"{name:60}", "  ".join(f"{dataset} {value:5.1f}" for dataset, value in values.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The default retriever: links, signals, and weights that say why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.config import DefaultSettings, Settings
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError
+from polyad.model import Document
+from polyad.retrieval.scorer import LinearScorer
+from polyad.retrieval.signals import signal_names
+
+QUESTION = "Where was the maker of the Bell of Tarn born?"
+
+
+def titles(engine: Engine, question: str, k: int) -> list[str]:
+    return [hit.passage.title for hit in engine.search(question, k).passages]
+
+
+def test_a_link_leads_to_the_passage_about_what_the_first_passage_mentions(small_engine: Engine) -> None:
+    evidence = small_engine.search(QUESTION, 2)
+    assert [hit.passage.title for hit in evidence.passages] == ["Bell of Tarn", "Ines Moreau"]
+    assert "linked from 'Bell of Tarn' by 'Ines Moreau'" in evidence.passages[1].reason
+
+
+def test_the_parts_named_in_a_reason_are_parts_of_the_score(small_engine: Engine) -> None:
+    (hit,) = small_engine.search(QUESTION, 1).passages
+    parts = [float(part.rsplit(" ", 1)[1]) for part in hit.reason.split("; ") if not part.startswith("linked")]
+    assert parts == sorted(parts, reverse=True)
+    assert 0 < sum(parts) <= hit.score + 0.02
+
+
+def test_rewriting_embeds_more_and_finds_the_same_evidence(
+    small_index_dir: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    settings = Settings(default=DefaultSettings(rewriting=True))
+    with Engine.open(small_index_dir, embedder=embedder, settings=settings, create=False) as engine:
+        assert titles(engine, QUESTION, 2) == ["Bell of Tarn", "Ines Moreau"]
+        found = next(iter(engine.signals([QUESTION])))[1]
+    assert found[:, len(signal_names(False)) :].any(), "the signals of rewriting are there"
+
+
+def test_a_question_without_names_is_answered_by_similarity_and_words(small_engine: Engine) -> None:
+    assert titles(small_engine, "what eats crabs and closes its ears", 1) == ["otter"]
+
+
+def test_untitled_documents_are_linked_by_what_they_define(
+    tmp_path: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    documents = [
+        Document("a", "", "The Bell of Tarn is a bronze bell. It was cast by Ines Moreau."),
+        Document("b", "", "Ines Moreau was a founder. She came from the hills in the north."),
+        *(Document(f"n{n}", "", f"Number {n} on the list of harvests, granaries and mills.") for n in range(20)),
+    ]
+    with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
+        engine.index_documents(documents)
+        found = engine.search("Who made the Bell of Tarn?", 2)
+    assert [hit.passage.document_id for hit in found.passages] == ["a", "b"]
+    assert "linked from" in found.passages[1].reason
+
+
+def test_weights_survive_a_round_trip_through_text() -> None:
+    scorer = LinearScorer({"a b": 0.25, "c": 3.0})
+    assert LinearScorer.from_text(scorer.to_text("why"), "file") == scorer
+
+
+@pytest.mark.parametrize("rewriting", [False, True])
+def test_the_bundled_weights_are_for_the_signals_there_are_and_speak_for_passages(rewriting: bool) -> None:
+    weights = LinearScorer.bundled(rewriting=rewriting).vector(signal_names(rewriting))
+    assert (weights >= 0).all()
+    assert np.count_nonzero(weights) > 8
+
+
+def test_weights_for_other_signals_are_refused(small_index_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "w.tsv").write_text("luck\t1\n", encoding="utf-8")
+    settings = Settings(default=DefaultSettings(weights=str(tmp_path / "w.tsv")))
+    with (
+        Engine.open(small_index_dir, settings=settings, create=False) as engine,
+        pytest.raises(ConfigurationError, match="for other signals"),
+    ):
+        engine.search(QUESTION)
+
+
+@pytest.mark.parametrize("text", ["link\tmuch\n", "link 0.5\n"])
+def test_a_file_that_is_no_list_of_weights_is_refused_with_the_line(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"w\.tsv, line 1: .* expected"):
+        LinearScorer.from_text(text, "w.tsv")

@@ -1,0 +1,29 @@
+"""Linking a name that is no entity's to the entity with the most similar name."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.engine import Engine
+from polyad.retrieval.similar_names import SimilarNames
+from polyad.retrieval.snapshot import Snapshot
+
+
+@pytest.fixture
+def snapshot(small_engine: Engine) -> Snapshot:
+    return Snapshot(small_engine._store)
+
+
+def test_a_misspelt_name_is_linked_through_the_word_it_shares(
+    snapshot: Snapshot, embedder: SentenceTransformerEmbedder
+) -> None:
+    found = SimilarNames(snapshot, embedder, 0.6).nearest(["inez moreau"])
+    assert {key: snapshot.entity_key(row) for key, row in found.items()} == {"inez moreau": "ines moreau"}
+
+
+@pytest.mark.parametrize(("key", "threshold"), [("inez moreau", 0.999), ("nothing alike", 0.1)])
+def test_nothing_is_linked_below_the_threshold_or_without_a_shared_word(
+    snapshot: Snapshot, embedder: SentenceTransformerEmbedder, key: str, threshold: float
+) -> None:
+    assert SimilarNames(snapshot, embedder, threshold).nearest([key]) == {}
