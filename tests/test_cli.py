@@ -330,7 +330,12 @@ def test_eval_measures_each_retriever(run: Run, benchmark_folder: Path) -> None:
 
 
 def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Path, tmp_path: Path) -> None:
-    shape = result_of(run("train", "default", benchmark_folder, "--to", "trained", "--store", "kept", "--json"))
+    arguments = ("train", "default", benchmark_folder, "--to", "trained", "--store", "kept", "--json")
+    assert "no question can be trained on" in error_of(run(*arguments)), "all candidates are gold"
+    others = [{"_id": f"n{n}", "title": "", "text": f"Where maker {n} lived, none can tell."} for n in range(9)]
+    with (benchmark_folder / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
+        corpus.write("".join("\n" + json.dumps(other) for other in others))
+    shape = result_of(run(*arguments))
     recall = shape["weights.tsv"]["recall@5"]["tarn"]
     assert recall == {"trained_on_the_others": None, "with_these_weights": 1.0, "among_the_candidates": 1.0}
     (tmp_path / "polyad.toml").write_text('[default]\nweights = "trained/weights.tsv"\n', encoding="utf-8")

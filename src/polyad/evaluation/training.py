@@ -41,7 +41,11 @@ class Example:
 
 
 def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> LinearScorer:
-    """Fit weights for the signals ``names`` on the questions of all datasets, each dataset counting the same."""
+    """Fit weights for the signals ``names`` on the questions of all datasets, each dataset counting the same.
+
+    Raises:
+        ConfigurationError: no question has both gold and other candidates.
+    """
     from scipy.optimize import minimize  # takes a third of a second to import
 
     examples, importance = _with_importance(datasets)
@@ -96,6 +100,10 @@ def _with_importance(
         usable = [example for example in dataset if example.is_gold.any() and not example.is_gold.all()]
         examples += usable
         importance += [1 / max(1, len(usable))] * len(usable)
+    if not examples:
+        raise ConfigurationError(
+            "no question can be trained on; expected some whose gold passages are found among others that are not gold"
+        )
     weights = np.array(importance)
     return examples, weights / weights.mean()
 
