@@ -15,7 +15,8 @@ def load_embedder(name: str) -> Embedder:
     """The embedder called ``name``.
 
     ``openai:MODEL`` is served by the OpenAI-compatible endpoint that the OpenAI library finds in the environment
-    (``OPENAI_BASE_URL``, ``OPENAI_API_KEY``); anything else is the name or the folder of a sentence-transformers model.
+    (``OPENAI_BASE_URL``, ``OPENAI_API_KEY``); ``hashing:DIMENSION`` hashes words and needs no model, for tests and
+    comparisons; anything else is the name or the folder of a sentence-transformers model.
 
     Raises:
         ConfigurationError: there is no such model.
@@ -25,6 +26,10 @@ def load_embedder(name: str) -> Embedder:
         from polyad.adapters.openai_embeddings import OpenAIEmbedder
 
         return OpenAIEmbedder(model)
+    if kind == "hashing" and model.isdecimal() and int(model):
+        from polyad.adapters.hashing import HashingEmbedder
+
+        return HashingEmbedder(int(model))
     from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(name)
