@@ -119,7 +119,7 @@ def _polyad(
 
 @app.command()
 def index(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH", exists=True, help="Files and folders.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Files and folders.")],
     store: Store = None,
     method: Method = None,
     embedder: Embedder = None,
@@ -137,6 +137,8 @@ def index(
     Example: polyad index handbook/ trials.pdf --store kb
     """
     settings = _settings(store=store, method=method, embedder=embedder, mentions=mentions, model=model)
+    if missing := [str(path) for path in paths if not path.exists()]:  # before an index is made for nothing
+        raise ConfigurationError(f"there is no {missing[0]!r}; expected the path of a file or a folder")
     with _engine(settings, create=True) as engine, output.progress_bar(quiet or json) as progress:
         report = engine.index(paths, method=settings.command.method, progress=progress)
     output.warn_of_failures(report)
