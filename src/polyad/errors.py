@@ -10,6 +10,7 @@
     ├── ReadError                  one document cannot be read; reported, never fatal
     ├── EmbedderError              the embedder failed or broke its contract
     └── LanguageModelError         the LLM failed after retries, or replied with something unusable
+        └── NoMoreRepliesError     it would fail for every further request: a wrong key, no connection, a spent budget
 
 A message names the value that was wrong, what was expected, and what to do about it.
 """
@@ -60,3 +61,7 @@ class EmbedderError(PolyadError):
 
 class LanguageModelError(PolyadError):
     """The language model gave no usable reply, after the retries that were allowed."""
+
+
+class NoMoreRepliesError(LanguageModelError):
+    """Asking further is of no use: the key, the model or the address is wrong, or the budget is spent."""

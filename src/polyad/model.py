@@ -45,6 +45,14 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Argument:
+    """One place of a fact that was given as data: the role (``recipient``, a column's name) and the entity in it."""
+
+    role: str
+    entity: str
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What the user gave: one text under one identity.
 
@@ -53,17 +61,23 @@ class Document:
         title: May be empty. What the document is about, if it says so.
         text: The plain text; every span refers to it.
         source: Where it was read from, for display; empty when made in memory.
+        arguments: Of a document that is one fact given as data; its text says the same in words. Empty for prose.
+            Kept in the index as the incidences of its hyperedge, not with the document.
     """
 
     id: str
     title: str
     text: str
     source: str = ""
+    arguments: tuple[Argument, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The retrievable piece of a document: ``document.text[start:end]``."""
+    """The retrievable piece of a document: ``document.text[start:end]``.
+
+    ``arguments`` are those of a document that is one fact given as data, while it is being indexed.
+    """
 
     id: str
     document_id: str
@@ -71,6 +85,7 @@ class Passage:
     text: str
     start: int
     end: int
+    arguments: tuple[Argument, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +155,10 @@ class Hyperedge:
 
 @dataclass(frozen=True, slots=True)
 class Incidence:
-    """An entity's part in one hyperedge, with what that hyperedge says of it."""
+    """An entity's part in one hyperedge, with what that hyperedge says of it.
+
+    ``grounded`` is false when a language model named the entity though its name does not occur in the passage.
+    """
 
     entity_key: str
     hyperedge_id: str
@@ -149,6 +167,7 @@ class Incidence:
     type: str = ""
     description: str = ""
     score: float = 100.0
+    grounded: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,10 @@ class Reply:
     truncated: bool = False
 
 
+Gate = Callable[[Prompt], None]
+"""Lets a prompt pass, or raises NoMoreRepliesError."""
+
+
 class LanguageModel(Protocol):
     """A chat model. Threads, retries and rate limits are the adapter's business."""
 
@@ -110,12 +114,19 @@ class LanguageModel(Protocol):
         """The model's name, part of the key under which replies are cached."""
 
     def complete(
-        self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None
+        self,
+        prompts: Sequence[Prompt],
+        on_reply: Callable[[int, Reply], None] | None = None,
+        gate: Gate | None = None,
     ) -> list[Reply | LanguageModelError]:
         """One outcome a prompt, in order; a prompt that failed after its retries does not fail the others.
 
-        ``on_reply`` is told of each reply as it comes, with the position of its prompt, in the calling thread: whoever
-        pays for replies can keep each one before the next arrives.
+        Args:
+            prompts: What to ask, many at a time.
+            on_reply: Told of each reply as it comes, with the position of its prompt, in the calling thread: whoever
+                pays for replies can keep each one before the next arrives. It may refuse a reply by raising
+                LanguageModelError, which is then the outcome of that prompt.
+            gate: Called before each prompt is sent, from any thread; raises NoMoreRepliesError to have none sent.
         """
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:

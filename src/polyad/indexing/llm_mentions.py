@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -12,6 +10,7 @@ from polyad.errors import LanguageModelError
 from polyad.indexing.locate import occurrences
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, Prompt
+from polyad.text.loose_json import first_json
 
 _SYSTEM = resources.files("polyad.indexing").joinpath("llm_mentions.md").read_text(encoding="utf-8")
 _SCHEMA: Mapping[str, object] = {
@@ -34,7 +33,6 @@ _SCHEMA: Mapping[str, object] = {
     "required": ["entities"],
     "additionalProperties": False,
 }
-_JSON = re.compile(r"[{\[]")
 
 
 class LanguageModelMentionExtractor:
@@ -83,22 +81,12 @@ class LanguageModelMentionExtractor:
 
 def _entities(reply: str) -> list[Mention]:
     """The entities in a reply: JSON as asked for, or what models make of it (a fence, a preface, a bare list)."""
-    listed = _first_json(reply)
+    listed = first_json(reply)
     if isinstance(listed, dict):
         listed = listed.get("entities")
     if not isinstance(listed, list):
         raise LanguageModelError(f'expected {{"entities": [...]}}, but the language model replied {reply[:200]!r}')
     return list(_valid(listed))
-
-
-def _first_json(reply: str) -> Any:
-    decoder = json.JSONDecoder()
-    for start in _JSON.finditer(reply):
-        try:
-            return decoder.raw_decode(reply, start.start())[0]
-        except (ValueError, RecursionError):
-            continue
-    return None
 
 
 def _valid(listed: Sequence[Any]) -> Iterator[Mention]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.resources
-import json
 from typing import Protocol
 
 from polyad.errors import LanguageModelError
 from polyad.protocols import LanguageModel, Prompt
 from polyad.retrieval.question import LinkedQuestion
+from polyad.text.loose_json import first_json
 
 
 class ClueAgent(Protocol):
@@ -55,11 +55,7 @@ class LanguageModelClues:
 
 def _parsed(text: str) -> list[str]:
     """The clues in a reply that is JSON, perhaps with words or a code fence around it; none if it is not."""
-    start, end = text.find("{"), text.rfind("}")
-    try:
-        reply = json.loads(text[start : end + 1])
-    except (ValueError, RecursionError):
-        return []
+    reply = first_json(text)
     clues = reply.get("clues") if isinstance(reply, dict) else None
     if not isinstance(clues, list):
         return []
