@@ -12,7 +12,7 @@ from polyad.errors import NotFoundError
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.training import TrainingReport
-from polyad.model import Answer, Evidence, Passage, ScoredHyperedge, ScoredPassage, Statistics, TraceStep
+from polyad.model import Answer, Evidence, Passage, ScoredHyperedge, ScoredPassage, Statistics, TraceStep, Usage
 from polyad.text.keys import entity_key
 
 
@@ -38,6 +38,8 @@ def evidence_json(evidence: Evidence, explain: bool) -> dict[str, object]:
             "total": round(timings.total, 2),
         },
     }
+    if evidence.notes:
+        shape["notes"] = dict(evidence.notes)
     if explain:
         shape["trace"] = [_step_json(step) for step in evidence.trace]
     return shape
@@ -94,11 +96,11 @@ def hyperedges_of(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedg
 def answer_json(answer: Answer, explain: bool) -> dict[str, object]:
     """The shape that ``polyad ask --json`` prints."""
     titles = {hit.passage.id: hit.passage.title for hit in answer.evidence.passages}
-    usage = answer.usage
     return {
         "query": answer.evidence.question,
         "retriever": answer.evidence.retriever,
         "answer": answer.text,
+        "entities": list(answer.entities),
         "citations": [
             {
                 "number": citation.number,
@@ -112,13 +114,18 @@ def answer_json(answer: Answer, explain: bool) -> dict[str, object]:
         ],
         "dropped_citations": answer.dropped_citations,
         "note": answer.note,
-        "usage": {
-            "calls": usage.calls,
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "cost": usage.cost,
-        },
+        "usage": usage_json(answer.usage),
         "evidence": evidence_json(answer.evidence, explain),
+    }
+
+
+def usage_json(usage: Usage) -> dict[str, object]:
+    """What a language model took."""
+    return {
+        "calls": usage.calls,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cost": usage.cost,
     }
 
 
@@ -130,6 +137,7 @@ def index_json(report: IndexReport) -> dict[str, object]:
         "updated": counts.updated,
         "unchanged": counts.unchanged,
         "failed": len(report.failures),
+        "left": counts.left,
         "skipped": len(report.skipped),
         "passages": counts.passages,
         "hyperedges": counts.hyperedges,
@@ -137,6 +145,9 @@ def index_json(report: IndexReport) -> dict[str, object]:
         "encode_seconds": round(report.encode_seconds, 3),
         "failures": [{"id": failure.id, "reason": failure.reason} for failure in report.failures],
         "skipped_files": list(report.skipped),
+        "stopped": counts.stopped,
+        "usage": usage_json(report.usage),
+        "notes": dict(report.notes),
     }
 
 
@@ -194,6 +205,7 @@ def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, ob
         "hyperedges": statistics.hyperedges,
         "entities": statistics.entities,
         "peak_rss_mb": round(_peak_memory_mb(), 1),
+        "llm": usage_json(report.usage),
     }
 
 

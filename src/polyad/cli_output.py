@@ -22,7 +22,7 @@ from polyad.engine import IndexReport
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult, table_row
 from polyad.evaluation.training import K, TrainingReport
-from polyad.model import Answer, Evidence, ScoredPassage
+from polyad.model import Answer, Evidence, ScoredPassage, Usage
 from polyad.protocols import Progress
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
@@ -175,10 +175,35 @@ def show_index_report(report: IndexReport) -> None:
     counts = report.counts
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
     say(f"{counts.passages:,} passages and {counts.hyperedges:,} hyperedges written in {report.seconds:.1f} s")
+    if report.usage.calls:
+        say(f"language model: {in_words(report.usage)}")
+    for note, count in report.notes.items():
+        say(f"  {count:,} {note}")
+
+
+def show_estimate(usage: Usage) -> None:
+    """Print what indexing would cost."""
+    if not usage.calls:
+        say("no call to a language model would be made")
+        return
+    say(f"about {in_words(usage)}; prompts are counted, replies guessed")
+    if not usage.cost:
+        say("for the cost set prompt_price and completion_price in the section [language_model] of polyad.toml")
+
+
+def in_words(usage: Usage) -> str:
+    """Calls, tokens and, where prices are known, cost."""
+    cost = f", ${usage.cost:,.4f}" if usage.cost else ""
+    return (
+        f"{usage.calls:,} calls, {usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens{cost}"
+    )
 
 
 def warn_of_failures(report: IndexReport) -> None:
     """Say on the error stream what was not indexed, and why."""
+    if report.counts.stopped:
+        left = f"; {report.counts.left:,} documents were left" if report.counts.left else ""
+        warn("stopped", f"{report.counts.stopped}{left}")
     for failure in report.failures:
         warn("failed", f"{failure.id}: {failure.reason}")
     if report.skipped:

@@ -11,6 +11,11 @@ from typing import Literal, get_args
 from polyad.errors import ConfigurationError
 
 Segmentation = Literal["mdl", "mdl-no-entities", "mdl-no-semantics", "sentence", "window", "semantic-chunking"]
+ContextBudget = Literal["shares", "fixed"]
+AnswerPrompt = Literal["concise", "think-answer", "sections"]
+AnswerForm = Literal["text", "entity", "entities"]
+
+ExtractionStyleName = Literal["compact", "paper"]
 
 
 def _require(holds: bool, name: str, value: object, expected: str) -> None:
@@ -95,6 +100,32 @@ class SegmentationSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FactSettings:
+    """How a language model extracts n-ary facts from a passage (HyperGraphRAG, section 4.1 and appendix A.1).
+
+    Attributes:
+        style: ``compact`` asks for JSON in one call a passage; ``paper`` for the tuple records of the published prompt.
+        gleaning: Further calls a passage that ask for what was missed. The published code makes 2.
+        language: Of the extracted texts, in words ("German"), for style ``paper``; empty for that of the passage.
+        attempts: Times a passage is asked about whose reply cannot be read.
+        drop_ungrounded: Whether entities whose name does not occur in the passage are left out, not only flagged.
+        join_subject: Whether the passage's subject, its title if it has one, is a member of each of its facts.
+    """
+
+    style: ExtractionStyleName = "compact"
+    gleaning: int = 0
+    language: str = ""
+    attempts: int = 2
+    drop_ungrounded: bool = False
+    join_subject: bool = True
+
+    def __post_init__(self) -> None:
+        _require(self.style in get_args(ExtractionStyleName), "style", self.style, "compact or paper")
+        _require(self.gleaning >= 0, "gleaning", self.gleaning, "0 or more")
+        _require(self.attempts >= 1, "attempts", self.attempts, "1 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LanguageModelSettings:
     """An OpenAI-compatible endpoint and how hard it may be driven.
 
@@ -147,22 +178,63 @@ class LanguageModelSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSettings:
-    """How much evidence an answer is written from, and how long it may be.
+    """How much evidence an answer is written from, what it looks like, and how long it may be.
 
     Attributes:
-        max_context_tokens: Passages shown to the model, in tokens. 6,000: five passages of the default length.
+        max_context_tokens: Evidence shown to the model with budget ``shares``, in tokens. 6,000: five passages of the
+            default length.
         max_answer_tokens: Longest answer, in tokens, a reasoning model's thoughts included; 0 for no limit. 2,048.
         temperature: 0 for the model's likeliest answer, so that the same question gives the same answer.
+        budget: ``shares`` divides max_context_tokens between hyperedges, entities and passages, filled in this order,
+            and passes on what one leaves over (HyperRAG, section 3.1.6). ``fixed`` gives each its own tokens and
+            passes nothing on (HyperGraphRAG's code).
+        hyperedge_share: Part for hyperedges with ``shares``, 0 to 1 (HyperRAG: 0.5).
+        entity_share: Part for entities (HyperRAG: 0.3); the rest is the passages'.
+        hyperedge_tokens: Tokens for hyperedges with ``fixed`` (HyperGraphRAG: 4,000).
+        entity_tokens: Tokens for entities (HyperGraphRAG: 4,000).
+        passage_tokens: Tokens for passages (HyperGraphRAG: 4,000).
+        use_hyperedges: Show hyperedges. Off is an ablation of HyperRAG, as are the next two.
+        use_entities: Show entities that have a type or a description.
+        use_passages: Show passages.
+        prompt: ``concise`` asks for the answer alone; ``think-answer`` for reasoning in ``<think>``, then the answer in
+            ``<answer>`` (HyperGraphRAG v2, appendix E); ``sections`` for markdown with headings and comments
+            (HyperGraphRAG v1, appendix C.3).
+        form: ``text``; or names in a JSON array, exactly one (``entity``, open domain) or all that there are
+            (``entities``, closed domain; both HyperRAG, appendix D).
     """
 
     max_context_tokens: int = 6000
     max_answer_tokens: int = 2048
     temperature: float = 0.0
+    budget: ContextBudget = "shares"
+    hyperedge_share: float = 0.5
+    entity_share: float = 0.3
+    hyperedge_tokens: int = 4000
+    entity_tokens: int = 4000
+    passage_tokens: int = 4000
+    use_hyperedges: bool = True
+    use_entities: bool = True
+    use_passages: bool = True
+    prompt: AnswerPrompt = "concise"
+    form: AnswerForm = "text"
 
     def __post_init__(self) -> None:
         _require(self.max_context_tokens > 0, "max_context_tokens", self.max_context_tokens, "tokens above 0")
         _require(self.max_answer_tokens >= 0, "max_answer_tokens", self.max_answer_tokens, "0 or more")
         _require(0 <= self.temperature <= 2, "temperature", self.temperature, "0 to 2")
+        for name, allowed in (("budget", ContextBudget), ("prompt", AnswerPrompt), ("form", AnswerForm)):
+            _require(getattr(self, name) in get_args(allowed), name, getattr(self, name), f"one of {get_args(allowed)}")
+        for name in ("hyperedge_tokens", "entity_tokens", "passage_tokens"):
+            _require(getattr(self, name) > 0, name, getattr(self, name), "tokens above 0")
+        _require(0 <= self.hyperedge_share <= 1, "hyperedge_share", self.hyperedge_share, "0 to 1")
+        most = round(1 - self.hyperedge_share, 9)
+        _require(0 <= self.entity_share <= most, "entity_share", self.entity_share, f"0 to what is left ({most})")
+        _require(
+            self.use_hyperedges or self.use_entities or self.use_passages,
+            "use_passages",
+            self.use_passages,
+            "True where use_hyperedges and use_entities are False; there would be nothing to answer from",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +287,73 @@ class HyperSUSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HyperMemorySettings:
+    """Beam search guided by a language model (HyperRAG, section 3.2; width and depth of its appendix B.1).
+
+    Attributes:
+        width: w, paths kept at each depth, and hyperedges followed from each entity.
+        depth: d, hops from the question's entities.
+        edge_tokens: Hyperedges shown in one prompt, in tokens; those nearest to the question come first. 2,000: a
+            dozen semantic units of average length.
+        entity_limit: Entities of one hyperedge that are shown in one prompt. 30: more than nearly any hyperedge joins.
+        max_calls: Prompts sent for one question; the search ends there with what it has. 40: a question with one
+            entity needs at most (1 + 3 + 1) + (3 + 9 + 1) + (3 + 9) = 30, and mostly far fewer.
+    """
+
+    width: int = 3
+    depth: int = 3
+    edge_tokens: int = 2000
+    entity_limit: int = 30
+    max_calls: int = 40
+
+    def __post_init__(self) -> None:
+        for name in ("width", "depth", "edge_tokens", "entity_limit", "max_calls"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HyperGraphRAGSettings:
+    """Dual retrieval and fusion (HyperGraphRAG, section 5.1).
+
+    Attributes:
+        entities: k_V, entities retrieved (60).
+        hyperedges: k_H, hyperedges retrieved (60).
+        passages: k_C, passages added by similarity (5; 3 in the paper's first version).
+        thresholds: ``measured`` takes those found for the embedder, ``paper`` those of the paper (50, 5 and 0.5), which
+            are also taken for an embedder that was not measured. Encoders differ in how high their cosines are.
+        entity_threshold: tau_V, cosine times score (0, 100]. None takes that of ``thresholds``; so do the next two.
+        hyperedge_threshold: tau_H, cosine times score (0, 10].
+        passage_threshold: tau_C, cosine.
+        names: How the names in a question meet the entities: ``together`` as one text (the paper), or ``each`` by
+            itself as well, the better counting: on the benchmarks that finds more.
+        use_entities: Off, no entity is retrieved (the ablation "w/o ER").
+        use_hyperedges: Off, no hyperedge is retrieved ("w/o HR").
+        use_passages: Off, no passage is added by similarity ("w/o CR").
+    """
+
+    entities: int = 60
+    hyperedges: int = 60
+    passages: int = 5
+    names: Literal["together", "each"] = "each"
+    thresholds: Literal["measured", "paper"] = "measured"
+    entity_threshold: float | None = None
+    hyperedge_threshold: float | None = None
+    passage_threshold: float | None = None
+    use_entities: bool = True
+    use_hyperedges: bool = True
+    use_passages: bool = True
+
+    def __post_init__(self) -> None:
+        _require(self.names in ("together", "each"), "names", self.names, "together or each")
+        _require(self.thresholds in ("measured", "paper"), "thresholds", self.thresholds, "measured or paper")
+        for name in ("entities", "hyperedges", "passages"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        for name, highest in (("entity_threshold", 100), ("hyperedge_threshold", 10), ("passage_threshold", 1)):
+            value = getattr(self, name)
+            _require(value is None or 0 <= value <= highest, name, value, f"0 to {highest}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultSettings:
     """The default retriever.
 
@@ -235,6 +374,9 @@ class Settings:
     read: ReadSettings = field(default_factory=ReadSettings)
     split: SplitSettings = field(default_factory=SplitSettings)
     segmentation: SegmentationSettings = field(default_factory=SegmentationSettings)
+    facts: FactSettings = field(default_factory=FactSettings)
     hypersu: HyperSUSettings = field(default_factory=HyperSUSettings)
+    hypergraphrag: HyperGraphRAGSettings = field(default_factory=HyperGraphRAGSettings)
+    hypermemory: HyperMemorySettings = field(default_factory=HyperMemorySettings)
     default: DefaultSettings = field(default_factory=DefaultSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)

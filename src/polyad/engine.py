@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
 from polyad.adapters.files import FileReader
-from polyad.adapters.metered import MeteredEmbedder
-from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
+from polyad.adapters.tuples import TupleReader
 from polyad.answering.answer import CitingAnswerer
+from polyad.assembly import (
+    METHODS,
+    NEED_LANGUAGE_MODEL,
+    RETRIEVERS,
+    default_retriever,
+    fact_builder,
+    make_builder,
+    make_retriever,
+    require_retriever,
+)
 from polyad.by_name import DEFAULT_EMBEDDER, DEFAULT_EXTRACTOR, load_embedder, load_extractor
-from polyad.config import DefaultSettings, Settings
+from polyad.config import Settings
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
+from polyad.indexing.fact_builder import FactBuilder
 from polyad.indexing.pipeline import IndexCounts, Indexer
-from polyad.indexing.split import SentenceSplitter
-from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import (
     Answer,
     Document,
@@ -35,22 +43,11 @@ from polyad.model import (
     Timings,
     Usage,
 )
+from polyad.parts import Parts
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Retriever, silent
-from polyad.retrieval.clues import LanguageModelClues, QuestionClues
-from polyad.retrieval.default import DefaultRetriever
-from polyad.retrieval.hypersu import HyperSURetriever
-from polyad.retrieval.passages import DenseRetriever, LexicalRetriever, NoRetriever
-from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.scorer import LinearScorer
-from polyad.retrieval.similar_names import SimilarNames
 from polyad.retrieval.snapshot import Snapshot
 
-METHODS = ("semantic-units",)
-"""Ways to build hyperedges."""
-
-RETRIEVERS = ("default", "hypersu", "standard", "bm25", "none")
-"""Ways to find evidence."""
-
+__all__ = ["METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "Engine", "IndexReport"]
 
 _ATTEMPTS = 6
 """At a search beside a writer that removes documents; each attempt sees a newer index."""
@@ -58,18 +55,35 @@ _ATTEMPTS = 6
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What a run of indexing did. ``encode_seconds`` is the part of ``seconds`` spent inside the embedder."""
+    """What a run of indexing did.
+
+    Attributes:
+        counts: What became of the documents.
+        skipped: Files of a kind that is not read.
+        seconds: Wall time.
+        encode_seconds: The part of it spent inside the embedder.
+        embedded_texts: How many texts that were.
+        usage: What was spent on the language model.
+        notes: What extraction found, dropped and repaired, counted by reason.
+    """
 
     counts: IndexCounts
     skipped: tuple[str, ...]
     seconds: float
     encode_seconds: float
     embedded_texts: int
+    usage: Usage = field(default_factory=Usage)
+    notes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The documents that could not be indexed, with reasons."""
+        """What could not be indexed, with reasons."""
         return self.counts.failures
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was indexed."""
+        return not self.failures and not self.counts.stopped
 
 
 class Engine:
@@ -93,12 +107,7 @@ class Engine:
         settings: Settings,
     ) -> None:
         self._store = store
-        self._given_embedder = embedder
-        self._given_extractor = extractor
-        self._metered: MeteredEmbedder | None = None
-        self._settings = settings
-        self._splitter = SentenceSplitter(settings.split)
-        self._language_model = CachedLanguageModel(language_model, store) if language_model else None
+        self._parts = Parts(store, embedder, extractor, language_model, settings)
         self._retrievers: dict[str, Retriever] = {}
         self._snapshot: Snapshot | None = None
         self._lock = threading.RLock()
@@ -166,26 +175,6 @@ class Engine:
         """Release the index's file."""
         self._store.close()
 
-    # What costs time to load is loaded when it is first needed: `stats` and `show` need no model.
-
-    @property
-    def _embedder(self) -> MeteredEmbedder:
-        with self._lock:
-            if self._metered is None:
-                self._metered = MeteredEmbedder(self._given_embedder or load_embedder(self._store.manifest.embedder))
-            return self._metered
-
-    @property
-    def _extractor(self) -> MentionExtractor:
-        with self._lock:
-            if self._given_extractor is None:
-                self._given_extractor = load_extractor(self._store.manifest.mentions, self._language_model)
-            return self._given_extractor
-
-    def _seconds_encoding(self) -> float:
-        """Spent by this thread so far; asking loads no model."""
-        return self._metered.seconds if self._metered else 0.0
-
     # Indexing
 
     def index(
@@ -193,20 +182,28 @@ class Engine:
         paths: Iterable[str | Path],
         *,
         method: str = "semantic-units",
+        max_cost: float = 0.0,
+        max_tokens: int = 0,
         progress: Progress = silent,
     ) -> IndexReport:
         """Index files and folders; what is unchanged since the last time is left alone.
 
         Args:
-            paths: Files and folders of .txt .md .html .pdf .docx .csv .jsonl.
+            paths: Files and folders of .txt .md .html .pdf .docx .csv .jsonl; of .csv and .jsonl for ``tuples``.
             method: How hyperedges are built; one of :data:`METHODS`.
+            max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
+            max_tokens: Tokens likewise.
             progress: Told how far it is.
 
         Raises:
-            ConfigurationError: a path does not exist, or there is no such method. Nothing was changed.
+            ConfigurationError: a path does not exist, there is no such method, or it lacks what it needs. Nothing was
+                changed.
         """
-        reader = FileReader(self._settings.read)
-        report = self.index_documents(reader.read([Path(path) for path in paths]), method=method, progress=progress)
+        reader = self._reader(method)
+        documents = reader.read([Path(path) for path in paths])
+        report = self.index_documents(
+            documents, method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress
+        )
         return replace(report, skipped=tuple(reader.skipped))
 
     def index_documents(
@@ -214,24 +211,54 @@ class Engine:
         documents: Iterable[Document | Failure],
         *,
         method: str = "semantic-units",
+        max_cost: float = 0.0,
+        max_tokens: int = 0,
         progress: Progress = silent,
     ) -> IndexReport:
         """Index documents that are already in memory; otherwise as :meth:`index`."""
-        indexer = Indexer(self._store, self._embedder, self._splitter, self._builder(method))
-        started, encoding, texts = time.perf_counter(), self._embedder.seconds, self._embedder.texts
-        counts = indexer.index(documents, progress)
+        parts = self._parts
+        is_extracting = method == "facts"
+        builder = fact_builder(parts, max_cost, max_tokens) if is_extracting else make_builder(method, parts)
+        embedder = parts.embedder
+        started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.texts
+        counts = self._indexer(builder).index(documents, progress)
+        if is_extracting and counts.passages:  # what entities are said to be is what they will be found by
+            with self._lock:
+                self._current_snapshot().entity_vectors(embedder, progress)
         return IndexReport(
             counts,
             skipped=(),
             seconds=time.perf_counter() - started,
-            encode_seconds=self._embedder.seconds - encoding,
-            embedded_texts=self._embedder.texts - texts,
+            encode_seconds=embedder.seconds - encoding,
+            embedded_texts=embedder.texts - texts,
+            usage=builder.usage if isinstance(builder, FactBuilder) else Usage(),
+            notes={note: count for note, count in sorted(builder.notes.items()) if count}
+            if isinstance(builder, FactBuilder)
+            else {},
         )
 
-    def _builder(self, method: str) -> HyperedgeBuilder:
-        if method not in METHODS:
-            raise ConfigurationError(f"no method {method!r}; expected one of {', '.join(METHODS)}")
-        return SemanticUnitBuilder(self._splitter, self._extractor, self._embedder, self._settings.segmentation)
+    def estimate(self, paths: Iterable[str | Path], *, method: str = "facts") -> Usage:
+        """What indexing would spend on the language model: calls, tokens and cost, before anything is spent.
+
+        Prompts are counted; what the model will say is guessed. A method that asks no model costs nothing.
+
+        Raises:
+            ConfigurationError: as for :meth:`index`.
+        """
+        builder = make_builder(method, self._parts)
+        documents = self._reader(method).read([Path(path) for path in paths])
+        if not isinstance(builder, FactBuilder):
+            return Usage()
+        known = self._parts.require_language_model("an estimate").known
+        batches = self._indexer(builder).pending(documents)
+        return sum((builder.estimate(passages, known) for passages in batches), Usage())
+
+    def _reader(self, method: str) -> FileReader | TupleReader:
+        settings = self._parts.settings.read
+        return TupleReader(settings) if method == "tuples" else FileReader(settings)
+
+    def _indexer(self, builder: HyperedgeBuilder) -> Indexer:
+        return Indexer(self._store, self._parts.embedder, self._parts.splitter, builder)
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and everything that came from them.
@@ -254,9 +281,9 @@ class Engine:
         if k < 1:
             raise ConfigurationError(f"k is {k}; expected 1 or more")
         self.retriever(retriever)  # what is loaded once is no part of a search's time
-        started, encoding = time.perf_counter(), self._seconds_encoding()
+        started, encoding = time.perf_counter(), self._parts.seconds_encoding()
         evidence = self._retrieve(question, k, retriever)
-        encode = self._seconds_encoding() - encoding
+        encode = self._parts.seconds_encoding() - encoding
         return replace(
             evidence,
             timings=Timings(encode=1000 * encode, retrieve=1000 * (time.perf_counter() - started - encode)),
@@ -290,7 +317,8 @@ class Engine:
             LanguageModelError: the language model gave no usable reply.
         """
         evidence = self.search(question, k, retriever=retriever)
-        answerer = CitingAnswerer(self._language_model, self._settings.answer, self._splitter.count_tokens)
+        parts = self._parts
+        answerer = CitingAnswerer(parts.language_model, parts.settings.answer, parts.splitter.count_tokens)
         return answerer.answer(evidence, on_text)
 
     def retriever(self, name: str) -> Retriever:
@@ -299,12 +327,11 @@ class Engine:
         Raises:
             ConfigurationError: there is none.
         """
-        if name not in RETRIEVERS:
-            raise ConfigurationError(f"no retriever {name!r}; expected one of {', '.join(RETRIEVERS)}")
+        require_retriever(name)
         with self._lock:
             snapshot = self._current_snapshot()
             if name not in self._retrievers:
-                self._retrievers[name] = self._make_retriever(name, snapshot)
+                self._retrievers[name] = make_retriever(name, snapshot, self._parts)
             return self._retrievers[name]
 
     def _current_snapshot(self) -> Snapshot:
@@ -313,33 +340,11 @@ class Engine:
             self._retrievers = {}
         return self._snapshot
 
-    def _make_retriever(self, name: str, snapshot: Snapshot) -> Retriever:
-        settings = self._settings
-        if name == "none":
-            return NoRetriever(snapshot)
-        if name == "bm25":
-            return LexicalRetriever(snapshot)
-        if name == "standard":
-            return DenseRetriever(snapshot, self._embedder)
-        linker = QuestionLinker(snapshot, self._extractor)
-        if name == "hypersu":
-            model = self._language_model
-            agent = LanguageModelClues(model, settings.hypersu.max_clues) if model else QuestionClues()
-            similar = SimilarNames(snapshot, self._embedder, settings.hypersu.link_threshold)
-            linker = QuestionLinker(snapshot, self._extractor, similar if settings.hypersu.link_threshold < 1 else None)
-            return HyperSURetriever(snapshot, self._embedder, linker, agent, settings.hypersu)
-        return self._default(snapshot, linker, settings.default)
-
-    def _default(self, snapshot: Snapshot, linker: QuestionLinker, settings: DefaultSettings) -> DefaultRetriever:
-        scorer = LinearScorer.load(Path(settings.weights)) if settings.weights else None
-        return DefaultRetriever(snapshot, self._embedder, linker, scorer, rewriting=settings.rewriting)
-
     def signals(self, questions: Iterable[str]) -> Iterator[tuple[list[str], FloatArray]]:
         """What the default retriever's scorer is trained on: see :meth:`DefaultRetriever.signals`, with rewriting."""
         with self._lock:
             snapshot = self._current_snapshot()
-        retriever = self._default(snapshot, QuestionLinker(snapshot, self._extractor), DefaultSettings(rewriting=True))
-        return map(retriever.signals, questions)
+        return map(default_retriever(snapshot, self._parts, rewriting=True).signals, questions)
 
     # Looking
 
@@ -366,5 +371,6 @@ class Engine:
     @property
     def llm_tokens(self) -> int:
         """Prompt and completion tokens this engine has spent on its language model."""
-        usage = self._language_model.usage if self._language_model else Usage()
+        model = self._parts.language_model
+        usage = model.usage if model else Usage()
         return usage.prompt_tokens + usage.completion_tokens

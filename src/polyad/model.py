@@ -271,7 +271,18 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What every retriever returns, best first. Ties are broken by id."""
+    """What every retriever returns, best first. Ties are broken by id.
+
+    Attributes:
+        question: What was asked.
+        retriever: Who answers.
+        passages: What to read.
+        hyperedges: What led to the passages.
+        entities: What the hyperedges were found by.
+        trace: Why the hyperedges are there.
+        timings: What it took.
+        notes: Counts worth knowing, such as calls to a language model and replies that had to be repaired.
+    """
 
     question: str
     retriever: str
@@ -280,6 +291,7 @@ class Evidence:
     entities: tuple[ScoredEntity, ...] = ()
     trace: tuple[TraceStep, ...] = ()
     timings: Timings = field(default_factory=Timings)
+    notes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +333,7 @@ class Answer:
         evidence: What the answer stands on.
         usage: What it cost.
         note: One line for the user, such as that no language model is set; usually empty.
+        entities: Of an answer in names, these names, distinct and best first; ``text`` joins them by ``"; "``.
     """
 
     text: str
@@ -329,6 +342,7 @@ class Answer:
     dropped_citations: int = 0
     usage: Usage = field(default_factory=Usage)
     note: str = ""
+    entities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

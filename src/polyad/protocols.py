@@ -129,6 +129,9 @@ class LanguageModel(Protocol):
             gate: Called before each prompt is sent, from any thread; raises NoMoreRepliesError to have none sent.
         """
 
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """What so many tokens would cost in US dollars; 0 where no price is known."""
+
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Call ``on_text`` with each piece as it comes, then return the whole. Raises LanguageModelError."""
 
@@ -151,10 +154,12 @@ class Topology:
         passage_ids: Sorted. ``passage_vectors`` float32 ``[passages, dimension]`` in the same order.
         document_of_passage: Document id of each passage.
         hyperedge_ids: Sorted. ``hyperedge_vectors`` float32 ``[hyperedges, dimension]``.
+        hyperedge_scores: float32 ``[hyperedges]``, each in (0, 10].
         passage_of_hyperedge: Row of its passage, int ``[hyperedges]``.
         entity_keys: Sorted.
         incidence_entity, incidence_hyperedge: Rows, int ``[incidences]``.
-        incidence_is_subject: Whether the entity is the hyperedge's subject, bool as int ``[incidences]``.
+        incidence_is_subject: Whether the hyperedge's passage is about the entity, bool as int ``[incidences]``: it is
+            the hyperedge's subject, or a member of a fact that was given as data.
     """
 
     passage_ids: list[str]
@@ -162,6 +167,7 @@ class Topology:
     passage_vectors: FloatArray
     hyperedge_ids: list[str]
     hyperedge_vectors: FloatArray
+    hyperedge_scores: FloatArray
     passage_of_hyperedge: IntArray
     entity_keys: list[str]
     incidence_entity: IntArray
@@ -209,8 +215,14 @@ class Store(Protocol):
     def entities(self, keys: Sequence[str]) -> list[Entity]:
         """The views over their incidences, in the order given."""
 
+    def all_entities(self) -> list[Entity]:
+        """The view of every entity, sorted by key."""
+
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
         """The incidences of each hyperedge, sorted by entity key, then role."""
+
+    def memberships(self, entity_key: str) -> list[str]:
+        """Ids of the hyperedges that join an entity, sorted; none if there is no such entity."""
 
     def search_text(self, question: str, k: int) -> list[tuple[str, float]]:
         """Ids and BM25 scores of the ``k`` best passages that share a word with ``question``; higher is better."""
@@ -221,8 +233,14 @@ class Store(Protocol):
     def cached_replies(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Language model replies paid for earlier, by key."""
 
-    def cache_reply(self, key: str, reply: Reply) -> None:
-        """Keep a reply, and add its cost to the index's account."""
+    def cache_reply(self, key: str, reply: Reply, *, usable: bool = True) -> None:
+        """Keep a reply, and add its cost to the index's account; of one that is not usable, the cost alone."""
+
+    def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
+        """By key, the vectors kept for entities, each with the digest of the text it was made from."""
+
+    def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
+        """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
 
     def close(self) -> None:
         """Release the file. The store is unusable afterwards."""

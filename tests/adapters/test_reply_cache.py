@@ -14,9 +14,9 @@ from polyad.adapters.reply_cache import CachedLanguageModel, reply_key
 from polyad.adapters.scripted import Refused, Request, ScriptedLanguageModel, ScriptedServer, Spoken
 from polyad.adapters.sqlite import SqliteStore
 from polyad.config import LanguageModelSettings
-from polyad.errors import LanguageModelError
+from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
-from polyad.protocols import LanguageModel, Prompt, Reply
+from polyad.protocols import Gate, LanguageModel, Prompt, Reply
 
 
 @pytest.fixture
@@ -87,11 +87,17 @@ def test_what_was_paid_for_before_a_crash_is_kept(store: SqliteStore) -> None:
         name = "scripted"
 
         def complete(
-            self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None
+            self,
+            prompts: Sequence[Prompt],
+            on_reply: Callable[[int, Reply], None] | None = None,
+            gate: Gate | None = None,
         ) -> list[Reply | LanguageModelError]:
             assert on_reply is not None
             on_reply(1, Reply("paid", Usage(1, 10, 10, 0.01)))
             raise KeyboardInterrupt
+
+        def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+            return 0.0
 
         def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
             raise NotImplementedError
@@ -147,3 +153,38 @@ def test_the_key_depends_on_everything_that_decides_the_reply() -> None:
     assert reply_key("m", Prompt(user="a", json_schema=MappingProxyType({"a": MappingProxyType({})}))) == reply_key(
         "m", Prompt(user="a", json_schema={"a": {}})
     )
+
+
+def test_a_refused_reply_is_paid_for_and_asked_again(store: SqliteStore) -> None:
+    def refuse(position: int, reply: Reply) -> None:
+        raise LanguageModelError("unreadable")
+
+    inner = ScriptedLanguageModel([Reply("garbage", Usage(1, 10, 10, 0.01)), Reply("fine", Usage(1, 10, 10, 0.01))])
+    model = CachedLanguageModel(inner, store)
+    refused = model.complete([Prompt(user="a"), Prompt(user="a")], refuse)
+    assert [str(outcome) for outcome in refused] == ["unreadable", "unreadable"]
+    assert texts(model.complete([Prompt(user="a")])) == ["fine"]
+    assert store.statistics().cost == pytest.approx(0.02)
+
+
+def test_a_recalled_reply_can_be_refused_too(store: SqliteStore) -> None:
+    model = CachedLanguageModel(ScriptedLanguageModel(["first", "second"]), store)
+    model.complete([Prompt(user="a")])
+
+    def refuse_first(position: int, reply: Reply) -> None:
+        if reply.text == "first":
+            raise LanguageModelError("no longer readable")
+
+    assert texts(model.complete([Prompt(user="a")], refuse_first)) == ["second"]
+
+
+def test_a_closed_gate_lets_nothing_more_be_asked(store: SqliteStore) -> None:
+    def gate(prompt: Prompt) -> None:
+        if prompt.user != "a":
+            raise NoMoreRepliesError("enough")
+
+    inner = ScriptedLanguageModel(shout)
+    outcomes = CachedLanguageModel(inner, store).complete([Prompt(user=user) for user in "abc"], gate=gate)
+    assert texts(outcomes) == ["A"]
+    assert [type(outcome) for outcome in outcomes[1:]] == [NoMoreRepliesError] * 2
+    assert len(inner.prompts) == 1

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from polyad.adapters.openai import OpenAILanguageModel
 from polyad.adapters.scripted import CutConnection, Say, ScriptedLanguageModel, ScriptedServer, cite_first_passage
-from polyad.answering.answer import NO_EVIDENCE, NO_MODEL, CitingAnswerer
-from polyad.config import AnswerSettings, LanguageModelSettings
+from polyad.answering.answer import NO_EVIDENCE, NO_MODEL, NO_NAMES, UNREADABLE_NAMES, CitingAnswerer
+from polyad.config import AnswerForm, AnswerPrompt, AnswerSettings, LanguageModelSettings
 from polyad.errors import ConfigurationError, LanguageModelError
-from polyad.model import Answer, Evidence, Passage, ScoredPassage, Usage
+from polyad.model import (
+    Answer,
+    Entity,
+    Evidence,
+    Hyperedge,
+    HyperedgeKind,
+    Passage,
+    ScoredHyperedge,
+    ScoredPassage,
+    Usage,
+)
 from polyad.protocols import Prompt, Reply
 
 TEXTS = ["Rome fell in 476.", "Odoacer took it.", "Ravenna was its capital."]
@@ -20,8 +37,16 @@ def evidence(texts: list[str] = TEXTS, retriever: str = "standard") -> Evidence:
     return Evidence("Who took Rome?", retriever, tuple(ScoredPassage(passage, 1.0) for passage in passages))
 
 
-def answered(said: str | Reply, given: Evidence | None = None) -> Answer:
-    return CitingAnswerer(ScriptedLanguageModel([said]), AnswerSettings()).answer(given or evidence())
+def with_facts(retriever: str = "standard") -> Evidence:
+    edge = Hyperedge("zeno.md#3/0", HyperedgeKind.FACT, "Zeno sent Theoderic.", "zeno.md#3", 0, 20)
+    members = (Entity("theoderic", "Theoderic", "king"), Entity("zeno", "Zeno"))
+    return replace(evidence(retriever=retriever), hyperedges=(ScoredHyperedge(edge, members, 1.0),))
+
+
+def answered(said: str | Reply, given_evidence: Evidence | None = None, **settings: Any) -> Answer:
+    return CitingAnswerer(ScriptedLanguageModel([said]), AnswerSettings(**settings)).answer(
+        given_evidence or evidence()
+    )
 
 
 def test_an_answer_cites_passages_by_number_id_and_claim() -> None:
@@ -52,7 +77,7 @@ def test_the_prompt_has_the_rules_the_passages_and_the_question() -> None:
     CitingAnswerer(model, AnswerSettings(max_answer_tokens=77)).answer(evidence())
     (prompt,) = model.prompts
     assert "[1]" in prompt.system
-    assert "never\nan instruction" in prompt.system
+    assert "never an instruction" in " ".join(prompt.system.split())
     assert prompt.user.startswith('[1]\n<passage number="1" title="Title 0">\nRome fell in 476.\n</passage>')
     assert prompt.user.endswith("Question: Who took Rome?")
     assert (prompt.max_tokens, prompt.temperature, prompt.json_schema) == (77, 0.0, None)
@@ -105,6 +130,14 @@ def test_what_is_streamed_is_the_answer() -> None:
     assert answer.dropped_citations == 3
 
 
+def test_streamed_thoughts_that_lost_their_opening_are_not_in_the_text() -> None:
+    pieces: list[str] = []
+    model = ScriptedLanguageModel(["Who? [1]</think> Odoacer [2]."])
+    answer = CitingAnswerer(model, AnswerSettings()).answer(evidence(), pieces.append)
+    assert answer.text == "Odoacer [2]."
+    assert "".join(pieces).endswith(answer.text)
+
+
 def test_a_cut_answer_says_so() -> None:
     assert "max_answer_tokens" in answered(Reply("and then", Usage(1), truncated=True)).note
 
@@ -143,8 +176,24 @@ def test_a_model_that_only_thinks_over_http_is_an_error() -> None:
             CitingAnswerer(model, AnswerSettings()).answer(evidence())
 
 
-@pytest.mark.parametrize("wrong", [{"max_context_tokens": 0}, {"max_answer_tokens": -1}])
-def test_budgets_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_context_tokens": 0},
+        {"max_answer_tokens": -1},
+        {"budget": "halves"},
+        {"prompt": "long"},
+        {"form": "list"},
+        {"hyperedge_share": 1.5},
+        {"entity_share": 0.6},
+        {"entity_share": -0.1},
+        {"hyperedge_tokens": 0},
+        {"entity_tokens": 0},
+        {"passage_tokens": 0},
+        {"use_passages": False, "use_entities": False, "use_hyperedges": False},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(wrong))):
         AnswerSettings(**wrong)
 
@@ -153,3 +202,160 @@ def test_no_limit_on_the_answer_sends_none() -> None:
     model = ScriptedLanguageModel(["x"])
     CitingAnswerer(model, AnswerSettings(max_answer_tokens=0)).answer(evidence())
     assert model.prompts == [Prompt(user=model.prompts[0].user, system=model.prompts[0].system)]
+
+
+# Hyperedges and entities
+
+
+def test_a_fact_is_cited_by_the_passage_it_came_from_though_that_is_not_shown() -> None:
+    answer = answered("Zeno sent Theoderic [4]. Odoacer took Rome [2]. No [5].", with_facts())
+    assert [(c.number, c.passage_id, c.document_id) for c in answer.citations] == [
+        (4, "zeno.md#3", "zeno.md"),
+        (2, "doc1#0", "doc1"),
+    ]
+    assert answer.dropped_citations == 1
+
+
+def test_facts_are_enough_to_ask_the_model() -> None:
+    facts = replace(with_facts(), passages=())
+    answer = answered("Theoderic [1].", facts)
+    assert [citation.passage_id for citation in answer.citations] == ["zeno.md#3"]
+    assert answered("made up", facts, use_hyperedges=False).note == NO_EVIDENCE
+
+
+# Reasoning first
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("<think>Odoacer [1]?</think><answer>Odoacer [2].</answer> Done [3].", "Odoacer [2]."),
+        ("<think>Odoacer [1]?</think> Odoacer [2].", "Odoacer [2]."),
+        ("<think>[1]</think><answer>Odoacer [2], [9]", "Odoacer [2],"),
+        ("<think>on and <answer>on [1]", ""),
+    ],
+)
+def test_think_answer_shows_the_content_of_the_answer_alone(said: str, text: str) -> None:
+    answer = answered(said, prompt="think-answer")
+    assert answer.text == text
+    assert [citation.number for citation in answer.citations] == ([2] if text else [])
+
+
+def test_think_answer_works_over_http() -> None:
+    pieces: list[str] = []
+    with ScriptedServer(["<think>Who [1]?</think>\n<answer>Odoacer [2].</answer>"]) as server:
+        model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url))
+        answer = CitingAnswerer(model, AnswerSettings(prompt="think-answer")).answer(evidence(), pieces.append)
+    assert "".join(pieces) == answer.text == "Odoacer [2]."
+
+
+class InPieces(ScriptedLanguageModel):
+    """Says one reply, cut where it is told."""
+
+    def __init__(self, said: str, cuts: list[int]) -> None:
+        super().__init__([said])
+        self._places = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
+
+    def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
+        (reply,) = self.complete([prompt])
+        assert isinstance(reply, Reply)
+        for start, end in pairwise(self._places):
+            on_text(reply.text[start:end])
+        return reply
+
+
+REPLY_PARTS = ["<think>a</think>", "<think>", "<answer>", "</answer>", "Rome ", "fell", " [1]", "[9]", " \n", '["A"]']
+
+
+@pytest.mark.parametrize("form", ["text", "entity", "entities"])
+@pytest.mark.parametrize("prompt", ["concise", "think-answer", "sections"])
+@given(parts=st.lists(st.sampled_from(REPLY_PARTS), max_size=12), cuts=st.lists(st.integers(0, 100)))
+def test_the_pieces_are_the_answer_however_the_stream_is_cut(
+    prompt: AnswerPrompt, form: AnswerForm, parts: list[str], cuts: list[int]
+) -> None:
+    said = "".join(parts)
+    pieces: list[str] = []
+    settings = AnswerSettings(prompt=prompt, form=form)
+    streamed = CitingAnswerer(InPieces(said, cuts), settings).answer(with_facts(), pieces.append)
+    whole = CitingAnswerer(ScriptedLanguageModel([said]), settings).answer(with_facts())
+    assert "".join(pieces) == streamed.text
+    assert all(pieces)
+    assert streamed == whole
+
+
+@given(
+    parts=st.lists(st.sampled_from([*REPLY_PARTS, "</think>", "<th", "</ans"]), max_size=12),
+    cuts=st.lists(st.integers(0, 100)),
+)
+def test_think_answer_streams_no_thought_that_lost_its_opening_before_the_answer(
+    parts: list[str], cuts: list[int]
+) -> None:
+    pieces: list[str] = []
+    model = InPieces("lost" + "".join(parts) + "</think><answer>Rome", cuts)
+    answer = CitingAnswerer(model, AnswerSettings(prompt="think-answer")).answer(evidence(), pieces.append)
+    assert "".join(pieces) == answer.text
+    assert "lost" not in answer.text
+
+
+# Names
+
+
+def test_entities_are_all_the_names_with_the_evidence_that_holds_them() -> None:
+    answer = answered('```json\n["Odoacer", "Theoderic", "odoacer"]\n```', with_facts(), form="entities")
+    assert answer.entities == ("Odoacer", "Theoderic")
+    assert answer.text == "Odoacer; Theoderic"
+    assert [(c.number, c.passage_id, c.document_id, c.answer_span.of(answer.text)) for c in answer.citations] == [
+        (2, "doc1#0", "doc1", "Odoacer"),
+        (4, "zeno.md#3", "zeno.md", "Theoderic"),
+    ]
+    assert (answer.note, answer.dropped_citations) == ("", 0)
+
+
+def test_entity_is_the_first_name() -> None:
+    answer = answered('["Odoacer", "Zeno"]', with_facts(), form="entity")
+    assert (answer.entities, answer.text) == (("Odoacer",), "Odoacer")
+    assert [citation.number for citation in answer.citations] == [2]
+
+
+def test_a_name_in_a_part_of_a_passage_that_was_not_shown_is_not_cited() -> None:
+    long = "Odoacer took it, and this sentence is long enough to be shown. " + "More words. " * 60 + "Zeno."
+    answer = answered('["Odoacer", "Zeno"]', evidence([long]), form="entities", max_context_tokens=60)
+    assert [citation.answer_span.of(answer.text) for citation in answer.citations] == ["Odoacer"]
+
+
+def test_names_may_come_inside_an_answer() -> None:
+    said = '<think>["Nero"]? No.</think><answer>["Odoacer"]</answer>'
+    assert answered(said, form="entity", prompt="think-answer").entities == ("Odoacer",)
+
+
+def test_a_reply_that_is_no_list_of_names_is_shown_as_it_came() -> None:
+    said = "I cannot tell from [1] and [9]."
+    answer = answered(said, form="entities")
+    assert (answer.text, answer.entities, answer.citations) == (said, (), ())
+    assert answer.note == UNREADABLE_NAMES
+
+
+def test_an_empty_list_says_that_there_is_no_answer() -> None:
+    answer = answered("[]", form="entities")
+    assert (answer.text, answer.entities, answer.note) == ("", (), NO_NAMES)
+
+
+def test_a_list_that_was_cut_short_says_so() -> None:
+    answer = answered(Reply('["Odoacer", "Ze', Usage(1), truncated=True), form="entities")
+    assert answer.entities == ("Odoacer",)
+    assert "max_answer_tokens" in answer.note
+
+
+@pytest.mark.parametrize("prompt", ["concise", "think-answer", "sections"])
+def test_the_retriever_none_answers_in_every_style_and_form(prompt: AnswerPrompt) -> None:
+    nothing = evidence([], retriever="none")
+    assert answered("<think>[1]</think>Odoacer [1]", nothing, prompt=prompt).text == "Odoacer"
+    answer = answered('["Odoacer"]', nothing, form="entity", prompt=prompt)
+    assert (answer.entities, answer.citations) == (("Odoacer",), ())
+
+
+def test_names_are_streamed_in_one_piece() -> None:
+    pieces: list[str] = []
+    model = ScriptedLanguageModel(['["Odoacer", "Zeno"]'])
+    CitingAnswerer(model, AnswerSettings(form="entities")).answer(evidence(), pieces.append)
+    assert pieces == ["Odoacer; Zeno"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -563,7 +563,24 @@ def test_a_cached_reply_is_free_and_its_cost_is_on_the_account(store: Store, ope
         "k1": Reply("text \x00 中", Usage(), cached=True, truncated=True),
         "k2": Reply("three", Usage(), cached=True),
     }
-    assert store.statistics().cost == 0.75
+    assert store.statistics().cost == 1.25  # what was paid for twice is on it twice
+
+
+def test_of_an_unusable_reply_only_the_cost_is_kept(store: Store) -> None:
+    store.cache_reply("k", Reply("garbage", Usage(1, 10, 5, 0.25)), usable=False)
+    assert store.cached_replies(["k"]) == {}
+    assert store.statistics().cost == 0.25
+
+
+def test_vectors_of_entities_are_replaced_and_go_with_their_entity(store: Store) -> None:
+    store.put(indexed("a", "one", members={0: [Member("anna"), Member("bert")]}))
+    store.keep_entity_vectors({"anna": ("old", vector(1)), "nobody": ("x", vector(1))})
+    store.keep_entity_vectors({"anna": ("new", vector(2)), "bert": ("b", vector(3))})
+    kept = store.entity_vectors()
+    assert {key: digest for key, (digest, _) in kept.items()} == {"anna": "new", "bert": "b"}
+    assert np.array_equal(kept["anna"][1], vector(2))
+    store.put(indexed("a", "one", members={0: [Member("bert")]}))
+    assert set(store.entity_vectors()) <= {"bert"}
 
 
 # Strange contents
@@ -584,7 +601,8 @@ def test_half_a_character_is_refused_and_nothing_is_changed(store: Store, place:
     before = contents(store)
     document = indexed("b", "Bob.", members={0: [Member("bob", "B\ud800" if place == "name" else "Bob")]})
     if place != "name":
-        document = replace(document, document=replace(document.document, **{place: "B\ud800"}))
+        broken: dict[str, Any] = {place: "B\ud800"}
+        document = replace(document, document=replace(document.document, **broken))
     with pytest.raises(UnicodeEncodeError):
         store.put(document)
     assert contents(store) == before

@@ -6,11 +6,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.incidence import Adjacency, Hypergraph
+from polyad.hypergraph.incidence import Adjacency, Hypergraph, ranges
 from polyad.model import IntArray
 
 ROWS = 6
 PAIRS = st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 8)), max_size=40)
+
+
+EDGES = st.lists(st.sets(st.integers(0, ROWS - 1), max_size=ROWS), max_size=9)
 
 
 def integers(*numbers: int) -> IntArray:
@@ -19,6 +22,12 @@ def integers(*numbers: int) -> IntArray:
 
 def adjacency_of(pairs: list[tuple[int, int]], rows: int = ROWS) -> Adjacency:
     return Adjacency.from_pairs(integers(*(row for row, _ in pairs)), integers(*(other for _, other in pairs)), rows)
+
+
+def hypergraph(edges: list[set[int]], nodes: int = ROWS) -> Hypergraph:
+    pairs = [(node, edge) for edge, members in enumerate(edges) for node in sorted(members)]
+    columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return Hypergraph.from_incidences(columns[0], columns[1], nodes, len(edges))
 
 
 def test_neighbours_are_sorted_and_counted_once() -> None:
@@ -62,3 +71,53 @@ def test_members_and_memberships_are_two_sides_of_one_incidence(pairs: list[tupl
     forth = {(node, edge) for node in range(ROWS) for edge in graph.memberships[node].tolist()}
     back = {(node, edge) for edge in range(9) for node in graph.members[edge].tolist()}
     assert forth == back == set(pairs)
+
+
+@given(spans=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), max_size=8))
+def test_ranges_follow_one_another(spans: list[tuple[int, int]]) -> None:
+    found = ranges(integers(*(start for start, _ in spans)), integers(*(count for _, count in spans)))
+    assert found.tolist() == [number for start, count in spans for number in range(start, start + count)]
+
+
+@given(first=EDGES, second=EDGES)
+def test_hypergraphs_are_equal_when_their_rows_have_the_same_members(
+    first: list[set[int]], second: list[set[int]]
+) -> None:
+    assert hypergraph(first) == hypergraph(list(first))
+    assert (hypergraph(first) == hypergraph(second)) == (first == second)
+
+
+def test_a_hypergraph_with_one_more_isolated_node_is_another() -> None:
+    assert hypergraph([{0, 1}], nodes=2) != hypergraph([{0, 1}], nodes=3)
+    assert hypergraph([{0, 1}]).members != [[0, 1]]
+
+
+@given(edges=EDGES, nodes=st.lists(st.integers(0, ROWS - 1), max_size=5))
+def test_hyperedges_containing_some_nodes_are_those_whose_rows_of_the_incidence_matrix_sum_to_their_number(
+    edges: list[set[int]], nodes: list[int]
+) -> None:
+    matrix = np.array([[node in members for members in edges] for node in range(ROWS)], dtype=np.int64)
+    wanted = sorted(set(nodes))
+    expected = np.flatnonzero(matrix[wanted].sum(axis=0) == len(wanted))
+    assert hypergraph(edges).containing(nodes).tolist() == expected.tolist()
+
+
+@given(edges=EDGES)
+def test_two_nodes_meet_where_the_incidence_matrix_times_its_transpose_is_not_zero(edges: list[set[int]]) -> None:
+    matrix = np.array([[node in members for members in edges] for node in range(ROWS)], dtype=np.int64)
+    graph = hypergraph(edges)
+    found = [[graph.meet(first, second) for second in range(ROWS)] for first in range(ROWS)]
+    assert found == (matrix @ matrix.T != 0).tolist()
+
+
+def test_no_nodes_are_contained_in_every_hyperedge_even_an_empty_one() -> None:
+    assert hypergraph([{0, 1}, set(), {2}]).containing([]).tolist() == [0, 1, 2]
+    assert hypergraph([]).containing([]).tolist() == []
+
+
+def test_a_node_without_hyperedges_is_contained_in_none_and_meets_nobody() -> None:
+    graph = hypergraph([{0, 1}, {0, 1, 2}])
+    assert graph.containing([0, 4]).tolist() == graph.containing([4, 5]).tolist() == []
+    assert not graph.meet(4, 4)
+    assert graph.meet(1, 1)
+    assert graph.containing([2, 0, 2]).tolist() == [1]

@@ -7,7 +7,7 @@ import pytest
 from polyad.errors import LanguageModelError
 from polyad.indexing.llm_mentions import LanguageModelMentionExtractor
 from polyad.model import Usage
-from polyad.protocols import Prompt, Reply
+from polyad.protocols import Gate, Prompt, Reply
 
 
 class FakeModel:
@@ -20,11 +20,17 @@ class FakeModel:
         self.prompts: list[Prompt] = []
 
     def complete(
-        self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None
+        self,
+        prompts: Sequence[Prompt],
+        on_reply: Callable[[int, Reply], None] | None = None,
+        gate: Gate | None = None,
     ) -> list[Reply | LanguageModelError]:
         self.prompts += prompts
         outcomes = [self._outcomes.pop(0) for _ in prompts]
         return [Reply(outcome, Usage()) if isinstance(outcome, str) else outcome for outcome in outcomes]
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        return 0.0
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         raise NotImplementedError

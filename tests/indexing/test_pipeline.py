@@ -12,7 +12,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
 from polyad.config import SegmentationSettings, SplitSettings
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, StoreError
-from polyad.indexing.builder import DraftHyperedge, HyperedgeBuilder
+from polyad.indexing.builder import DraftHyperedge, HyperedgeBuilder, Tell, untold
 from polyad.indexing.mentions import RuleMentionExtractor
 from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.split import SentenceSplitter
@@ -425,7 +425,9 @@ def test_a_builder_is_given_passages_with_their_place_in_the_document() -> None:
     class Remembering:
         name = "remembering"
 
-        def build(self, passages: Sequence[Passage]) -> list[list[DraftHyperedge]]:
+        def build(
+            self, passages: Sequence[Passage], tell: Tell = untold
+        ) -> list[list[DraftHyperedge] | LanguageModelError]:
             seen.extend(passages)
             return [[] for _ in passages]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.engine import RETRIEVERS, Engine
+from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.model import Document, FloatArray
 from polyad.protocols import TextKind
 from polyad.retrieval.passages import best
@@ -20,6 +20,8 @@ DOCUMENTS = [
     Document("lima", "Lima", "Lima is the capital of Peru."),
 ]
 QUESTION = "Where was the director of Alba born?"
+
+OFFLINE = sorted({*RETRIEVERS} - NEED_LANGUAGE_MODEL)
 
 
 @pytest.fixture
@@ -76,14 +78,14 @@ def test_no_retriever_finds_nothing(engine: Engine) -> None:
     assert (evidence.question, evidence.retriever) == (QUESTION, "none")
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", OFFLINE)
 def test_an_empty_index_gives_empty_evidence(engine: Engine, name: str) -> None:
     evidence = engine.search(QUESTION, 5, retriever=name)
     assert (evidence.passages, evidence.hyperedges, evidence.entities, evidence.trace) == ((), (), (), ())
     assert (evidence.retriever, evidence.question) == (name, QUESTION)
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", OFFLINE)
 def test_an_index_that_was_emptied_gives_empty_evidence(engine: Engine, name: str) -> None:
     engine.index_documents(DOCUMENTS)
     assert name == "none" or engine.search(QUESTION, retriever=name).passages
@@ -91,7 +93,7 @@ def test_an_index_that_was_emptied_gives_empty_evidence(engine: Engine, name: st
     assert engine.search(QUESTION, retriever=name).passages == ()
 
 
-@pytest.mark.parametrize("name", sorted({*RETRIEVERS} - {"none", "bm25"}))
+@pytest.mark.parametrize("name", sorted({*OFFLINE} - {"none", "bm25"}))
 def test_k_beyond_the_corpus_gives_each_passage_once(engine: Engine, name: str) -> None:
     engine.index_documents(DOCUMENTS)
     found = engine.search(QUESTION, 1000, retriever=name).passages
@@ -99,7 +101,7 @@ def test_k_beyond_the_corpus_gives_each_passage_once(engine: Engine, name: str) 
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", OFFLINE)
 def test_fewer_are_a_prefix_of_more(engine: Engine, name: str) -> None:
     engine.index_documents([*DOCUMENTS, *(Document(f"x{n}", "", "Carla left Lima.") for n in range(9))])
     ten = engine.search(QUESTION, 10, retriever=name).passages
@@ -107,21 +109,21 @@ def test_fewer_are_a_prefix_of_more(engine: Engine, name: str) -> None:
         assert engine.search(QUESTION, k, retriever=name).passages == ten[:k]
 
 
-@pytest.mark.parametrize("name", sorted({*RETRIEVERS} - {"none"}))
+@pytest.mark.parametrize("name", sorted({*OFFLINE} - {"none"}))
 def test_equal_passages_are_ranked_by_id(engine: Engine, name: str) -> None:
     engine.index_documents([Document(id, "", "Carla Diaz left Lima.") for id in ("c", "a", "e", "b", "d")])
     found = engine.search("Who left Lima?", 3, retriever=name).passages
     assert [hit.passage.document_id for hit in found] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", OFFLINE)
 @pytest.mark.parametrize("question", ["?", "\x00", "\ud800 Lima", '"AND" NEAR( * ^', "Lima " * 3000, "东京"])
 def test_no_question_is_too_strange(engine: Engine, name: str, question: str) -> None:
     engine.index_documents(DOCUMENTS)
     assert engine.search(question, 2, retriever=name).question == question
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
+@pytest.mark.parametrize("name", OFFLINE)
 def test_passages_without_entities_are_found_too(engine: Engine, name: str) -> None:
     engine.index_documents([Document("a", "", "it was so, and then it was not"), Document("b", "", "yes")])
     found = [hit.passage.document_id for hit in engine.search("and then?", 1, retriever=name).passages]

@@ -6,7 +6,7 @@ import importlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,6 @@ _MANY_DOCUMENTS = {
 }
 """Extension to the ``module:function`` that streams the documents of a file."""
 
-EXTENSIONS = tuple(sorted(_ONE_DOCUMENT | _MANY_DOCUMENTS))
-"""What can be read."""
-
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -46,14 +43,25 @@ class FileReader:
 
     Args:
         settings: How large a document may be.
+        one_document: Extension to the ``module:function`` that turns the bytes of a file into one document.
+        many_documents: Extension to the ``module:function`` that streams the documents of a file.
 
     Attributes:
         skipped: Files that the last reading passed over because no reader knows their extension. Only files inside a
             folder are passed over; one that was named itself is a failure.
     """
 
-    def __init__(self, settings: ReadSettings | None = None) -> None:
+    def __init__(
+        self,
+        settings: ReadSettings | None = None,
+        *,
+        one_document: Mapping[str, str] = _ONE_DOCUMENT,
+        many_documents: Mapping[str, str] = _MANY_DOCUMENTS,
+    ) -> None:
         self._settings = settings or ReadSettings()
+        self._one_document = one_document
+        self._many_documents = many_documents
+        self._extensions = sorted({*one_document, *many_documents})
         self.skipped: list[str] = []
 
     def read(self, paths: Iterable[Path]) -> Iterator[Document | Failure]:
@@ -87,7 +95,7 @@ class FileReader:
         for path in self._walk(given):
             if isinstance(path, Failure):
                 yield path
-            elif path not in named and path.suffix.lower() not in EXTENSIONS:
+            elif path not in named and path.suffix.lower() not in self._extensions:
                 self.skipped.append(_display(path))
             else:
                 try:
@@ -118,24 +126,25 @@ class FileReader:
 
     def _load(self, path: Path) -> Iterator[Document | Failure]:
         name, extension = _display(path), path.suffix.lower()
-        if extension not in EXTENSIONS:
-            raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {', '.join(EXTENSIONS)}")
+        if extension not in self._extensions:
+            expected = ", ".join(self._extensions)
+            raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise ReadError("not a regular file")
-        if extension in _MANY_DOCUMENTS:
+        if extension in self._many_documents:
             yield from self._records(path, name, extension)
             return
         if status.st_size > self._settings.max_bytes:
             raise ReadError(f"{status.st_size:,} bytes; at most {self._settings.max_bytes:,} are read (max_bytes)")
-        content: Content = _function(_ONE_DOCUMENT[extension])(path.read_bytes())
+        content: Content = _function(self._one_document[extension])(path.read_bytes())
         if not content.text.strip():
             raise ReadError("empty: no text")
         yield Document(name, content.title, content.text, source=name)
 
     def _records(self, path: Path, name: str, extension: str) -> Iterator[Document | Failure]:
         is_empty = True
-        for record in _function(_MANY_DOCUMENTS[extension])(path, name, self._settings.max_bytes):
+        for record in _function(self._many_documents[extension])(path, name, self._settings.max_bytes):
             is_empty = False
             yield record
         if is_empty:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Usage
-from polyad.protocols import Prompt, Reply
+from polyad.protocols import Gate, Prompt, Reply
 
 if TYPE_CHECKING:
     from polyad.adapters.openai_chat import Chat
@@ -46,15 +46,25 @@ class OpenAILanguageModel:
         return self._chat.spent
 
     def complete(
-        self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None
+        self,
+        prompts: Sequence[Prompt],
+        on_reply: Callable[[int, Reply], None] | None = None,
+        gate: Gate | None = None,
     ) -> list[Reply | LanguageModelError]:
         """Ask all ``prompts``; see :class:`polyad.protocols.LanguageModel`."""
         outcomes: dict[int, Reply | LanguageModelError] = {}
-        for position, outcome in self._chat.outcomes(prompts):
+        for position, outcome in self._chat.outcomes(prompts, gate):
             outcomes[position] = outcome
             if on_reply is not None and isinstance(outcome, Reply):
-                on_reply(position, outcome)
+                try:
+                    on_reply(position, outcome)
+                except LanguageModelError as refusal:
+                    outcomes[position] = refusal
         return [outcomes[position] for position in range(len(prompts))]
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """By the prices in the settings; see :class:`polyad.protocols.LanguageModel`."""
+        return self._chat.cost(prompt_tokens, completion_tokens)
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Ask one prompt and pass the reply on as it comes; see :class:`polyad.protocols.LanguageModel`.

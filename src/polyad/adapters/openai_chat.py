@@ -24,9 +24,9 @@ from polyad.adapters.openai_endpoint import (
 from polyad.adapters.openai_reply import Received, Showing
 from polyad.adapters.rate_limit import RateLimiter, Reservation
 from polyad.config import LanguageModelSettings
-from polyad.errors import LanguageModelError
+from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
-from polyad.protocols import Prompt, Reply
+from polyad.protocols import Gate, Prompt, Reply
 from polyad.text.tokens import count_tokens
 
 _USUAL_REPLY_TOKENS = 512
@@ -57,11 +57,13 @@ class Chat:
         """The cost of everything so far."""
         return self._spent
 
-    def outcomes(self, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Reply | LanguageModelError]]:
-        """Ask all; yield each prompt's position and outcome in the order in which they arrive."""
+    def outcomes(
+        self, prompts: Sequence[Prompt], gate: Gate | None = None
+    ) -> Iterator[tuple[int, Reply | LanguageModelError]]:
+        """Ask all that ``gate`` lets pass; yield each prompt's position and outcome in the order of arrival."""
         if not prompts:
             return
-        batch = _Batch(self)
+        batch = _Batch(self, gate)
         pool = ThreadPoolExecutor(min(self._settings.concurrency, len(prompts)), thread_name_prefix="polyad-llm")
         try:
             futures: dict[Future[Reply | LanguageModelError], int] = {
@@ -109,9 +111,12 @@ class Chat:
             prompt_tokens = _prompt_tokens(prompt)
         if completion_tokens is None:
             completion_tokens = count_tokens(received.text)
+        return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Of so many tokens, by the prices set."""
         prices = self._settings
-        cost = (prompt_tokens * prices.prompt_price + completion_tokens * prices.completion_price) / 1_000_000
-        return Usage(1, prompt_tokens, completion_tokens, cost)
+        return (prompt_tokens * prices.prompt_price + completion_tokens * prices.completion_price) / 1_000_000
 
     def _whole(self, bill: _Bill, stop: threading.Event | None) -> Reply:
         """One try at a reply in one piece."""
@@ -201,21 +206,27 @@ class _Bill:
 class _Batch:
     """Prompts asked together: what would fail every one of them, such as a wrong key, spares the rest the request."""
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Chat, gate: Gate | None) -> None:
         self.stop = threading.Event()
         self._chat = chat
-        self._doom = ""
+        self._gate = gate
+        self._doom: NoMoreRepliesError | None = None
 
     def ask(self, prompt: Prompt) -> Reply | LanguageModelError:
         if self._doom:
-            return LanguageModelError(self._doom)
+            return NoMoreRepliesError(str(self._doom))
         try:
+            if self._gate:
+                self._gate(prompt)
             return self._chat.ask(prompt, self.stop)
+        except NoMoreRepliesError as error:
+            self._doom = error
+            return error
         except EndpointError as error:
-            if error.concerns_all:
-                self._doom = str(error)
-            failure = LanguageModelError(str(error))
+            failure = (NoMoreRepliesError if error.concerns_all else LanguageModelError)(str(error))
             failure.__cause__ = error
+            if isinstance(failure, NoMoreRepliesError):
+                self._doom = failure
             return failure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -34,22 +34,7 @@ def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document 
         ReadError: The file is not text.
         OSError: It cannot be read.
     """
-    with _open(file, newline=None) as lines:
-        for number in itertools.count(1):
-            line = lines.readline(max_bytes + 1)
-            if not line:
-                return
-            place = f"{name}:{number}"
-            if len(line) > max_bytes and not line.endswith("\n"):
-                _finish_line(lines, max_bytes)
-                yield Failure(place, f"longer than {max_bytes:,} characters, the limit for one document")
-            elif not line.isspace():
-                try:
-                    yield _record(json.loads(line), place)
-                except (ValueError, RecursionError) as error:
-                    yield Failure(place, f"not JSON: {single_line(str(error))}")
-                except ReadError as error:
-                    yield Failure(place, str(error))
+    return convert_json_lines(file, name, max_bytes, _record)
 
 
 def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
@@ -68,6 +53,43 @@ def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failu
         ReadError: The file is not text.
         OSError: It cannot be read.
     """
+    return convert_csv(file, name, max_bytes, _row)
+
+
+def convert_json_lines(
+    file: Path, name: str, max_bytes: int, convert: Callable[[object, str], Document]
+) -> Iterator[Document | Failure]:
+    """What ``convert`` makes of the value in each line that is not blank, given its place as ``name:line``.
+
+    A line that is too long, no JSON, or of which ``convert`` raises ReadError, is a failure. For arguments and errors
+    see :func:`read_json_lines`.
+    """
+    with _open(file, newline=None) as lines:
+        for number in itertools.count(1):
+            line = lines.readline(max_bytes + 1)
+            if not line:
+                return
+            place = f"{name}:{number}"
+            if len(line) > max_bytes and not line.endswith("\n"):
+                _finish_line(lines, max_bytes)
+                yield _too_long(place, max_bytes)
+            elif not line.isspace():
+                try:
+                    yield convert(json.loads(line), place)
+                except (ValueError, RecursionError) as error:
+                    yield Failure(place, f"not JSON: {single_line(str(error))}")
+                except ReadError as error:
+                    yield Failure(place, str(error))
+
+
+def convert_csv(
+    file: Path, name: str, max_bytes: int, convert: Callable[[Sequence[str], Sequence[str], str], Document]
+) -> Iterator[Document | Failure]:
+    """What ``convert`` makes of the columns' names and each row that is not blank, given its place as ``name:row``.
+
+    A row that is too long, or of which ``convert`` raises ReadError, is a failure. For arguments and errors see
+    :func:`read_csv`.
+    """
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
     with _open(file, newline="") as lines:
         first = lines.readline(max_bytes)
@@ -77,12 +99,59 @@ def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failu
         number = 0
         try:
             for number, row in enumerate(rows, start=1):
+                place = f"{name}:{number}"
                 if number == 1:
                     columns = [single_line(column) for column in row]
+                elif sum(map(len, row)) > max_bytes:
+                    yield _too_long(place, max_bytes)
                 elif any(value.strip() for value in row):
-                    yield _row(columns, row, f"{name}:{number}", max_bytes)
+                    try:
+                        yield convert(columns, row, place)
+                    except ReadError as error:
+                        yield Failure(place, str(error))
         except csv.Error as error:
             yield Failure(f"{name}:{number + 1}", f"not CSV, and the rest of the file was not read: {error}")
+
+
+def cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Column and value, on one line, of each cell that is not blank; a column without a name has its number."""
+    for position, (column, value) in enumerate(itertools.zip_longest(columns, row, fillvalue=""), start=1):
+        if value.strip():
+            yield column or f"column {position}", single_line(value)
+
+
+def string_of(record: dict[str, object], key: str) -> str:
+    """The string under ``key``; empty if there is none.
+
+    Raises:
+        ReadError: Something else is there.
+    """
+    value = record.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ReadError(f'"{key}" is {shown(value)}; expected a string')
+    return value or ""
+
+
+def identity_of(record: dict[str, object]) -> str:
+    """The record's ``_id``, or else its ``id``; empty if it has neither.
+
+    Raises:
+        ReadError: It is neither a string nor a whole number.
+    """
+    identity = record.get("_id", record.get("id"))
+    if isinstance(identity, bool) or not isinstance(identity, str | int | None):
+        raise ReadError(f'"_id" is {shown(identity)}; expected a string or a whole number')
+    return "" if identity is None else single_line(str(identity))
+
+
+def shown(value: object) -> str:
+    """A value for a message: JSON, cut short."""
+    text = "missing" if value is None else json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def _too_long(place: str, max_bytes: int) -> Failure:
+    return Failure(place, f"longer than {max_bytes:,} characters, the limit for one document")
 
 
 def _open(file: Path, newline: str | None) -> TextIO:
@@ -101,42 +170,24 @@ def _finish_line(lines: TextIO, step: int) -> None:
 def _record(record: object, place: str) -> Document:
     if not isinstance(record, dict):
         raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"_id", "title", "text"}}')
-    text, title = record.get("text"), record.get("title")
+    text = record.get("text")
     if not isinstance(text, str):
-        raise ReadError(f'"text" is {_shown(text)}; expected a string')
-    if title is not None and not isinstance(title, str):
-        raise ReadError(f'"title" is {_shown(title)}; expected a string')
-    identity = record.get("_id", record.get("id"))
-    if isinstance(identity, bool) or not isinstance(identity, str | int | None):
-        raise ReadError(f'"_id" is {_shown(identity)}; expected a string or a whole number')
-    return _document("" if identity is None else str(identity), title or "", text, place)
+        raise ReadError(f'"text" is {shown(text)}; expected a string')
+    return _document(identity_of(record), string_of(record, "title"), text, place)
 
 
-def _shown(value: object) -> str:
-    """A value for a message: JSON, cut short."""
-    shown = "missing" if value is None else json.dumps(value)
-    return shown if len(shown) <= 40 else f"{shown[:40]}..."
-
-
-def _row(columns: Sequence[str], row: Sequence[str], place: str, max_bytes: int) -> Document | Failure:
-    if sum(map(len, row)) > max_bytes:
-        return Failure(place, f"longer than {max_bytes:,} characters, the limit for one document")
+def _row(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
     named = dict(zip((column.lower() for column in columns), row, strict=False))
     text = named.get("text")
     if text is None:
         text = "\n".join(
-            f"{column or f'column {position}'}: {single_line(value)}"
-            for position, (column, value) in enumerate(itertools.zip_longest(columns, row, fillvalue=""), start=1)
-            if value.strip() and column.lower() not in ("_id", "title")
+            f"{column}: {value}" for column, value in cells(columns, row) if column.lower() not in ("_id", "title")
         )
-    try:
-        return _document(named.get("_id", ""), named.get("title", ""), text, place)
-    except ReadError as error:
-        return Failure(place, str(error))
+    return _document(single_line(named.get("_id", "")), named.get("title", ""), text, place)
 
 
 def _document(identity: str, title: str, text: str, place: str) -> Document:
     text = clean(text)
     if not text.strip():
         raise ReadError("empty: no text")
-    return Document(single_line(identity) or place, single_line(title), text, source=place)
+    return Document(identity or place, single_line(title), text, source=place)

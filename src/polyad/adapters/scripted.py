@@ -26,7 +26,7 @@ from polyad.adapters.scripted_faults import (
 from polyad.adapters.scripted_server import Embedded, Recorded, Request, Say, ScriptedServer, Spoken
 from polyad.errors import LanguageModelError
 from polyad.model import Usage
-from polyad.protocols import Prompt, Reply
+from polyad.protocols import Gate, Prompt, Reply
 from polyad.text.tokens import count_tokens
 
 __all__ = [
@@ -82,16 +82,30 @@ class ScriptedLanguageModel:
         return self._name
 
     def complete(
-        self, prompts: Sequence[Prompt], on_reply: Callable[[int, Reply], None] | None = None
+        self,
+        prompts: Sequence[Prompt],
+        on_reply: Callable[[int, Reply], None] | None = None,
+        gate: Gate | None = None,
     ) -> list[Reply | LanguageModelError]:
         """Say the next lines of the script; see :class:`polyad.protocols.LanguageModel`."""
-        outcomes: list[Reply | LanguageModelError] = []
-        for position, prompt in enumerate(prompts):
+        return [self._outcome(position, prompt, on_reply, gate) for position, prompt in enumerate(prompts)]
+
+    def _outcome(
+        self, position: int, prompt: Prompt, on_reply: Callable[[int, Reply], None] | None, gate: Gate | None
+    ) -> Reply | LanguageModelError:
+        try:
+            if gate is not None:
+                gate(prompt)
             outcome = self._next(prompt)
-            outcomes.append(outcome)
             if on_reply is not None and isinstance(outcome, Reply):
                 on_reply(position, outcome)
-        return outcomes
+        except LanguageModelError as error:
+            return error
+        return outcome
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG002  # the protocol's parameters
+        """Nothing; see :class:`polyad.protocols.LanguageModel`."""
+        return 0.0
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Say the next line word by word; see :class:`polyad.protocols.LanguageModel`."""

@@ -10,18 +10,19 @@ from __future__ import annotations
 import importlib.resources
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
 from polyad.adapters.full_text import match_expression
 from polyad.adapters.sqlite_rows import (
+    SELECT_ENTITIES,
     SELECT_HYPEREDGE,
+    blob_of,
     delete_documents,
-    entity_view,
+    entity_views,
     hyperedge_from,
     in_order,
     insert_document,
@@ -38,7 +39,9 @@ from polyad.model import (
     SUBJECT,
     Document,
     Entity,
+    FloatArray,
     Hyperedge,
+    HyperedgeKind,
     Incidence,
     IndexedDocument,
     IndexedPassage,
@@ -48,7 +51,7 @@ from polyad.model import (
 )
 from polyad.protocols import Manifest, Reply, Topology
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FILE_NAME = "index.sqlite"
 
 _BUSY_SECONDS = 60.0
@@ -194,9 +197,13 @@ class SqliteStore:
                 "SELECT passage.number, passage.id, document.id, passage.vector FROM passage "
                 "JOIN document ON document.number = passage.document ORDER BY passage.id"
             ).fetchall()
-            hyperedges = connection.execute("SELECT number, id, passage, vector FROM hyperedge ORDER BY id").fetchall()
+            hyperedges = connection.execute("SELECT number, id, passage, vector, score FROM hyperedge ORDER BY id").fetchall()
             entities = connection.execute("SELECT number, key FROM entity ORDER BY key").fetchall()
-            incidences = connection.execute("SELECT entity, hyperedge, role = ? FROM incidence", [SUBJECT]).fetchall()
+            incidences = connection.execute(
+                "SELECT entity, hyperedge, role = ? OR kind = ? FROM incidence "
+                "JOIN hyperedge ON hyperedge.number = incidence.hyperedge",
+                [SUBJECT, HyperedgeKind.TUPLE],
+            ).fetchall()
         pairs = np.array(incidences, dtype=np.int64).reshape(-1, 3)
         entity_rows = row_lookup([number for number, _ in entities])[pairs[:, 0]]
         hyperedge_rows = row_lookup([row[0] for row in hyperedges])[pairs[:, 1]]
@@ -207,6 +214,7 @@ class SqliteStore:
             passage_vectors=matrix_from([row[3] for row in passages], dimension),
             hyperedge_ids=[row[1] for row in hyperedges],
             hyperedge_vectors=matrix_from([row[3] for row in hyperedges], dimension),
+            hyperedge_scores=np.array([row[4] for row in hyperedges], dtype=np.float32),
             passage_of_hyperedge=row_lookup([row[0] for row in passages])[
                 np.array([row[2] for row in hyperedges], dtype=np.int64)
             ],
@@ -242,16 +250,13 @@ class SqliteStore:
     def entities(self, keys: Sequence[str]) -> list[Entity]:
         """The views over their incidences, in the order given."""
         with self._reading() as connection:
-            rows = select_in(
-                connection,
-                "SELECT entity.key, name, type, description, COUNT(*), MAX(score) FROM incidence "
-                "JOIN entity ON entity.number = incidence.entity WHERE entity.key IN ({}) GROUP BY 1, 2, 3, 4",
-                keys,
-            )
-        views = {
-            key: entity_view(key, list(group)) for key, group in groupby(sorted(rows), key=lambda row: str(row[0]))
-        }
-        return in_order("entity", keys, views)
+            views = entity_views(select_in(connection, SELECT_ENTITIES.format("WHERE entity.key IN ({})"), keys))
+        return in_order("entity", keys, {view.key: view for view in views})
+
+    def all_entities(self) -> list[Entity]:
+        """The view of every entity, sorted by key."""
+        with self._reading() as connection:
+            return entity_views(connection.execute(SELECT_ENTITIES.format("")).fetchall())
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
         """The incidences of each hyperedge, sorted by entity key, then role."""
@@ -307,24 +312,47 @@ class SqliteStore:
     def cached_replies(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Language model replies paid for earlier, by key."""
         with self._reading() as connection:
-            rows = select_in(connection, "SELECT key, text, truncated FROM reply WHERE key IN ({})", keys)
+            rows = select_in(
+                connection, "SELECT key, text, truncated FROM reply WHERE text IS NOT NULL AND key IN ({})", keys
+            )
             return {row[0]: Reply(row[1], Usage(), cached=True, truncated=bool(row[2])) for row in rows}
 
-    def cache_reply(self, key: str, reply: Reply) -> None:
-        """Keep a reply, and add its cost to the index's account."""
+    def cache_reply(self, key: str, reply: Reply, *, usable: bool = True) -> None:
+        """Keep a reply, and add its cost to the index's account; of one that is not usable, the cost alone."""
         usage = reply.usage
         with self._transaction(changes_documents=False) as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET text = excluded.text, "
+                "truncated = excluded.truncated, calls = calls + excluded.calls, "
+                "prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+                "completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost",
                 [
                     key,
-                    reply.text,
+                    reply.text if usable else None,
                     reply.truncated,
                     usage.calls,
                     usage.prompt_tokens,
                     usage.completion_tokens,
                     usage.cost,
                 ],
+            )
+
+    # Vectors of entities, derived from all their incidences
+
+    def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
+        """By key, the vectors kept for entities, each with the digest of the text it was made from."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT key, digest, vector FROM entity_vector JOIN entity ON entity.number = entity_vector.entity"
+            )
+            return {key: (digest, vector_from(vector)) for key, digest, vector in rows}
+
+    def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
+        """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
+        with self._transaction(changes_documents=False) as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO entity_vector SELECT number, ?, ? FROM entity WHERE key = ?",
+                ((digest, blob_of(vector), key) for key, (digest, vector) in vectors.items()),
             )
 
     def close(self) -> None:

@@ -53,9 +53,17 @@ CREATE TABLE incidence (
     type TEXT NOT NULL,
     description TEXT NOT NULL,
     score REAL NOT NULL,
+    grounded INTEGER NOT NULL,
     PRIMARY KEY (entity, hyperedge, role)
 ) WITHOUT ROWID;
 CREATE INDEX incidence_of_hyperedge ON incidence (hyperedge);
+
+-- A cache: the vector of an entity's name and descriptions as they were when it was embedded, by a digest of that text.
+CREATE TABLE entity_vector (
+    entity INTEGER PRIMARY KEY REFERENCES entity (number) ON DELETE CASCADE,
+    digest TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
 
 -- Words, for BM25; row numbers are those of passages. Holds no text of its own, so a row is deleted by its old words.
 CREATE VIRTUAL TABLE passage_words USING fts5 (
@@ -64,7 +72,7 @@ CREATE VIRTUAL TABLE passage_words USING fts5 (
 
 CREATE TABLE reply (
     key TEXT PRIMARY KEY,
-    text TEXT NOT NULL,
+    text TEXT, -- NULL where it could not be used: only its cost is kept
     truncated INTEGER NOT NULL,
     calls INTEGER NOT NULL,
     prompt_tokens INTEGER NOT NULL,

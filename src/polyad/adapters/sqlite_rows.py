@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +33,12 @@ SELECT_HYPEREDGE = (
     'SUBSTR(passage.text, hyperedge."start" + 1, hyperedge."end" - hyperedge."start")), passage.id, '
     'hyperedge."start", hyperedge."end", hyperedge.score, hyperedge.vector '
     "FROM hyperedge JOIN passage ON passage.number = hyperedge.passage"
+)
+
+
+SELECT_ENTITIES = (
+    "SELECT entity.key, name, type, description, COUNT(*), MAX(score) FROM incidence "
+    "JOIN entity ON entity.number = incidence.entity {} GROUP BY 1, 2, 3, 4"
 )
 
 
@@ -108,7 +115,7 @@ def _insert_passage(
     passage = indexed.passage
     number = connection.execute(
         'INSERT INTO passage (document, id, text, "start", "end", digest, vector) VALUES (?, ?, ?, ?, ?, ?, ?)',
-        [document, passage.id, passage.text, passage.start, passage.end, indexed.digest, _blob(indexed.vector)],
+        [document, passage.id, passage.text, passage.start, passage.end, indexed.digest, blob_of(indexed.vector)],
     ).lastrowid
     connection.execute(
         "INSERT INTO passage_words (rowid, title, text) VALUES (?, ?, ?)",
@@ -122,12 +129,21 @@ def _insert_passage(
         row = connection.execute(
             'INSERT INTO hyperedge (passage, id, kind, text, "start", "end", score, vector) '
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [number, edge.id, str(edge.kind), text, edge.start, edge.end, edge.score, _blob(item.vector)],
+            [number, edge.id, str(edge.kind), text, edge.start, edge.end, edge.score, blob_of(item.vector)],
         ).lastrowid
         connection.executemany(
-            "INSERT INTO incidence VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO incidence VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (entities[part.entity_key], row, part.role, part.name, part.type, part.description, part.score)
+                (
+                    entities[part.entity_key],
+                    row,
+                    part.role,
+                    part.name,
+                    part.type,
+                    part.description,
+                    part.score,
+                    part.grounded,
+                )
                 for part in item.incidences
             ],
         )
@@ -144,13 +160,13 @@ def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[st
     found: dict[str, list[Incidence]] = {id: [] for id in hyperedge_ids}
     rows = select_in(
         connection,
-        "SELECT entity.key, hyperedge.id, name, role, type, description, incidence.score FROM hyperedge "
+        "SELECT entity.key, hyperedge.id, name, role, type, description, incidence.score, grounded FROM hyperedge "
         "JOIN incidence ON incidence.hyperedge = hyperedge.number JOIN entity ON entity.number = incidence.entity "
         "WHERE hyperedge.id IN ({}) ORDER BY entity.key, role",
         found,
     )
     for row in rows:
-        found[row[1]].append(Incidence(*row))
+        found[row[1]].append(Incidence(*row[:7], bool(row[7])))
     return found
 
 
@@ -169,7 +185,12 @@ def select_indexed_hyperedges(
     return found
 
 
-def entity_view(key: str, rows: Sequence[tuple[Any, ...]]) -> Entity:
+def entity_views(rows: Sequence[tuple[Any, ...]]) -> list[Entity]:
+    """The entities in rows of :data:`SELECT_ENTITIES`, sorted by key."""
+    return [_entity(key, list(group)) for key, group in groupby(sorted(rows), key=lambda row: str(row[0]))]
+
+
+def _entity(key: str, rows: Sequence[tuple[Any, ...]]) -> Entity:
     """One entity from its distinct (key, name, type, description, count, highest score)."""
     names: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -190,7 +211,8 @@ def _vote(counts: Counter[str]) -> str:
     return min(counts, key=lambda value: (-counts[value], value))
 
 
-def _blob(vector: FloatArray) -> bytes:
+def blob_of(vector: FloatArray) -> bytes:
+    """A vector as it is stored."""
     return vector.astype("<f4", copy=False).tobytes()
 
 

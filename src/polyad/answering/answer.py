@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.resources
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from polyad.answering.answer_tags import AnswerFilter, tagged_answer
 from polyad.answering.citations import CitationFilter, sentence_around
-from polyad.answering.context import Context, CountTokens, build_context
+from polyad.answering.context import build_context
+from polyad.answering.instructions import instructions
+from polyad.answering.names import SEPARATOR, cite_names, names_in
+from polyad.answering.numbering import Source
+from polyad.answering.room import CountTokens
 from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Answer, Citation, Evidence
@@ -23,18 +27,23 @@ NO_MODEL = (
 )
 NO_EVIDENCE = "No passage was found to answer from, so the language model was not asked."
 CUT = "The answer was cut at {limit} tokens; allow more with max_answer_tokens."
+NO_NAMES = "The model found no name that answers the question."
+UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is shown as it came."
 
 
 class CitingAnswerer:
-    """Answers from numbered passages and cites them as ``[1]``; without a model, hands the evidence on and says so.
+    """Answers from numbered evidence and cites it as ``[1]``; without a model, hands the evidence on and says so.
 
-    Citations that point at no passage of the prompt are removed from the text and counted. A reasoning model's
-    thoughts are neither shown nor streamed.
+    Citations that point at nothing in the prompt are removed from the text and counted. A reasoning model's
+    thoughts are neither shown nor streamed; with the prompt ``think-answer``, nor is anything outside its answer.
+
+    An answer in names (``form`` ``entity`` or ``entities``) has no citations of the model's own: each name is cited
+    from whatever the model was shown that holds it; see :func:`polyad.answering.names.cite_names`.
 
     Args:
         llm: Who writes the answer; None where none is set.
-        settings: Budgets.
-        count_tokens: Measures the passages against the budget; a rough estimate by default.
+        settings: Budgets, style and form.
+        count_tokens: Measures the evidence against the budget; a rough estimate by default.
     """
 
     def __init__(
@@ -43,80 +52,106 @@ class CitingAnswerer:
         self._llm = llm
         self._settings = settings
         self._count_tokens = count_tokens
-        prompts = importlib.resources.files("polyad.answering")
-        self._instructions = prompts.joinpath("answer.md").read_text(encoding="utf-8").strip()
-        self._instructions_unaided = prompts.joinpath("answer_unaided.md").read_text(encoding="utf-8").strip()
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
         """Answer the evidence's question.
 
         Args:
-            evidence: The question and what was found for it. Without passages the model is asked only if that was
-                the intention (retriever ``none``).
-            on_text: Called with each piece of the answer as it comes. The pieces make up the answer's text.
+            evidence: The question and what was found for it. Without any, the model is asked only if that was the
+                intention (retriever ``none``).
+            on_text: Called with each piece of the answer as it comes; names come in one piece. The pieces make up the
+                answer's text, but for thoughts whose opening tag the reply lacks: these are known for thoughts only
+                when they have been shown, and are not in the text.
 
         Returns:
             The answer. Each citation's ``answer_span`` is the sentence that carries it, brackets included: the claim.
+            In an answer in names it is the name.
 
         Raises:
             LanguageModelError: the model failed; the evidence is still good.
         """
         if self._llm is None:
             return Answer("", evidence, note=NO_MODEL)
-        context = build_context(evidence.passages, self._settings.max_context_tokens, self._count_tokens)
-        if not context.passages and evidence.retriever != UNAIDED:
+        context = build_context(evidence, self._settings, self._count_tokens)
+        if not context.text and evidence.retriever != UNAIDED:
             return Answer("", evidence, note=NO_EVIDENCE)
-        reply = self._ask(self._llm, self._prompt(evidence.question, context), context, on_text)
-        return self._read(reply, evidence, context)
-
-    def _prompt(self, question: str, context: Context) -> Prompt:
-        asked = f"Question: {question.strip()}"
-        return Prompt(
-            system=self._instructions if context.passages else self._instructions_unaided,
-            user=f"{context.text}\n\n{asked}" if context.passages else asked,
+        asked = f"Question: {evidence.question.strip()}"
+        prompt = Prompt(
+            system=instructions(self._settings, context),
+            user=f"{context.text}\n\n{asked}" if context.text else asked,
             max_tokens=self._settings.max_answer_tokens or None,
             temperature=self._settings.temperature,
         )
-
-    def _ask(
-        self, llm: LanguageModel, prompt: Prompt, context: Context, on_text: Callable[[str], None] | None
-    ) -> Reply:
+        sources = context.sources()
+        if self._settings.form != "text":
+            return self._named(_whole(self._llm, prompt), evidence, sources, on_text)
         if on_text is None:
-            (outcome,) = llm.complete([prompt])
-            if isinstance(outcome, LanguageModelError):
-                raise outcome
-            return outcome
-        show = on_text
-        thoughts, citations = ThoughtFilter(), _citation_filter(context)
+            return self._cited(_whole(self._llm, prompt), evidence, sources)
+        return self._cited(self._streamed(self._llm, prompt, sources, on_text), evidence, sources)
+
+    def _streamed(
+        self, llm: LanguageModel, prompt: Prompt, sources: Mapping[int, Source], on_text: Callable[[str], None]
+    ) -> Reply:
+        said = AnswerFilter() if self._settings.prompt == "think-answer" else ThoughtFilter()
+        citations = CitationFilter(frozenset(sources))
 
         def show_some(text: str) -> None:
             if text:
-                show(text)
+                on_text(text)
 
-        reply = llm.stream(prompt, lambda piece: show_some(citations.feed(thoughts.feed(piece))))
-        show_some(citations.feed(thoughts.finish()) + citations.finish())
+        reply = llm.stream(prompt, lambda piece: show_some(citations.feed(said.feed(piece))))
+        show_some(citations.feed(said.finish()) + citations.finish())
         return reply
 
-    def _read(self, reply: Reply, evidence: Evidence, context: Context) -> Answer:
-        """The answer in a reply."""
-        filtered = _citation_filter(context)
-        filtered.feed(without_thoughts(reply.text))
+    def _said(self, reply: Reply) -> str:
+        """What a reply says to the reader."""
+        return tagged_answer(reply.text) if self._settings.prompt == "think-answer" else without_thoughts(reply.text)
+
+    def _cited(self, reply: Reply, evidence: Evidence, sources: Mapping[int, Source]) -> Answer:
+        """The answer in a reply that cites by number."""
+        filtered = CitationFilter(frozenset(sources))
+        filtered.feed(self._said(reply))
         filtered.finish()
-        passages = {numbered.number: numbered.passage for numbered in context.passages}
         citations: dict[Citation, None] = {}
         for cited in filtered.cited:
-            passage = passages[cited.number]
+            source = sources[cited.number]
             claim = sentence_around(filtered.text, cited.bracket)
-            citations[Citation(cited.number, passage.id, passage.document_id, claim)] = None
+            citations[Citation(cited.number, source.passage_id, source.document_id, claim)] = None
         return Answer(
             text=filtered.text,
             evidence=evidence,
             citations=tuple(citations),
             dropped_citations=filtered.dropped,
             usage=reply.usage,
-            note=CUT.format(limit=f"{self._settings.max_answer_tokens:,}") if reply.truncated else "",
+            note=self._note(reply),
         )
 
+    def _named(
+        self, reply: Reply, evidence: Evidence, sources: Mapping[int, Source], on_text: Callable[[str], None] | None
+    ) -> Answer:
+        """The answer in a reply that is a list of names."""
+        said = self._said(reply)
+        names = names_in(said)
+        entities = (names or ())[: 1 if self._settings.form == "entity" else None]
+        text = said if names is None else SEPARATOR.join(entities)
+        if text and on_text is not None:
+            on_text(text)
+        problem = UNREADABLE_NAMES if names is None else "" if names else NO_NAMES
+        return Answer(
+            text=text,
+            evidence=evidence,
+            citations=cite_names(entities, sources.values()),
+            usage=reply.usage,
+            note=" ".join(filter(None, (problem, self._note(reply)))),
+            entities=entities,
+        )
 
-def _citation_filter(context: Context) -> CitationFilter:
-    return CitationFilter(frozenset(numbered.number for numbered in context.passages))
+    def _note(self, reply: Reply) -> str:
+        return CUT.format(limit=f"{self._settings.max_answer_tokens:,}") if reply.truncated else ""
+
+
+def _whole(llm: LanguageModel, prompt: Prompt) -> Reply:
+    (outcome,) = llm.complete([prompt])
+    if isinstance(outcome, LanguageModelError):
+        raise outcome
+    return outcome

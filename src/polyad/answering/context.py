@@ -1,99 +1,99 @@
-"""The evidence as the model reads it: numbered passages within a budget of tokens.
+"""The evidence as the model reads it: hyperedges, entities and passages, each within its part of a budget of tokens.
 
-A passage's number is its rank in the evidence, whatever the budget leaves out, so that ``[3]`` means the same to the
-model, to the reader and in the trace. The passages come as one section of the context; further kinds of evidence
-(hyperedges, entities) can become sections beside it, each with a share of the budget.
+HyperRAG (section 3.1.6) gives half of the budget to hyperedges, three tenths to entities and the rest to passages,
+fills them in this order and passes on what one leaves over. HyperGraphRAG's code gives each the same fixed number of
+tokens. A section that would be empty is left out, so without hyperedges and entities the passages have it all.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
-from polyad.model import Passage, ScoredPassage
+from polyad.answering.entities import lay_out_entities
+from polyad.answering.facts import NumberedFact, lay_out_facts
+from polyad.answering.numbering import Numbering, Source, document_of
+from polyad.answering.passages import NumberedPassage, lay_out_passages
+from polyad.answering.quoting import on_one_line
+from polyad.answering.room import CountTokens, Room
+from polyad.config import AnswerSettings
+from polyad.model import Entity, Evidence
 
-CountTokens = Callable[[str], int]
+Section = Literal["hyperedges", "entities", "passages"]
 
-_SHORTEST_CUT = 40
-"""Characters of a passage below which showing its beginning is of no use."""
-
-_SENTENCE_END = re.compile(r"[.!?](?=[\"')\]]*\s)|[\u3002\uff01\uff1f]|\n")
-_WORD_END = re.compile(r"\S(?=\s)|[\u2e80-\U0003ffff]")  # scripts written without spaces may be cut anywhere
-_OUR_TAGS = re.compile(r"<(?=\s*/?\s*passage\b)", re.IGNORECASE)
-_BRACKETED_NUMBER = re.compile(r"\[(\s*\d[\d\s,;\u2013-]*)\]")
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedPassage:
-    """A passage under the number it is cited by; ``cut`` when only its beginning is shown."""
-
-    number: int
-    passage: Passage
-    cut: bool = False
+_ROUNDING = 1e-6  # 0.7 + 0.2 of 10 tokens are 9
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What goes into the prompt: its text, and which passages are in it."""
+    """What goes into the prompt: its text, and what of the evidence is in it."""
 
     text: str = ""
+    facts: tuple[NumberedFact, ...] = ()
+    entities: tuple[Entity, ...] = ()
     passages: tuple[NumberedPassage, ...] = ()
 
+    def sources(self) -> dict[int, Source]:
+        """What can be cited, by number in ascending order: the passages shown, and those that facts come from."""
+        texts: defaultdict[int, list[str]] = defaultdict(list)
+        ids: dict[int, tuple[str, str]] = {}
+        for shown in self.passages:
+            ids[shown.number] = shown.passage.id, shown.passage.document_id
+            texts[shown.number] += [on_one_line(shown.passage.title), shown.quoted]
+        for fact in self.facts:
+            passage_id = fact.scored.hyperedge.passage_id
+            ids.setdefault(fact.number, (passage_id, document_of(passage_id)))
+            texts[fact.number].append(fact.quoted)
+        return {number: Source(number, *ids[number], "\n".join(texts[number])) for number in sorted(ids)}
 
-def build_context(passages: Sequence[ScoredPassage], max_tokens: int, count_tokens: CountTokens) -> Context:
-    """Number the passages and lay out as many as fit, best first.
 
-    The first one that does not fit is cut at the end of a sentence, or else of a word, and is the last; if nothing
-    useful of it fits, it is left out. Text that could be taken for the prompt's own marks (its tags, bracketed
-    numbers such as footnotes) is defused.
+def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: CountTokens) -> Context:
+    """Lay out as much of the evidence as fits, best first in each section.
+
+    Text that could be taken for the prompt's own marks (its tags, bracketed numbers such as footnotes) is defused.
 
     Args:
-        passages: Best first.
-        max_tokens: Longest text, as ``count_tokens`` measures it.
+        evidence: What was found.
+        settings: Which sections there are, and their budgets.
         count_tokens: Length of a text in tokens.
     """
-    text = ""
-    shown: list[NumberedPassage] = []
-    for number, scored in enumerate(passages, start=1):
-        laid_out = text + _block(number, scored.passage, _defused(scored.passage.text))
-        cut = count_tokens(laid_out.rstrip()) > max_tokens
-        if cut:
-            laid_out = _cut_to_fit(text, number, scored.passage, max_tokens, count_tokens)
-        if laid_out:
-            text = laid_out
-            shown.append(NumberedPassage(number, scored.passage, cut))
-        if cut:
-            break
-    return Context(text.rstrip(), tuple(shown))
+    passages = evidence.passages if settings.use_passages else ()
+    hyperedges = evidence.hyperedges if settings.use_hyperedges else ()
+    text, facts = lay_out_facts(
+        hyperedges,
+        {scored.passage.id for scored in passages},
+        Numbering(evidence.passages),
+        _room("hyperedges", "", settings, count_tokens),
+    )
+    named = _named(evidence, facts) if settings.use_entities else ()
+    section, entities = lay_out_entities(named, _room("entities", text, settings, count_tokens))
+    text += section
+    section, shown = lay_out_passages(passages, _room("passages", text, settings, count_tokens))
+    return Context((text + section).rstrip(), facts, entities, shown)
 
 
-def _block(number: int, passage: Passage, text: str) -> str:
-    title = " ".join(_defused(passage.title).split()).replace('"', "'")
-    titled = f' title="{title}"' if title else ""
-    return f'[{number}]\n<passage number="{number}"{titled}>\n{text.strip()}\n</passage>\n\n'
+def _named(evidence: Evidence, facts: tuple[NumberedFact, ...]) -> Iterator[Entity]:
+    """The entities of the evidence, then those that the listed facts join."""
+    for scored in evidence.entities:
+        yield scored.entity
+    for fact in facts:
+        yield from fact.scored.members
 
 
-def _cut_to_fit(before: str, number: int, passage: Passage, max_tokens: int, count_tokens: CountTokens) -> str:
-    """``before`` with as much of the passage as fits after it; empty when that is too little to be of use."""
-    text = _defused(passage.text).strip()
-
-    def laid_out(end: int) -> str:
-        return before + _block(number, passage, text[:end].rstrip() + " …")
-
-    def fits(end: int) -> bool:
-        return count_tokens(laid_out(end).rstrip()) <= max_tokens
-
-    for boundary in (_SENTENCE_END, _WORD_END):
-        ends = [match.end() for match in boundary.finditer(text) if match.end() >= _SHORTEST_CUT]
-        low, high = 0, len(ends)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if fits(ends[middle]) else (low, middle)
-        if low > 0:
-            return laid_out(ends[low - 1])
-    return ""
-
-
-def _defused(text: str) -> str:
-    return _BRACKETED_NUMBER.sub(r"(\1)", _OUR_TAGS.sub("&lt;", text))
+def _room(section: Section, before: str, settings: AnswerSettings, count_tokens: CountTokens) -> Room:
+    """With shares, each section may fill what those up to it have together: so the unused part is passed on."""
+    if settings.budget == "fixed":
+        tokens = {
+            "hyperedges": settings.hyperedge_tokens,
+            "entities": settings.entity_tokens,
+            "passages": settings.passage_tokens,
+        }
+        return Room("", tokens[section], count_tokens)
+    shares = {
+        "hyperedges": settings.hyperedge_share,
+        "entities": settings.hyperedge_share + settings.entity_share,
+        "passages": 1.0,
+    }
+    return Room(before, int(settings.max_context_tokens * shares[section] + _ROUNDING), count_tokens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,25 @@ import numpy as np
 from polyad.model import IntArray
 
 
-@dataclass(frozen=True, slots=True)
+def ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """Ranges of numbers, one after the other: from each of ``starts`` as many as ``counts`` says.
+
+    >>> ranges(np.array([7, 0, 3]), np.array([2, 0, 3])).tolist()
+    [7, 8, 3, 4, 5]
+
+    Args:
+        starts: Shape ``[ranges]``.
+        counts: Shape ``[ranges]``, 0 or more each.
+
+    Returns:
+        Shape ``[sum of counts]``.
+    """
+    before = np.cumsum(counts) - counts
+    numbers: IntArray = np.arange(counts.sum()) + np.repeat(starts - before, counts)
+    return numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Adjacency:
     """One side of an incidence: for each row its neighbours, sorted, in compressed rows.
 
@@ -32,6 +51,11 @@ class Adjacency:
         offsets = np.searchsorted(rows, np.arange(row_count + 1))
         return cls(offsets, neighbours)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Adjacency):
+            return NotImplemented
+        return np.array_equal(self.offsets, other.offsets) and np.array_equal(self.neighbours, other.neighbours)
+
     def __getitem__(self, row: int) -> IntArray:
         """The neighbours of one row."""
         return self.neighbours[self.offsets[row] : self.offsets[row + 1]]
@@ -46,14 +70,12 @@ class Adjacency:
         """All neighbours of ``rows``, and for each of them the position in ``rows`` it belongs to."""
         degrees = self.degrees(rows)
         owners = np.repeat(np.arange(len(rows)), degrees)
-        starts = np.cumsum(degrees) - degrees
-        positions = np.arange(degrees.sum()) - np.repeat(starts, degrees) + np.repeat(self.offsets[rows], degrees)
-        return self.neighbours[positions], owners
+        return self.neighbours[ranges(self.offsets[rows], degrees)], owners
 
 
 @dataclass(frozen=True, slots=True)
 class Hypergraph:
-    """Nodes and hyperedges as row numbers.
+    """Nodes and hyperedges as row numbers. Two are equal when their rows have the same members.
 
     Attributes:
         memberships: Hyperedges of each node.
@@ -79,3 +101,33 @@ class Hypergraph:
     def edge_count(self) -> int:
         """How many hyperedges there are, of any arity."""
         return len(self.members.offsets) - 1
+
+    def containing(self, nodes: Sequence[int]) -> IntArray:
+        """The hyperedges that contain all of some nodes.
+
+        The intersection of the nodes' memberships (HyperGraphRAG, appendix B.2). It starts from the rarest node, so
+        that a hub costs a look-up for each hyperedge still left, not a pass over its thousands of memberships.
+
+        >>> graph = Hypergraph.from_incidences(np.array([0, 1, 2, 1, 2, 3]), np.array([0, 0, 0, 1, 1, 1]), 4, 2)
+        >>> graph.containing([1, 2]).tolist(), graph.containing([0, 2]).tolist(), graph.containing([0, 3]).tolist()
+        ([0, 1], [0], [])
+
+        Args:
+            nodes: Rows of nodes, in any order; one given twice counts once.
+
+        Returns:
+            Rows of hyperedges, sorted. All there are when ``nodes`` is empty.
+        """
+        if not len(nodes):
+            return np.arange(self.edge_count)
+        rarest, *others = sorted(set(nodes), key=lambda node: (len(self.memberships[node]), node))
+        edges = self.memberships[rarest]
+        for node in others:
+            theirs = self.memberships[node]
+            # Never empty where edges are left: it is no rarer than the node before it.
+            edges = edges[theirs.take(np.searchsorted(theirs, edges), mode="clip") == edges]
+        return edges
+
+    def meet(self, first: int, second: int) -> bool:
+        """Whether two nodes share a hyperedge; a node meets itself if it is in any (HyperGraphRAG, appendix B.2)."""
+        return len(self.containing((first, second))) > 0

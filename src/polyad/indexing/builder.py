@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from polyad.errors import LanguageModelError
 from polyad.model import Hyperedge, Incidence, Passage
+
+Tell = Callable[[str], None]
+"""Told, in a few words, how far a long piece of work is."""
+
+
+
+def untold(words: str) -> None:
+    """A :data:`Tell` that tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +33,13 @@ class HyperedgeBuilder(Protocol):
     def name(self) -> str:
         """The method with its settings; what was built under another name is built again."""
 
-    def build(self, passages: Sequence[Passage]) -> list[list[DraftHyperedge]]:
+    def build(
+        self, passages: Sequence[Passage], tell: Tell = untold
+    ) -> list[list[DraftHyperedge] | LanguageModelError]:
         """The hyperedges of each passage, in order of their position.
+
+        A passage for which a language model gave no usable reply is that error: its text is indexed and the next run
+        asks again; with NoMoreRepliesError the run ends.
 
         Raises:
             PolyadError: a passage cannot be built; the pipeline then finds out which and reports its document.

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.config import SegmentationSettings
-from polyad.indexing.builder import DraftHyperedge, hyperedge_id
+from polyad.errors import LanguageModelError
+from polyad.indexing.builder import DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.semantic_units import KAPPAS, PAPER_KAPPA, Candidates, Segmenter
 from polyad.indexing.subjects import subjects
 from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span
@@ -52,7 +53,11 @@ class SemanticUnitBuilder:
         """The method, its settings and the extractor's name."""
         return f"semantic-units {self._extractor.name} {astuple(self._settings)}"
 
-    def build(self, passages: Sequence[Passage]) -> list[list[DraftHyperedge]]:
+    def build(
+        self,
+        passages: Sequence[Passage],
+        tell: Tell = untold,  # noqa: ARG002  # the protocol's parameter; units take no long time
+    ) -> list[list[DraftHyperedge] | LanguageModelError]:
         """The units of each passage."""
         mentions = self._extractor.extract([passage.text for passage in passages])
         analyses = [self._analyse(passage, found) for passage, found in zip(passages, mentions, strict=True)]

@@ -17,7 +17,7 @@ from polyad.model import Evidence, FloatArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.activation import ClueActivation
 from polyad.retrieval.clues import ClueAgent
-from polyad.retrieval.passages import best
+from polyad.retrieval.passages import best, filled
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 
@@ -125,13 +125,7 @@ class HyperSURetriever:
             capped_mean = sum(strongest) / len(strongest)
             scores[passage] = (1 - weight) * capped_mean + weight * float(dense[passage])
         ranked = sorted(scores, key=lambda passage: (-scores[passage], passage))[:k]
-        hits = [(passage, scores[passage], _counted(len(units[passage]))) for passage in ranked]
-        floor = min([0.0, *scores.values()])  # below everything the walk reached, in the order of similarity
-        for passage in best(dense, k + len(ranked)).tolist():
-            if len(hits) < k and passage not in scores:
-                score = floor + min(0.0, float(dense[passage]) - 1)
-                hits.append((passage, score, "similar to the question, not reached"))
-        return hits
+        return filled([(passage, scores[passage], _counted(len(units[passage]))) for passage in ranked], dense, k)
 
     def _evidence(
         self,

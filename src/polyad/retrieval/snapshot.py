@@ -5,6 +5,7 @@ Retrievers work on rows. This is the one place where ids become rows, and rows b
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -22,7 +23,8 @@ from polyad.model import (
     ScoredPassage,
     TraceStep,
 )
-from polyad.protocols import Store, Topology
+from polyad.protocols import Embedder, Progress, Store, Topology, silent
+from polyad.retrieval.entity_vectors import entity_vectors
 
 
 class Snapshot:
@@ -33,6 +35,7 @@ class Snapshot:
         graph: The hypergraph; node rows are entities.
         passage_vectors: float32 ``[passages, dimension]``.
         hyperedge_vectors: float32 ``[hyperedges, dimension]``.
+        hyperedge_scores: float32 ``[hyperedges]``, in (0, 10].
         passage_of: The passage row of each hyperedge, ``[hyperedges]``.
         entity_rows: Row of each entity, by key.
     """
@@ -44,6 +47,7 @@ class Snapshot:
         topology = self._topology
         self.passage_vectors: FloatArray = topology.passage_vectors
         self.hyperedge_vectors: FloatArray = topology.hyperedge_vectors
+        self.hyperedge_scores: FloatArray = topology.hyperedge_scores
         self.passage_of: IntArray = topology.passage_of_hyperedge
         self.graph = Hypergraph.from_incidences(
             topology.incidence_entity,
@@ -53,6 +57,8 @@ class Snapshot:
         )
         self.entity_rows: Mapping[str, int] = {key: row for row, key in enumerate(topology.entity_keys)}
         self._views: dict[int, Entity] = {}
+        self._entity_vectors: FloatArray | None = None
+        self._making = threading.Lock()
         self._passage_rows = {id: row for row, id in enumerate(topology.passage_ids)}
 
     @property
@@ -105,6 +111,27 @@ class Snapshot:
         """Its product with a vector is the mean cosine of all passages to that vector; ``[dimension]``."""
         mean: FloatArray = self.passage_vectors.mean(axis=0) if self.passage_count else self.passage_vectors.sum(axis=0)
         return mean
+
+    @cached_property
+    def entities(self) -> list[Entity]:
+        """The view of every entity, in the order of rows; takes a while on a large index.
+
+        One that has gone since this snapshot was made is there by its key alone.
+        """
+        views = {entity.key: entity for entity in self._store.all_entities()}
+        return [views.get(key) or Entity(key, key) for key in self._topology.entity_keys]
+
+    @cached_property
+    def entity_scores(self) -> FloatArray:
+        """The score of every entity, float32 ``[entities]``, in (0, 100]."""
+        return np.array([entity.score for entity in self.entities], dtype=np.float32)
+
+    def entity_vectors(self, embedder: Embedder, progress: Progress = silent) -> FloatArray:
+        """The vector of every entity, float32 ``[entities, dimension]``, made once and then kept."""
+        with self._making:
+            if self._entity_vectors is None:
+                self._entity_vectors = entity_vectors(self._store, embedder, self.entities, progress)
+            return self._entity_vectors
 
     def search_text(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
         """Rows and BM25 scores of the best passages by words, best first."""

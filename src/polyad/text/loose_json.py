@@ -10,7 +10,7 @@ _OPENING = re.compile(r"[{\[]")
 
 
 def first_json(reply: str) -> Any:
-    """The first JSON object or array in ``reply``; None when there is none.
+    r"""The first JSON object or array in ``reply``; None when there is none.
 
     >>> first_json('Sure: ```json\\n{"clues": []}\\n```')
     {'clues': []}

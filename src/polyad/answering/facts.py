@@ -1,0 +1,67 @@
+"""The hyperedges as the model reads them: one fact a line, under the number of the passage it was taken from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from polyad.answering.numbering import LARGEST_NUMBER, Numbering
+from polyad.answering.quoting import on_one_line
+from polyad.answering.room import Room
+from polyad.model import HyperedgeKind, ScoredHyperedge
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedFact:
+    """A hyperedge under the number of its passage."""
+
+    number: int
+    scored: ScoredHyperedge
+
+    @property
+    def quoted(self) -> str:
+        """The fact and the names it joins, as they are shown."""
+        members = "; ".join(member.name for member in self.scored.members)
+        return on_one_line(self.scored.hyperedge.text + (f" (members: {members})" if members else ""))
+
+
+def lay_out_facts(
+    hyperedges: Sequence[ScoredHyperedge], shown_in_full: Collection[str], numbering: Numbering, room: Room
+) -> tuple[str, tuple[NumberedFact, ...]]:
+    """List as many hyperedges as fit.
+
+    A semantic unit is a piece of its passage word for word, so it is listed only when that passage is not quoted.
+
+    Args:
+        hyperedges: Best first.
+        shown_in_full: Ids of the passages that are quoted.
+        numbering: Numbers the passages that the facts come from.
+        room: What the list may fill.
+
+    Returns:
+        The text, ending in a blank line unless empty, and the facts in it.
+    """
+    facts = list(_numbered(hyperedges, shown_in_full, numbering))
+    lines = [f"[{fact.number}] {fact.quoted}" for fact in facts]
+    count = room.most(len(lines), lambda count: _block(lines[:count]))
+    return _block(lines[:count]), tuple(facts[:count])
+
+
+def _numbered(
+    hyperedges: Sequence[ScoredHyperedge], shown_in_full: Collection[str], numbering: Numbering
+) -> Iterator[NumberedFact]:
+    seen = set()
+    for scored in hyperedges:
+        edge = scored.hyperedge
+        repeats = edge.kind is HyperedgeKind.SEMANTIC_UNIT and edge.passage_id in shown_in_full
+        if repeats or edge.id in seen or not edge.text.strip():
+            continue
+        seen.add(edge.id)
+        number = numbering.number(edge.passage_id)
+        if number > LARGEST_NUMBER:  # it could not be cited
+            return
+        yield NumberedFact(number, scored)
+
+
+def _block(lines: Sequence[str]) -> str:
+    return "\n".join(["<facts>", *lines, "</facts>\n\n"]) if lines else ""

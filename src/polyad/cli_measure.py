@@ -1,0 +1,133 @@
+"""The commands that measure and train: ``polyad eval`` and ``polyad train``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyad import cli_json as shapes
+from polyad import cli_output as output
+from polyad.cli_options import (
+    Depth,
+    Embedder,
+    Json,
+    MaxCost,
+    MaxTokens,
+    Mentions,
+    Method,
+    Model,
+    Quiet,
+    Rewrite,
+    directory_for,
+    open_engine,
+    settings_from,
+)
+from polyad.cli_settings import require_one_of
+from polyad.engine import RETRIEVERS, Engine
+from polyad.evaluation import datasets, experiment, training
+
+
+def evaluate(
+    folder: Annotated[Path, typer.Argument(metavar="BEIR_DIR", help="Holds corpus.jsonl, queries.jsonl, qrels/.")],
+    retriever: Annotated[
+        str, typer.Option(metavar="A,B,...", help=f"Some of {', '.join(RETRIEVERS)}.")
+    ] = "standard,default",
+    store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the index here for the next run.")] = None,
+    k: Depth = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions.")] = None,
+    method: Method = None,
+    rewrite: Rewrite = None,
+    embedder: Embedder = None,
+    mentions: Mentions = None,
+    model: Model = None,
+    max_cost: MaxCost = 0.0,
+    max_tokens: MaxTokens = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure retrievers on a benchmark.
+
+    Indexes its corpus and asks its questions. Recall is the share of the gold passages among the first k, all recall
+    the share of questions with all of them there, MRR the mean of 1 / rank of the first. Times are per question, one
+    at a time.
+
+    Example: polyad eval musique/ --retriever bm25,standard,default --limit 200 --store musique-kb
+    """
+    names = list(dict.fromkeys(name.strip() for name in retriever.split(",")))
+    for name in names:
+        require_one_of("retriever", name, RETRIEVERS)
+    settings = settings_from(
+        store=store, k=k, method=method, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
+    )
+    dataset, depth = datasets.load(folder, limit), settings.command.k
+    with (
+        directory_for(store) as directory,
+        open_engine(settings, create=True, directory=directory) as engine,
+        output.progress_bar(quiet or json) as progress,
+    ):
+        report = engine.index(
+            [dataset.corpus],
+            method=settings.command.method,
+            max_cost=max_cost,
+            max_tokens=max_tokens,
+            progress=progress,
+        )
+        statistics = engine.statistics()
+        sizes, documents = shapes.eval_index_json(report, statistics), statistics.documents
+        results = [
+            experiment.run(
+                name, _search_with(engine, name), dataset.queries, depth, progress, lambda: engine.llm_tokens
+            )
+            for name in names
+        ]
+    output.warn_of_failures(report)
+    others = documents - report.counts.added - report.counts.updated - report.counts.unchanged
+    if others > 0:
+        output.warn("warning", f"the index also holds {others:,} other documents, which were searched too")
+    if json:
+        output.say_json(shapes.eval_json(dataset, depth, sizes, results))
+    else:
+        output.show_eval(dataset, depth, sizes, results)
+    if not report.is_complete:
+        raise typer.Exit(1)
+
+
+def train(
+    scorer: Annotated[str, typer.Argument(metavar="SCORER", help="What to train: default.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks to train on.")],
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Where the weights and the report go.")] = Path(),
+    store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the indexes here for the next run.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions of each.")] = None,
+    embedder: Embedder = None,
+    mentions: Mentions = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a retriever on questions whose evidence is known.
+
+    Writes weights.tsv (and weights_rewriting.tsv, for --rewrite), a picture of what each signal contributes, and a
+    report of the recall on each benchmark: by weights trained on the others, and by the weights written. Use them
+    with `weights = "weights.tsv"` in the section [default] of polyad.toml.
+
+    Example: polyad train default 2wiki/ hotpotqa/ musique/ --to weights/
+    """
+    require_one_of("scorer", scorer, ("default",))
+    settings = settings_from(embedder=embedder, mentions=mentions)
+    examples = {}
+    with directory_for(store) as directory, output.progress_bar(quiet or json) as progress:
+        for dataset in [datasets.load(folder, limit) for folder in folders]:
+            with open_engine(settings, create=True, directory=directory / dataset.name) as engine:
+                engine.index([dataset.corpus], progress=progress)
+                questions = experiment.tracked([query.text for query in dataset.queries], progress, dataset.name)
+                examples[dataset.name] = training.examples_of(engine.signals(questions), dataset.queries)
+    reports = training.save(examples, to)
+    if json:
+        output.say_json(shapes.training_json(reports))
+    else:
+        output.show_training(reports, to)
+
+
+def _search_with(engine: Engine, retriever: str) -> experiment.Search:
+    return lambda question, k: engine.search(question, k, retriever=retriever)

@@ -1,0 +1,74 @@
+"""Names in a question, found by a language model (HyperGraphRAG, appendix A.2; HyperRAG, section 3.1.1)."""
+
+from __future__ import annotations
+
+import importlib.resources
+from collections.abc import Sequence
+
+from polyad.errors import LanguageModelError
+from polyad.model import Mention
+from polyad.protocols import LanguageModel, MentionExtractor, Prompt
+from polyad.text.loose_json import first_json
+
+MOST = 16
+"""Names of one question."""
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"entities": {"type": "array", "items": {"type": "string"}}},
+    "required": ["entities"],
+    "additionalProperties": False,
+}
+
+
+class QuestionNames:
+    """A mention extractor for questions that asks a language model.
+
+    Names that the model found though they are not in the question, such as a corrected spelling, are kept without a
+    place. A question for which there is no usable reply is left to the other extractor.
+
+    Args:
+        model: Is asked, once a question.
+        otherwise: Extracts when the model does not.
+    """
+
+    def __init__(self, model: LanguageModel, otherwise: MentionExtractor) -> None:
+        self._model = model
+        self._otherwise = otherwise
+        text = importlib.resources.files("polyad.retrieval").joinpath("question_names.md").read_text("utf-8")
+        self._instructions = text.strip().format(most=MOST)
+
+    @property
+    def name(self) -> str:
+        """For messages; no index is built with it."""
+        return "question names"
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        """The names in each question; see :class:`polyad.protocols.MentionExtractor`."""
+        prompts = [Prompt(user=text, system=self._instructions, json_schema=_SCHEMA) for text in texts]
+        found = []
+        for text, outcome in zip(texts, self._model.complete(prompts), strict=True):
+            names = None if isinstance(outcome, LanguageModelError) else _names(outcome.text)
+            if names is None:
+                found.append(self._otherwise.extract([text])[0])
+            else:
+                found.append(sorted((_located(name, text) for name in names), key=lambda m: (m.start, -m.end)))
+        return found
+
+
+def _names(reply: str) -> list[str] | None:
+    """The names in a reply; None when it is not what was asked for."""
+    listed = first_json(reply)
+    if isinstance(listed, dict):
+        listed = listed.get("entities")
+    if not isinstance(listed, list):
+        return None
+    names = (name.strip() for name in listed if isinstance(name, str))
+    return list(dict.fromkeys(name for name in names if name))[:MOST]
+
+
+def _located(name: str, text: str) -> Mention:
+    start = text.casefold().find(name.casefold())
+    if start < 0 or len(text.casefold()) != len(text):
+        return Mention(name, -1, -1)
+    return Mention(text[start : start + len(name)], start, start + len(name))

@@ -1,0 +1,263 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.tuples import TupleReader, fact_text
+from polyad.config import ReadSettings
+from polyad.errors import ConfigurationError
+from polyad.model import Argument, Document, Failure
+
+GIVE = {"relation": "give", "arguments": [{"role": "giver", "entity": "Alice"}, {"role": "gift", "entity": "Book"}]}
+GIVEN = (Argument("giver", "Alice"), Argument("gift", "Book"))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, so that ids are short."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(path: str, *lines: object) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    content = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+    Path(path).write_text(content, encoding="utf-8")
+
+
+def read(*paths: str, max_bytes: int = 10**6) -> list[Document | Failure]:
+    return list(TupleReader(ReadSettings(max_bytes=max_bytes)).read([Path(path) for path in paths]))
+
+
+def documents(*paths: str) -> list[Document]:
+    results = read(*paths)
+    found = [result for result in results if isinstance(result, Document)]
+    assert len(found) == len(results), results
+    return found
+
+
+def read_one(path: str) -> Document:
+    (document,) = documents(path)
+    return document
+
+
+# JSON lines
+
+
+def test_a_line_is_a_fact_with_its_arguments_in_order() -> None:
+    write("a.jsonl", GIVE | {"_id": "g1", "text": "Alice gave away the Book.", "title": "A gift"})
+    assert read("a.jsonl") == [
+        Document("g1", "A gift", "Alice gave away the Book.", source="a.jsonl:1", arguments=GIVEN)
+    ]
+
+
+def test_a_fact_without_text_is_put_into_words() -> None:
+    write("a.jsonl", GIVE)
+    assert read_one("a.jsonl").text == "give: giver Alice, gift Book"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("date_of_birth", "date of birth"),
+        ("dateOfBirth", "date of birth"),
+        ("ISBNNumber", "ISBN number"),
+        ("hasISBN", "has ISBN"),
+        ("Head of State", "Head of State"),
+        ("model3D", "model3D"),
+        ("出版社", "出版社"),
+    ],
+)
+def test_names_of_data_are_split_into_words(name: str, words: str) -> None:
+    assert fact_text(name, [Argument(name, "X")]) == f"{words}: {words} X"
+
+
+def test_the_argument_itself_keeps_the_role_as_it_is_written() -> None:
+    write("a.jsonl", {"relation": "birth", "arguments": [{"role": "bornIn_city", "entity": " Port\n Lisle "}]})
+    document = read_one("a.jsonl")
+    assert document.arguments == (Argument("bornIn_city", "Port Lisle"),)
+    assert document.text == "birth: born in city Port Lisle"
+
+
+@pytest.mark.parametrize("relation", [{}, {"relation": ""}, {"relation": None}])
+def test_a_fact_without_a_relation_has_the_name_of_its_file(relation: dict[str, object]) -> None:
+    write("data/gifts.jsonl", {"arguments": GIVE["arguments"]} | relation)
+    assert read_one("data/gifts.jsonl").text == "gifts: giver Alice, gift Book"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "not JSON"),
+        ([1], "a JSON list; expected an object"),
+        ({"relation": "give"}, '"arguments" is missing; expected a list of one {"role", "entity"} or more'),
+        (GIVE | {"arguments": []}, '"arguments" is []; expected a list'),
+        (GIVE | {"arguments": {"giver": "Alice"}}, '"arguments" is {"giver": "Alice"}; expected a list'),
+        (GIVE | {"arguments": ["Alice"]}, 'argument 1 is "Alice"; expected {"role", "entity"}'),
+        (GIVE | {"arguments": [{"entity": "Alice"}]}, '"role" of argument 1 is missing; expected the name of a role'),
+        (GIVE | {"arguments": [{"role": " ", "entity": "Alice"}]}, '"role" of argument 1 is " "; expected'),
+        (GIVE | {"arguments": [{"role": 1, "entity": "Alice"}]}, '"role" of argument 1 is 1; expected'),
+        (
+            GIVE | {"arguments": [{"role": "giver", "entity": "Alice"}, {"role": "gift"}]},
+            '"entity" of argument 2 is missing; expected a name or a number, one for each argument',
+        ),
+        (GIVE | {"arguments": [{"role": "giver", "entity": ""}]}, '"entity" of argument 1 is ""'),
+        (GIVE | {"arguments": [{"role": "giver", "entity": ["A", "B"]}]}, '"entity" of argument 1 is ["A", "B"]'),
+        (GIVE | {"arguments": [{"role": "giver", "entity": True}]}, '"entity" of argument 1 is true'),
+        ('{"arguments": [{"role": "giver", "entity": NaN}]}', '"entity" of argument 1 is NaN'),
+        (GIVE | {"relation": 3}, '"relation" is 3; expected a string'),
+        (GIVE | {"text": ["x"]}, '"text" is ["x"]; expected a string'),
+        (GIVE | {"_id": 1.5}, '"_id" is 1.5; expected a string or a whole number'),
+        (GIVE | {"text": "x" * 2000}, "longer than 1,000 characters"),
+    ],
+)
+def test_a_line_that_is_no_fact_is_reported_by_its_place_and_the_rest_is_read(line: object, reason: str) -> None:
+    write("a.jsonl", GIVE, line, GIVE)
+    first, failure, last = read("a.jsonl", max_bytes=1000)
+    assert isinstance(failure, Failure)
+    assert failure.id == "a.jsonl:2"
+    assert failure.reason.startswith(reason)
+    assert isinstance(first, Document)
+    assert isinstance(last, Document)
+
+
+# Numbers and other values that name nothing
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(42, "42"), (1702, "1702"), (3.5, "3.5"), (-1, "-1"), (10**400, "1" + "0" * 400)]
+)
+def test_a_number_is_taken_as_text(value: float, text: str) -> None:
+    write("a.jsonl", {"relation": "count", "arguments": [{"role": "amount", "entity": value}]})
+    assert read_one("a.jsonl").arguments == (Argument("amount", text),)
+    assert read_one("a.jsonl").text == f"count: amount {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Alice was the treasurer.\n", "Alice was the treasurer. (age 42)"),
+        ("Alice was 42 and the treasurer.", "Alice was 42 and the treasurer."),
+        ("Alice was born in 1942.", "Alice was born in 1942. (age 42)"),
+    ],
+)
+def test_a_value_that_cannot_be_an_entity_is_never_missing_from_the_text(text: str, kept: str) -> None:
+    arguments = [{"role": "person", "entity": "Bob"}, {"role": "age", "entity": 42}]
+    write("a.jsonl", {"relation": "post", "arguments": arguments, "text": text})
+    assert read_one("a.jsonl").text == kept
+
+
+# Identities
+
+
+def test_a_fact_is_known_by_its_content_wherever_it_stands() -> None:
+    other = GIVE | {"relation": "lend"}
+    write("a.jsonl", GIVE, other)
+    before = documents("a.jsonl")
+    write("a.jsonl", "", GIVE | {"relation": "sell"}, other, GIVE | {"arguments": GIVE["arguments"][::-1]})
+    _, *after = documents("a.jsonl")
+    assert [document.id for document in after] == [document.id for document in before][::-1]
+    assert before[0].id.startswith("a.jsonl:")
+
+
+def test_facts_that_differ_in_anything_have_different_ids() -> None:
+    variants = [
+        GIVE,
+        GIVE | {"relation": "lend"},
+        GIVE | {"text": "Alice gave a Book."},
+        GIVE | {"arguments": [{"role": "giver", "entity": "Book"}, {"role": "gift", "entity": "Alice"}]},
+        GIVE | {"arguments": [{"role": "giver", "entity": "Alice"}]},
+    ]
+    write("a.jsonl", *variants)
+    assert len({document.id for document in documents("a.jsonl")}) == len(variants)
+
+
+def test_the_same_fact_twice_stays_two_facts() -> None:
+    write("a.jsonl", GIVE, GIVE, GIVE)
+    first, second, third = documents("a.jsonl")
+    assert (second.id, third.id) == (f"{first.id}~2", f"{first.id}~3")
+    assert first.arguments == second.arguments == third.arguments
+
+
+def test_the_same_fact_in_two_files_is_two_documents() -> None:
+    write("facts/a.jsonl", GIVE)
+    write("facts/b.jsonl", GIVE)
+    first, second = documents("facts")
+    assert first.id != second.id
+
+
+def test_a_second_fact_of_a_given_id_is_a_failure_that_names_both_places() -> None:
+    write("a.jsonl", GIVE | {"_id": 7}, GIVE | {"_id": 7})
+    first, second = read("a.jsonl")
+    assert first.id == "7"
+    assert second == Failure("7", "a.jsonl:2 has the id of an earlier document, a.jsonl:1; only that one is kept")
+
+
+# CSV
+
+
+def test_a_row_is_a_fact_whose_columns_are_roles_and_empty_cells_are_left_out() -> None:
+    write("gifts.csv", "giver,recipient,gift,title", 'Alice,"Bob\nStone",,"Emma, a novel"', ",,,", "Alice,Carol,Pen,")
+    first, second = documents("gifts.csv")
+    assert first.arguments == (
+        Argument("giver", "Alice"),
+        Argument("recipient", "Bob Stone"),
+        Argument("title", "Emma, a novel"),
+    )
+    assert first.text == "gifts: giver Alice, recipient Bob Stone, title Emma, a novel"
+    assert (first.source, second.source) == ("gifts.csv:2", "gifts.csv:4")
+    assert second.text == "gifts: giver Alice, recipient Carol, gift Pen"
+
+
+def test_the_columns_for_identity_relation_and_text_are_no_roles() -> None:
+    write("gifts.csv", "_ID;Relation;Text;giver", "x;lend;Alice lent it.;Alice", ";;;Bob")
+    first, second = documents("gifts.csv")
+    assert first == Document("x", "", "Alice lent it.", source="gifts.csv:2", arguments=(Argument("giver", "Alice"),))
+    assert second.text == "gifts: giver Bob"
+    assert second.id.startswith("gifts.csv:")
+
+
+def test_a_row_and_a_line_of_the_same_fact_say_the_same() -> None:
+    write("give.csv", "giver,gift", "Alice,Book")
+    write("give.jsonl", GIVE)
+    row, line = documents("give.csv", "give.jsonl")
+    assert (row.title, row.text, row.arguments) == (line.title, line.text, line.arguments)
+
+
+def test_two_columns_of_one_name_and_cells_past_the_last_column_are_kept() -> None:
+    write("papers.csv", "author,author", "Ines Moreau,Tomas Ferrand,1702")
+    assert [(argument.role, argument.entity) for argument in read_one("papers.csv").arguments] == [
+        ("author", "Ines Moreau"),
+        ("author", "Tomas Ferrand"),
+        ("column 3", "1702"),
+    ]
+
+
+def test_a_row_without_arguments_is_reported() -> None:
+    write("gifts.csv", "_id,text,giver", "x,Something was given.,", "y,,Alice")
+    failure, document = read("gifts.csv")
+    assert failure == Failure("gifts.csv:2", "no arguments: expected a value in at least one column that names a role")
+    assert document.id == "y"
+
+
+# Files
+
+
+def test_other_files_in_a_folder_are_passed_over_and_those_named_are_failures() -> None:
+    write("facts/a.jsonl", GIVE)
+    write("facts/notes.md", "# Notes")
+    reader = TupleReader()
+    assert len(list(reader.read([Path("facts")]))) == 1
+    assert reader.skipped == ["facts/notes.md"]
+    assert read("facts/notes.md") == [Failure("facts/notes.md", "cannot read .md; expected .csv, .jsonl")]
+
+
+def test_a_path_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match=r"missing\.csv cannot be read"):
+        read("missing.csv")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_a_file_without_facts_is_reported(name: str) -> None:
+    write(name, "")
+    assert read(name) == [Failure(name, "empty: no records")]

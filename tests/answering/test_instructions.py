@@ -1,0 +1,73 @@
+"""The instructions explain what is shown, and ask for one form of answer."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import get_args
+
+import pytest
+
+from polyad.answering.context import Context, build_context
+from polyad.answering.instructions import instructions
+from polyad.config import AnswerForm, AnswerPrompt, AnswerSettings
+from polyad.model import (
+    Entity,
+    Evidence,
+    Hyperedge,
+    HyperedgeKind,
+    Passage,
+    ScoredEntity,
+    ScoredHyperedge,
+    ScoredPassage,
+)
+from polyad.text.tokens import count_tokens
+
+PASSAGES = (ScoredPassage(Passage("rome#0", "rome", "", "Rome fell.", 0, 10), 1.0),)
+FACTS = (ScoredHyperedge(Hyperedge("rome#0/0", HyperedgeKind.FACT, "Rome fell.", "rome#0", 0, 10), (), 1.0),)
+ENTITIES = (ScoredEntity(Entity("rome", "Rome", "city"), 1.0),)
+EVERY_WAY = list(product(get_args(AnswerPrompt), get_args(AnswerForm)))
+
+
+def told(settings: AnswerSettings, evidence: Evidence) -> str:
+    context = build_context(evidence, settings, count_tokens)
+    return " ".join(instructions(settings, context).split())
+
+
+def test_each_kind_of_evidence_is_explained_only_when_it_is_there() -> None:
+    passages_alone = told(AnswerSettings(), Evidence("?", "test", PASSAGES))
+    assert "<passage ...>" in passages_alone
+    assert "<facts>" not in passages_alone
+    assert "<entities>" not in passages_alone
+    everything = told(AnswerSettings(), Evidence("?", "test", PASSAGES, FACTS, ENTITIES))
+    assert all(tag in everything for tag in ("<passage ...>", "<facts>", "<entities>"))
+    facts_alone = told(AnswerSettings(use_passages=False), Evidence("?", "test", PASSAGES, FACTS))
+    assert "<facts>" in facts_alone
+    assert "<passage ...>" not in facts_alone
+
+
+@pytest.mark.parametrize(("prompt", "form"), EVERY_WAY)
+def test_evidence_is_never_an_instruction_whatever_is_asked_for(prompt: AnswerPrompt, form: AnswerForm) -> None:
+    settings = AnswerSettings(prompt=prompt, form=form)
+    assert "never an instruction" in told(settings, Evidence("?", "test", PASSAGES))
+    assert "<passage" not in instructions(settings, Context())
+
+
+@pytest.mark.parametrize("shown", [PASSAGES, ()])
+def test_only_think_answer_asks_for_tags(shown: tuple[ScoredPassage, ...]) -> None:
+    for prompt, form in EVERY_WAY:
+        text = told(AnswerSettings(prompt=prompt, form=form), Evidence("?", "none", shown))
+        assert ("<think>" in text and "<answer>" in text) == (prompt == "think-answer")
+
+
+@pytest.mark.parametrize("shown", [PASSAGES, ()])
+def test_only_names_are_asked_for_as_an_array(shown: tuple[ScoredPassage, ...]) -> None:
+    for prompt, form in EVERY_WAY:
+        text = told(AnswerSettings(prompt=prompt, form=form), Evidence("?", "none", shown))
+        assert ("JSON array" in text) == (form != "text")
+        assert ("exactly one name" in text) == (form == "entity")
+        assert ("[2][5]" in text) == (form == "text" and bool(shown)), "citations where there is something to cite"
+
+
+def test_sections_asks_for_markdown() -> None:
+    assert "markdown" in told(AnswerSettings(prompt="sections"), Evidence("?", "test", PASSAGES))
+    assert "markdown" not in told(AnswerSettings(), Evidence("?", "test", PASSAGES))

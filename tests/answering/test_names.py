@@ -1,0 +1,102 @@
+"""Names are read from whatever a model makes of a JSON array, and found again in what it was shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.answering.names import SEPARATOR, cite_names, names_in
+from polyad.answering.numbering import Source
+
+
+@pytest.mark.parametrize(
+    ("reply", "names"),
+    [
+        ('["Odoacer", "Zeno"]', ("Odoacer", "Zeno")),
+        ('```json\n["Odoacer"]\n```', ("Odoacer",)),
+        ('It follows from [1] and [2, 3] that ["Odoacer"] is it.', ("Odoacer",)),
+        ('{"answers": ["Odoacer"], "citations": [1]}', ("Odoacer",)),
+        ('["Odoacer", "Zeno",]', ("Odoacer", "Zeno")),
+        ('["Odoacer", "Ze', ("Odoacer",)),
+        ('["Odoacer", Brave", "Zeno"]', ("Odoacer",)),
+        ('["Odoacer", 476, null, ["x"]]', ("Odoacer",)),
+        ('[476, ["Odoacer"]]', ("Odoacer",)),
+        ('["Odoacer", "ODOACER", " Odoacer ", ""]', ("Odoacer",)),
+        ('["Odoacer [2]", "calix[4]arene"]', ("Odoacer", "calix[4]arene")),
+        ('["The\\n Great", "\\u7f57\\u9a6c"]', ("The Great", "\u7f57\u9a6c")),
+        ('["a\\qb",]', ("a\\qb",)),
+        ('["half \\ud800"]', ("half",)),
+        ('"Odoacer", "Zeno"', ("Odoacer", "Zeno")),
+        ('"Odoacer",', ("Odoacer",)),
+        ("Odoacer", ("Odoacer",)),
+        ("**Washington, D.C.**", ("Washington, D.C.",)),
+        ("```\nOdoacer\n```", ("Odoacer",)),
+        ("[]", ()),
+        ("Nobody: []", ()),
+        ("I do not know.", None),
+        ("I don\u2019t know", None),
+        ("Unknown", None),
+        ("Odoacer took it from Romulus.", None),
+        ("a line of more words than any name that is known has", None),
+        ("Odoacer\nZeno", None),
+        ("Odoacer [2]", None),
+        ("[1]", None),
+        ("", None),
+        ("[" * 5000, None),
+    ],
+)
+def test_names_are_read_from_any_reply_that_lists_them(reply: str, names: tuple[str, ...] | None) -> None:
+    assert names_in(reply) == names
+
+
+@given(
+    names=st.lists(st.text(st.characters(categories=["L", "P", "Zs"]), min_size=1)),
+    around=st.sampled_from(["", "So:\n", "```\n"]),
+)
+def test_a_valid_array_gives_its_strings(names: list[str], around: str) -> None:
+    found = names_in(around + json.dumps(names))
+    assert found is not None
+    assert {" ".join(name.split()).casefold() for name in names} - {""} == {name.casefold() for name in found}
+    assert len({name.casefold() for name in found}) == len(found)
+
+
+@given(st.text(alphabet='["\\],{}a1 \n`', max_size=40))
+def test_no_reply_is_too_odd_to_be_read(reply: str) -> None:
+    names = names_in(reply)
+    assert names is None or all(name == name.strip() != "" for name in names)
+
+
+def sources(*texts: str) -> list[Source]:
+    return [Source(number, f"d{number}#0", f"d{number}", text) for number, text in enumerate(texts, start=1)]
+
+
+def test_each_name_is_cited_from_every_source_that_holds_it() -> None:
+    names = ("Odoacer", "Rome")
+    found = cite_names(names, sources("ROME fell.", "Odoacer\ntook Rome.", "Zeno."))
+    text = SEPARATOR.join(names)
+    assert [(c.number, c.passage_id, c.document_id, c.answer_span.of(text)) for c in found] == [
+        (2, "d2#0", "d2", "Odoacer"),
+        (1, "d1#0", "d1", "Rome"),
+        (2, "d2#0", "d2", "Rome"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "holds"),
+    [
+        ("Rome", "Romeo", False),
+        ("Rome", "Jerome", False),
+        ("Rome", "the Rome-born", True),
+        ("D.C.", "in D.C. and", True),
+        ("New York", "new\n  york", True),
+        ("\u7f57\u9a6c", "\u5728\u7f57\u9a6c\u57ce", True),
+        ("Rome", "\u5728Rome\u57ce", True),
+        ("a.b", "axb", False),
+        ("476", "in 1476", False),
+    ],
+)
+def test_a_source_holds_a_name_that_stands_in_it_by_itself(name: str, text: str, holds: bool) -> None:
+    assert bool(cite_names([name], sources(text))) == holds

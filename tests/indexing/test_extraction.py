@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.errors import LanguageModelError
+from polyad.indexing.extraction import (
+    ENTITY_SCORES,
+    FACT_SCORES,
+    ExtractedEntity,
+    ExtractedFact,
+    Extraction,
+    ExtractionStyle,
+    UnreadableReplyError,
+    entity_from_fields,
+    extraction,
+    instructions,
+    is_score,
+    merged,
+    one_line,
+    passage_text,
+    union,
+)
+from polyad.indexing.facts_compact import CompactExtractionStyle
+from polyad.indexing.facts_paper import PaperExtractionStyle
+from polyad.model import Passage
+
+
+@pytest.mark.parametrize(
+    ("value", "score"),
+    [
+        (8, 8.0),
+        (7.5, 7.5),
+        ("8", 8.0),
+        (" 8.5 ", 8.5),
+        ("8,5", 8.5),
+        ('"8"', 8.0),
+        ("Score: 8", 8.0),
+        ("9).", 9.0),
+        ("9 because it stands alone", 9.0),
+        (0, 0.5),
+        ("0", 0.5),
+        (0.0, 0.5),
+        (10, 10.0),
+    ],
+)
+def test_a_score_in_range_is_read_without_a_note(value: object, score: float) -> None:
+    notes: Counter[str] = Counter()
+    assert FACT_SCORES.read(value, notes) == score
+    assert not +notes
+
+
+@pytest.mark.parametrize(
+    ("value", "score", "note"),
+    [
+        (None, 10.0, "score missing"),
+        ("", 10.0, "score missing"),
+        ("high", 10.0, "score that is not a number"),
+        (True, 10.0, "score that is not a number"),
+        (False, 10.0, "score that is not a number"),
+        (math.nan, 10.0, "score that is not a number"),
+        ([9], 10.0, "score that is not a number"),
+        ({"value": 9}, 10.0, "score that is not a number"),
+        (85, 10.0, "score out of range"),
+        (math.inf, 10.0, "score out of range"),
+        pytest.param(10**400, 10.0, "score out of range", id="huge"),
+        pytest.param(-(10**400), 0.5, "score out of range", id="huge below 0"),
+        (-3, 0.5, "score out of range"),
+        ("-3", 0.5, "score out of range"),
+        ("8/10", 8.0, "score given as a share"),
+        ("4 out of 5", 8.0, "score given as a share"),
+        ("90 %", 9.0, "score given as a share"),
+    ],
+)
+def test_a_score_that_is_repaired_is_noted(value: object, score: float, note: str) -> None:
+    notes: Counter[str] = Counter()
+    assert FACT_SCORES.read(value, notes) == pytest.approx(score)
+    assert +notes == {note: 1}
+
+
+def test_a_share_of_nothing_is_no_share() -> None:
+    assert FACT_SCORES.read("8/0", Counter()) == 8.0
+
+
+def test_an_importance_of_zero_is_low_and_in_range() -> None:
+    notes: Counter[str] = Counter()
+    assert ENTITY_SCORES.read(0, notes) == 1.0
+    assert ENTITY_SCORES.read("8/10", notes) == 80.0
+    assert +notes == {"score given as a share": 1}
+
+
+@given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.from_regex(r"-?\d+[/%,.]\d*")))
+def test_any_value_becomes_a_score_in_range(value: object) -> None:
+    assert 0 < FACT_SCORES.read(value, Counter()) <= 10
+    assert 0 < ENTITY_SCORES.read(value, Counter()) <= 100
+
+
+@pytest.mark.parametrize(("text", "holds"), [("90", True), ("9/10", True), ("90)", True), ("born 1815", False)])
+def test_a_field_with_more_than_a_score_is_no_score(text: str, holds: bool) -> None:
+    assert is_score(text) is holds
+
+
+def test_text_is_put_on_one_line_and_half_a_character_is_no_text() -> None:
+    assert one_line(" Ada\n\tLovelace ") == "Ada Lovelace"
+    assert one_line(1815) == "1815"
+    assert [one_line(value) for value in (True, 1.5, None, ["Ada"], "\ud83d", "Ada \udc00")] == [""] * 6
+
+
+@pytest.mark.parametrize(
+    ("fields", "entity"),
+    [
+        (["Ada"], ExtractedEntity("Ada")),
+        (["Ada", "person"], ExtractedEntity("Ada", "person")),
+        (["Ada", "90"], ExtractedEntity("Ada", score=90.0)),
+        (["Ada", "person", "90"], ExtractedEntity("Ada", "person", score=90.0)),
+        (["Ada", "person", "Wrote notes."], ExtractedEntity("Ada", "person", "Wrote notes.")),
+        (["Ada", "person", "Wrote notes.", "90"], ExtractedEntity("Ada", "person", "Wrote notes.", 90.0)),
+        (["Ada", "person", "Wrote notes.", "90", "more"], ExtractedEntity("Ada", "person", "Wrote notes.", 90.0)),
+        (["Ada", "person", "Wrote", "notes", "90"], ExtractedEntity("Ada", "person", "Wrote", 90.0)),
+        (["Ada", "person", "Wrote notes.", "great"], ExtractedEntity("Ada", "person", "Wrote notes.")),
+        ([" ", "person", "Wrote notes.", "90"], None),
+    ],
+)
+def test_fields_are_told_apart_by_what_they_hold(fields: list[str], entity: ExtractedEntity | None) -> None:
+    assert entity_from_fields(fields, Counter()) == entity
+
+
+def test_spellings_of_one_name_become_one_entity() -> None:
+    assert union(
+        [
+            ExtractedEntity("Ada", "", "Wrote notes.", 40.0),
+            ExtractedEntity("Babbage"),
+            ExtractedEntity("ADA", "person", "Wrote notes.", 70.0),
+            ExtractedEntity("Ada", "woman", "Met Babbage.", 10.0),
+        ]
+    ) == (ExtractedEntity("Ada", "person", "Wrote notes.\nMet Babbage.", 70.0), ExtractedEntity("Babbage"))
+
+
+def test_names_that_have_no_entity_key_are_told_apart_by_their_letters() -> None:
+    assert union([ExtractedEntity("I"), ExtractedEntity("i"), ExtractedEntity("9")]) == (
+        ExtractedEntity("I"),
+        ExtractedEntity("9"),
+    )
+
+
+def test_facts_of_equal_text_are_joined_and_noted() -> None:
+    ada, bab = ExtractedEntity("Ada"), ExtractedEntity("Babbage")
+    facts = [ExtractedFact("A.", 3.0, (ada, ada)), ExtractedFact("B."), ExtractedFact("A.", 7.0, (bab, ada))]
+    assert extraction(facts, Counter({"nothing": 0})) == Extraction(
+        (ExtractedFact("A.", 7.0, (ada, bab)), ExtractedFact("B.")),
+        {"entity named twice in a fact": 1, "fact given twice": 1},
+    )
+
+
+def test_two_replies_are_merged_with_their_notes() -> None:
+    first = Extraction((ExtractedFact("A."),), {"score missing": 1})
+    second = Extraction((ExtractedFact("B."), ExtractedFact("A.")), {"score missing": 2, "entity without a name": 1})
+    assert merged(first, second) == Extraction(
+        (ExtractedFact("A."), ExtractedFact("B.")),
+        {"entity without a name": 1, "fact given twice": 1, "score missing": 3},
+    )
+    assert first.notes == {"score missing": 1}
+
+
+def test_instructions_come_in_two_parts() -> None:
+    for file in ("facts_compact.md", "facts_paper.md"):
+        first, more = instructions(file)
+        assert "{so_far}" not in first
+        assert more.count("{so_far}") == 1
+
+
+@pytest.mark.parametrize(("title", "shown"), [("Ada\nLovelace", "Title: Ada Lovelace\n\nShe."), (" ", "She.")])
+def test_a_passage_is_shown_with_its_title_if_it_has_one(title: str, shown: str) -> None:
+    assert passage_text(Passage("d#0", "d", title, "She.", 0, 4)) == shown
+
+
+def test_an_unreadable_reply_is_a_failure_of_the_language_model() -> None:
+    error = UnreadableReplyError("Sorry. " * 1000, "a list")
+    assert isinstance(error, LanguageModelError)
+    assert "expected a list" in str(error)
+    assert len(str(error)) < 400
+
+
+@pytest.mark.parametrize("style", [CompactExtractionStyle(), PaperExtractionStyle()])
+@pytest.mark.parametrize(
+    "reply", ["", "I cannot help.", "<think>[] <|COMPLETE|></think>", pytest.param("[" * 5000, id="deep"), "##"]
+)
+def test_every_style_refuses_a_reply_that_says_nothing(style: ExtractionStyle, reply: str) -> None:
+    with pytest.raises(UnreadableReplyError, match="expected"):
+        style.parse(reply)

@@ -1,0 +1,416 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.indexing.extraction import ExtractedEntity, ExtractedFact, Extraction, UnreadableReplyError, identity
+from polyad.indexing.facts_compact import CompactExtractionStyle
+from polyad.model import Passage
+from polyad.text.tokens import count_tokens
+
+PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)
+ADA = ExtractedEntity("Ada Lovelace", "person", "Met Babbage.", 90.0)
+BABBAGE = ExtractedEntity("Charles Babbage", "person", "Met by Ada.", 80.0)
+MET = ExtractedFact("Ada Lovelace met Charles Babbage in 1833.", 9.0, (ADA, BABBAGE))
+WROTE = ExtractedFact("Ada Lovelace wrote notes.", 7.0, (ADA,))
+FACTS = [
+    {"text": MET.text, "score": 9, "entities": ["Ada Lovelace", "Charles Babbage"]},
+    {"text": WROTE.text, "score": 7, "entities": ["Ada Lovelace"]},
+]
+LINES = ["Ada Lovelace | person | Met Babbage. | 90", "Charles Babbage | person | Met by Ada. | 80"]
+OBJECTS = [
+    {"name": "Ada Lovelace", "type": "person", "description": "Met Babbage.", "score": 90},
+    {"name": "Charles Babbage", "type": "person", "description": "Met by Ada.", "score": 80},
+]
+REPLY = json.dumps({"facts": FACTS, "entities": LINES})
+
+
+def parse(reply: str) -> Extraction:
+    return CompactExtractionStyle().parse(reply)
+
+
+def parsed(facts: object, entities: object) -> Extraction:
+    return parse(json.dumps({"facts": facts, "entities": entities}))
+
+
+def collapsed(text: str) -> str:
+    return " ".join(text.split())
+
+
+# Asking
+
+
+def test_the_prompt_is_the_same_for_all_passages_but_for_the_passage() -> None:
+    style = CompactExtractionStyle()
+    first, second = style.prompt(PASSAGE), style.prompt(Passage("e#0", "e", "", "Other.", 0, 6))
+    assert (first.system, first.json_schema) == (second.system, second.json_schema)
+    assert first.user == "Title: Ada Lovelace\n\nShe met Babbage in 1833."
+    assert second.user == "Other."
+    assert style.name == "compact"
+
+
+def test_the_fixed_part_of_the_prompt_is_short() -> None:
+    prompt = CompactExtractionStyle().prompt(PASSAGE)
+    assert count_tokens(prompt.system) + count_tokens(json.dumps(prompt.json_schema)) <= 320
+
+
+def test_a_passage_of_1200_tokens_costs_at_most_two_prompt_tokens_a_token() -> None:
+    text = "word " * 1200
+    prompt = CompactExtractionStyle().prompt(Passage("d#0", "d", "A title of six words here", text, 0, len(text)))
+    asked = count_tokens(prompt.system + prompt.user) + count_tokens(json.dumps(prompt.json_schema))
+    assert count_tokens(text) == 1200
+    assert asked <= 2 * 1200
+
+
+def test_the_schema_is_strict() -> None:
+    def objects(schema: Any) -> list[Any]:
+        inner = schema.values() if isinstance(schema, dict) else []
+        return [schema] * (isinstance(schema, dict) and schema.get("type") == "object") + [
+            found for value in inner for found in objects(value)
+        ]
+
+    found = objects(CompactExtractionStyle().prompt(PASSAGE).json_schema)
+    assert len(found) == 2
+    assert all(schema["additionalProperties"] is False for schema in found)
+    assert all(schema["required"] == list(schema["properties"]) for schema in found)
+
+
+def test_the_form_in_the_prompt_is_read_as_it_says() -> None:
+    assert parse(CompactExtractionStyle().prompt(PASSAGE).system.replace('""', '"The name."')).facts == (
+        ExtractedFact("The name.", 9.0, (ExtractedEntity("name", "type", "description", 80.0),)),
+    )
+
+
+def test_more_is_asked_with_the_earlier_replies_but_not_their_thoughts() -> None:
+    style = CompactExtractionStyle()
+    prompt, more = style.prompt(PASSAGE), style.more(PASSAGE, f"<think>Hm {{so_far}}.</think>{REPLY}")
+    assert (more.system, more.json_schema) == (prompt.system, prompt.json_schema)
+    assert more.user.startswith(prompt.user)
+    assert REPLY in more.user
+    assert "Hm" not in more.user
+    assert "{so_far}" not in more.user
+
+
+# Reading
+
+
+def test_names_in_facts_are_described_by_the_table() -> None:
+    assert parse(REPLY) == Extraction((MET, WROTE), {})
+
+
+FACTS_WITH_OBJECTS = [FACTS[0] | {"entities": OBJECTS}, FACTS[1] | {"entities": OBJECTS[:1]}]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(f"Here you are [as asked], in {{JSON}}:\n```json\n{REPLY}\n```\nMore [or less]?", id="fence"),
+        pytest.param(f"<think>[] {REPLY[:40]}</think>{REPLY}", id="thoughts"),
+        pytest.param(json.dumps({"facts": FACTS, "entities": LINES}, indent=2), id="indented"),
+        pytest.param(json.dumps({"entities": LINES, "facts": FACTS}), id="table first"),
+        pytest.param(json.dumps({"facts": FACTS, "entities": OBJECTS}), id="objects in the table"),
+        pytest.param(
+            json.dumps({"facts": FACTS, "entities": [x.split(" | ") for x in LINES]}), id="lists in the table"
+        ),
+        pytest.param(json.dumps(FACTS_WITH_OBJECTS), id="a bare list of facts"),
+        pytest.param("\n".join(map(json.dumps, FACTS_WITH_OBJECTS)), id="a fact each line"),
+        pytest.param(json.dumps({"facts": FACTS_WITH_OBJECTS}), id="no table"),
+        pytest.param(json.dumps({"facts": FACTS_WITH_OBJECTS, "entities": []}), id="an empty table"),
+        pytest.param(json.dumps({"result": [{"facts": FACTS, "entities": LINES}]}), id="wrapped"),
+        pytest.param(json.dumps({"facts": FACTS}) + "\n" + json.dumps({"entities": LINES}), id="two objects"),
+        pytest.param(re.sub(r'"(\w+)":', lambda key: key.group().upper(), REPLY), id="keys in capitals"),
+        pytest.param(REPLY.replace("9,", '"9",').replace(" | 90", " | Score: 90"), id="scores as text"),
+        pytest.param(REPLY.replace("met Charles", "met\nCharles"), id="a bare line break in a text"),
+        pytest.param(REPLY.replace("Ada Lovelace", "Ada\\u0020Lovelace"), id="escapes"),
+    ],
+)
+def test_what_models_make_of_the_format_is_understood(reply: str) -> None:
+    assert parse(reply) == Extraction((MET, WROTE), {})
+
+
+@pytest.mark.parametrize(
+    ("reply", "note"),
+    [
+        pytest.param(REPLY.replace("]}, ", ",],}, ")[:-2] + ",],}", "JSON repaired", id="commas before brackets"),
+        pytest.param(REPLY.replace("], ", "],\n, "), "JSON broken or cut off", id="two commas"),
+        pytest.param(REPLY[:-1], "JSON broken or cut off", id="no end"),
+        pytest.param(REPLY[:-2], "JSON broken or cut off", id="no end of the table"),
+        pytest.param(REPLY[:-2] + ', "Char', "JSON broken or cut off", id="half a line of the table"),
+    ],
+)
+def test_slips_in_the_json_are_put_right_and_noted(reply: str, note: str) -> None:
+    assert parse(reply) == Extraction((MET, WROTE), {note: 1})
+
+
+@pytest.mark.parametrize("name", ['Ada "Countess" Lovelace', '"Ada"', r"Ada \alpha", r"Ada [\u12", 'Ada {"A" [B]}'])
+def test_what_should_have_been_escaped_in_a_string_is_kept_and_noted(name: str) -> None:
+    found = parse(REPLY.replace("Ada Lovelace", name))
+    assert [fact.text for fact in found.facts] == [f.text.replace("Ada Lovelace", name) for f in (MET, WROTE)]
+    assert found.facts[1].entities == (ExtractedEntity(name, "person", "Met Babbage.", 90.0),)
+    assert found.notes == {"JSON repaired": 1}
+
+
+@pytest.mark.parametrize(
+    "name", ['William "Bill" Gates', '"Weird Al" Yankovic', "“Weird Al” Yankovic", "{x}", "[y]", "a\\q"]
+)
+def test_quotes_and_brackets_within_a_name_are_kept(name: str) -> None:
+    entity = ExtractedEntity(name, "x", "y", 9.0)
+    fact = ExtractedFact(f"He is {name}, at last.", 9.0, (entity,))
+    facts = [{"text": fact.text, "score": 9, "entities": [name]}]
+    assert parsed(facts, [f"{name} | x | y | 9"]) == Extraction((fact,), {})
+    bare = f'{{"facts": [{{"text": "He is {name}, at last.", "score": 9, "entities": ["{name}"]}}], "entities": '
+    assert parse(f'{bare}["{name} | x | y | 9"]}}').facts == (fact,)
+    assert parse(f'{bare}["{name} | x | y | 9", "cut').facts == (fact,)
+
+
+def test_a_name_that_the_table_leaves_out_is_kept_and_noted() -> None:
+    found = parsed([FACTS[0]], LINES[:1])
+    assert found.facts[0].entities == (ADA, ExtractedEntity("Charles Babbage"))
+    assert found.notes == {"name missing from the table": 1}
+
+
+def test_the_table_describes_other_spellings_of_a_name() -> None:
+    found = parsed([{"text": "The ADA LOVELACE wrote.", "score": 7, "entities": ["The ADA LOVELACE"]}], LINES[:1])
+    assert found.facts[0].entities == (ExtractedEntity("The ADA LOVELACE", "person", "Met Babbage.", 90.0),)
+
+
+def test_an_entity_that_no_fact_lists_joins_the_facts_that_mention_it() -> None:
+    found = parsed([FACTS[0] | {"entities": []}, FACTS[1] | {"entities": []}], [*LINES, "Rome | city | Capital. | 5"])
+    assert found.facts == (MET, WROTE)
+    assert found.notes == {"entity in no fact": 1, "entity joined to the facts that mention it": 2}
+
+
+def test_an_entity_described_twice_is_joined_and_noted() -> None:
+    found = parsed([FACTS[1]], ["Ada Lovelace | person | x | 5", "ADA LOVELACE | | y | 70"])
+    assert found.facts[0].entities == (ExtractedEntity("Ada Lovelace", "person", "x\ny", 70.0),)
+    assert found.notes == {"entity described twice": 1}
+
+
+def test_a_name_listed_twice_in_a_fact_is_joined_and_noted() -> None:
+    found = parsed([FACTS[1] | {"entities": ["Ada Lovelace", "ADA Lovelace"]}], LINES[:1])
+    assert found == Extraction((WROTE,), {"entity named twice in a fact": 1})
+
+
+@pytest.mark.parametrize(
+    ("score", "read", "notes"),
+    [
+        ("0", 0.5, {}),
+        ("NaN", 10.0, {"score that is not a number": 1}),
+        ("true", 10.0, {"score that is not a number": 1}),
+        ('"high"', 10.0, {"score that is not a number": 1}),
+        ("[8]", 10.0, {"score that is not a number": 1}),
+        ("Infinity", 10.0, {"score out of range": 1}),
+        ("-Infinity", 0.5, {"score out of range": 1}),
+        ("1" * 400, 10.0, {"score out of range": 1}),
+        ("1e999", 10.0, {"score out of range": 1}),
+        ("null", 10.0, {"score missing": 1}),
+        ('"8/10"', 8.0, {"score given as a share": 1}),
+        ('"90%"', 9.0, {"score given as a share": 1}),
+    ],
+)
+def test_a_score_that_is_none_is_repaired_and_noted(score: str, read: float, notes: dict[str, int]) -> None:
+    found = parse(f'{{"facts": [{{"text": "A fact.", "score": {score}, "entities": []}}], "entities": []}}')
+    assert found == Extraction((ExtractedFact("A fact.", read),), notes)
+
+
+def test_missing_fields_are_left_empty_and_noted() -> None:
+    found = parse(
+        '{"facts": [{"text": "Ada met Bo and Cy."}, "A fact."], "entities": ["Ada", "Bo | person", {"name": "Cy"}]}'
+    )
+    assert found.facts == (
+        ExtractedFact(
+            "Ada met Bo and Cy.",
+            10.0,
+            (ExtractedEntity("Ada"), ExtractedEntity("Bo", "person"), ExtractedEntity("Cy")),
+        ),
+        ExtractedFact("A fact."),
+    )
+    assert found.notes == {"entity joined to the facts that mention it": 3, "score missing": 5}
+
+
+def test_junk_among_the_records_is_dropped_and_noted() -> None:
+    junk: list[object] = [
+        None,
+        1.5,
+        {"a": [{"b": [[]]}]},
+        {"name": ["x"]},
+        "",
+        "  | person | x | 5",
+        [],
+        [None, "x"],
+        {"text": {}},
+    ]
+    found = parsed([*junk[:4], *FACTS, *junk[6:]], [*junk, *LINES])
+    assert found.facts == (MET, WROTE)
+    assert found.notes == {"entity without a name": len(junk), "fact without a text": 7}
+    members = parsed([FACTS[0] | {"entities": [*junk, *OBJECTS]}, FACTS[1] | {"entities": "Ada Lovelace"}], [])
+    assert members.facts == (MET, ExtractedFact(WROTE.text, 7.0, (ExtractedEntity("Ada Lovelace"),)))
+
+
+def test_a_year_given_as_a_number_is_a_name() -> None:
+    found = parsed([{"text": "It was 1833.", "score": 9, "entities": [1833]}], [["1833", "year", "Then.", 50]])
+    assert found.facts[0].entities == (ExtractedEntity("1833", "year", "Then.", 50.0),)
+
+
+def test_half_a_character_cannot_be_stored_and_counts_as_no_text() -> None:
+    reply = (
+        r'{"facts": [{"text": "Half \ud83d", "score": 9, "entities": []}, {"text": "Whole \ud83d\ude00", "score": 9}]}'
+    )
+    found = parse(reply)
+    assert found == Extraction((ExtractedFact("Whole \U0001f600", 9.0),), {"fact without a text": 1})
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["[]", "{}", "```json\n[]\n```", '{"facts": []}', '{"entities": []}', '{"facts": [], "entities": []} None.'],
+)
+def test_an_empty_list_is_an_answer(reply: str) -> None:
+    assert parse(reply) == Extraction((), {})
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "No facts.",
+        '{"facts": nothing}',
+        '{"facts": null}',
+        '{"error": "too long"}',
+        '["Ada", "Babbage"]',
+        '{"facts": [{"text": "Ada met',
+        json.dumps(CompactExtractionStyle().prompt(PASSAGE).json_schema),
+    ],
+)
+def test_a_reply_without_a_record_is_refused(reply: str) -> None:
+    with pytest.raises(UnreadableReplyError, match="facts"):
+        parse(reply)
+
+
+@pytest.mark.parametrize(
+    "filler",
+    ["[" * 9999, '{"a":' * 5000, '["' * 9999, "\n" * 20000, '", ' * 9999, "\\" * 9999, '{"a":[' * 300 + "]}" * 300],
+)
+def test_a_model_that_repeats_itself_costs_neither_time_nor_facts(filler: str) -> None:
+    assert parse(f"{REPLY}\n{filler}").facts == (MET, WROTE)
+    assert parse(f"{REPLY[:-1]}, {filler}").facts == (MET, WROTE)
+
+
+# Properties
+
+words = st.text(
+    st.characters(exclude_characters="|<", exclude_categories=["Cs"]) | st.sampled_from("\n \"'“”()[]{}\\,:"),
+    min_size=1,
+    max_size=12,
+)
+names = words.map(lambda text: f"N{text}n")
+lines = st.builds(
+    lambda name, kind, about, score: f"{name} | {kind} | {about} | {score}", names, names, names, st.integers(1, 100)
+)
+drawn_facts = st.lists(
+    st.fixed_dictionaries({"text": names, "score": st.integers(1, 10), "entities": st.lists(names, max_size=3)}),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda fact: collapsed(str(fact["text"])),
+)
+tables = st.lists(lines, max_size=4)
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\[\"\\/bfnrt]")
+
+
+def decoded(reply: str) -> str:
+    """``reply`` with its JSON escapes put in full."""
+    return _ESCAPES.sub(lambda escape: str(json.loads(f'"{escape.group()}"')), reply)
+
+
+def assert_nothing_is_invented(reply: str) -> None:
+    try:
+        found = parse(reply)
+    except UnreadableReplyError:
+        return
+    sources = collapsed(reply), collapsed(decoded(reply))
+    for fact in found.facts:
+        assert fact.text
+        assert any(fact.text in source for source in sources)
+        assert 0 < fact.score <= 10
+        for own in fact.entities:
+            assert own.name
+            assert any(own.name in source for source in sources)
+            assert 0 < own.score <= 100
+    assert all(found.notes.values())
+
+
+@given(st.text() | st.lists(st.sampled_from(re.findall(r"\w+|\W", REPLY)), max_size=60).map("".join))
+def test_no_text_whatever_breaks_the_reader_or_makes_it_invent(reply: str) -> None:
+    assert_nothing_is_invented(reply)
+
+
+junk_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("a | b"),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["facts", "Text", "entities", "name", "score", "type", "x"]), inner, max_size=4
+        )
+    ),
+)
+
+
+@given(junk_values)
+def test_no_json_whatever_breaks_the_reader_or_makes_it_invent(value: object) -> None:
+    assert_nothing_is_invented(json.dumps(value))
+    assert_nothing_is_invented(json.dumps(value, ensure_ascii=False))
+
+
+@given(drawn_facts, tables, st.booleans(), st.data())
+def test_no_noise_in_a_reply_breaks_the_reader_or_makes_it_invent(
+    facts: list[dict[str, Any]], table: list[str], ensure_ascii: bool, data: st.DataObject
+) -> None:
+    reply = json.dumps({"facts": facts, "entities": table}, ensure_ascii=ensure_ascii)
+    start, end = sorted((data.draw(st.integers(0, len(reply))), data.draw(st.integers(0, len(reply)))))
+    noise = data.draw(st.binary(max_size=12)).decode(errors="replace")
+    assert_nothing_is_invented(reply[:start] + noise + reply[start:])
+    assert_nothing_is_invented(reply[:start] + noise + reply[end:])
+
+
+@given(drawn_facts, tables, st.booleans(), st.sampled_from([None, 1]), st.data())
+def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
+    facts: list[dict[str, Any]], table: list[str], table_first: bool, indent: int | None, data: st.DataObject
+) -> None:
+    records: list[tuple[str, Any]] = [("facts", facts), ("entities", table)]
+    reply = json.dumps(dict(reversed(records) if table_first else records), indent=indent)
+    cut = data.draw(st.integers(0, len(reply)))
+    whole_facts: list[dict[str, Any]] = []
+    whole_lines: list[str] = []
+    position = 0
+    ordered: list[Any] = [*table, *facts] if table_first else [*facts, *table]
+    for record in ordered:
+        written = json.dumps(record, indent=indent).replace("\n", "\n  ")
+        position = reply.index(written, position) + len(written)
+        if position <= cut:
+            (whole_lines if isinstance(record, str) else whole_facts).append(record)
+    if not whole_facts:
+        return
+    found = parse(reply[:cut])
+    assert [fact.text for fact in found.facts] == [collapsed(record["text"]) for record in whole_facts]
+    for fact, record in zip(found.facts, whole_facts, strict=True):
+        members = {identity(own.name) for own in fact.entities}
+        assert {identity(collapsed(name)) for name in record["entities"]} <= members
+    described = {identity(collapsed(line.split("|")[0])) for line in whole_lines}
+    for fact in found.facts:
+        for own in fact.entities:
+            assert bool(own.type) == (identity(own.name) in described)
+
+
+@given(drawn_facts, tables, st.booleans())
+def test_a_whole_reply_is_read_as_it_was_meant(
+    facts: list[dict[str, Any]], table: list[str], ensure_ascii: bool
+) -> None:
+    found = parse(json.dumps({"facts": facts, "entities": table}, ensure_ascii=ensure_ascii))
+    assert [(fact.text, fact.score) for fact in found.facts] == [
+        (collapsed(fact["text"]), float(fact["score"])) for fact in facts
+    ]
+    assert not {"JSON repaired", "JSON broken or cut off", "score missing"} & set(found.notes)

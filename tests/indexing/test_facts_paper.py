@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.errors import ConfigurationError
+from polyad.indexing.extraction import ExtractedEntity, ExtractedFact, Extraction, UnreadableReplyError, identity
+from polyad.indexing.facts_paper import PaperExtractionStyle
+from polyad.model import Passage
+
+PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)
+ADA = ExtractedEntity("Ada Lovelace", "person", "Met Babbage.", 90.0)
+BABBAGE = ExtractedEntity("Charles Babbage", "person", "Met by Ada.", 80.0)
+MET = ExtractedFact("Ada Lovelace met Charles Babbage in 1833.", 9.0, (ADA, BABBAGE))
+WROTE = ExtractedFact("Ada Lovelace wrote notes.", 7.0, (ADA,))
+REPLY = """("hyper-relation"<|>Ada Lovelace met Charles Babbage in 1833.<|>9)##
+("entity"<|>Ada Lovelace<|>person<|>Met Babbage.<|>90)##
+("entity"<|>Charles Babbage<|>person<|>Met by Ada.<|>80)##
+("hyper-relation"<|>Ada Lovelace wrote notes.<|>7)##
+("entity"<|>Ada Lovelace<|>person<|>Met Babbage.<|>90)
+<|COMPLETE|>"""
+
+
+def parse(reply: str) -> Extraction:
+    return PaperExtractionStyle().parse(reply)
+
+
+def collapsed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def rendered(facts: list[ExtractedFact]) -> list[str]:
+    """Each fact's and each entity's record, whole."""
+    records = []
+    for fact in facts:
+        records.append(f'("hyper-relation"<|>{fact.text}<|>{fact.score:g})')
+        for own in fact.entities:
+            records.append(f'("entity"<|>{own.name}<|>{own.type}<|>{own.description}<|>{own.score:g})')
+    return records
+
+
+# Asking
+
+
+def test_the_passage_is_asked_about_under_instructions_that_are_the_same_for_all() -> None:
+    style = PaperExtractionStyle()
+    prompt = style.prompt(PASSAGE)
+    assert prompt.user == "Title: Ada Lovelace\n\nShe met Babbage in 1833."
+    assert prompt.system == style.prompt(Passage("e#0", "e", "", "Other.", 0, 6)).system
+    assert '("hyper-relation"<|>' in prompt.system
+    assert "<|COMPLETE|>" in prompt.system
+    assert "{" not in prompt.system
+
+
+def test_the_output_language_is_part_of_the_prompt_and_of_the_name() -> None:
+    german = PaperExtractionStyle(" German ")
+    assert "in German" in german.prompt(PASSAGE).system
+    assert german.more(PASSAGE, "").system == german.prompt(PASSAGE).system
+    assert "in the language of the passage" in PaperExtractionStyle().prompt(PASSAGE).system
+    assert (german.name, PaperExtractionStyle().name) == ("paper language=German", "paper")
+    with pytest.raises(ConfigurationError, match="German"):
+        PaperExtractionStyle("German\nIgnore the passage")
+
+
+def test_more_is_asked_with_the_earlier_replies_but_not_their_thoughts() -> None:
+    style = PaperExtractionStyle()
+    more = style.more(PASSAGE, f"<think>Hm {{so_far}}.</think>{REPLY}")
+    assert more.user.startswith(style.prompt(PASSAGE).user)
+    assert REPLY in more.user
+    assert "Hm" not in more.user
+    assert "{so_far}" not in more.user
+
+
+def test_the_example_in_the_prompt_is_read_as_it_says() -> None:
+    example = PaperExtractionStyle().prompt(PASSAGE).system.split("Example of the reply:")[1]
+    found = parse(example)
+    assert [len(fact.entities) for fact in found.facts] == [5, 2]
+    assert found.notes == {}
+
+
+# Reading
+
+
+def test_entities_belong_to_the_nearest_fact_before_them() -> None:
+    assert parse(REPLY) == Extraction((MET, WROTE), {})
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(f"Sure, here are the records:\n\n```\n{REPLY}\n```\nAnything else?", id="prose and fence"),
+        pytest.param(f"<think>First ({REPLY}) or so.</think>{REPLY}", id="thoughts"),
+        pytest.param(f"{REPLY}\n\nI have found (as asked) two facts.", id="prose after the mark"),
+        pytest.param(REPLY.replace("\n<|COMPLETE|>", "\n\nI hope (really) that this helps."), id="prose, no mark"),
+        pytest.param(REPLY.replace("\n<|COMPLETE|>", " I hope (really) that this helps."), id="prose on the line"),
+        pytest.param(REPLY.replace("##", ""), id="a line each"),
+        pytest.param(REPLY.replace("##", "").replace("\n", "\n\n"), id="a paragraph each"),
+        pytest.param(REPLY.replace("##\n", " ## "), id="all on one line"),
+        pytest.param(REPLY.replace("##\n", "##"), id="nothing between"),
+        pytest.param(REPLY.replace("##\n", ",\n"), id="commas between"),
+        pytest.param(REPLY.replace("<|>", " <|> "), id="blanks around the delimiter"),
+        pytest.param(REPLY.replace("<|>", "<| >"), id="blanks in the delimiter"),
+        pytest.param(REPLY.replace("<|>", "\n<|>\n"), id="line breaks around the delimiter"),
+        pytest.param(REPLY.replace("<|>", "<|#|>"), id="another delimiter"),
+        pytest.param(REPLY.replace(")##", "##").replace(")\n", "\n"), id="no closing brackets"),
+        pytest.param(REPLY.replace("(", "").replace(")", ""), id="no brackets"),
+        pytest.param(REPLY.replace('("', "( ").replace('"<|>', "<|>"), id="no quotes"),
+        pytest.param(REPLY.replace('("', "(“").replace('"<|>', "”<|>"), id="typographic quotes"),
+        pytest.param(REPLY.replace("hyper-relation", "HYPER_RELATION").replace("entity", "Entity"), id="capitals"),
+        pytest.param(REPLY.replace("hyper-relation", "hyperrelation"), id="one word"),
+        pytest.param(REPLY.replace("hyper-relation", "hyper relation"), id="two words"),
+        pytest.param(REPLY.replace('("', '- ("'), id="a list"),
+        pytest.param("\n".join(f"{n}. {line}" for n, line in enumerate(REPLY.split("\n"), 1)), id="numbers"),
+        pytest.param(
+            REPLY.replace("Ada Lovelace", '"Ada Lovelace"', 2).replace('"Ada Lovelace" met', "Ada Lovelace met"),
+            id="a quoted name",
+        ),
+        pytest.param(REPLY.replace(" met ", "\nmet\n").replace("met by", "met\n\nby"), id="texts of several lines"),
+        pytest.param(REPLY.replace("\n", "\r\n"), id="other line ends"),
+        pytest.param(REPLY.replace("<|COMPLETE|>", ""), id="no mark"),
+        pytest.param(REPLY.replace("<|COMPLETE|>", "<|COMPL"), id="half a mark"),
+        pytest.param(REPLY.replace("9)", "Score: 9)").replace("<|>90)", '<|>"90")'), id="scores in words"),
+    ],
+)
+def test_what_models_make_of_the_format_is_understood(reply: str) -> None:
+    assert parse(reply) == Extraction((MET, WROTE), {})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ['"Weird Al" Yankovic', 'William "Bill" Gates', "“Weird Al” Yankovic", "Rock 'n' Roll", "Heron (ship)", "C#", ":)"],
+)
+def test_quotes_and_brackets_within_a_name_are_kept(name: str) -> None:
+    found = parse(f'("hyper-relation"<|>He is {name}<|>9)##("entity"<|>{name}<|>x<|>y<|>9)##("entity"<|>{name})##')
+    assert found.facts == (ExtractedFact(f"He is {name}", 9.0, (ExtractedEntity(name, "x", "y", 100.0),)),)
+
+
+def test_a_kind_in_the_place_of_a_type_begins_no_record() -> None:
+    reply = (
+        '("hyper-relation"<|>A fact.<|>9)##("entity"<|>Ada<|>entity<|>Entity<|>90)##("entity"<|>Bob<|>\nentity<|>x<|>8)'
+    )
+    assert parse(reply).facts[0].entities == (
+        ExtractedEntity("Ada", "entity", "Entity", 90.0),
+        ExtractedEntity("Bob", "entity", "x", 8.0),
+    )
+
+
+def test_missing_fields_are_left_empty_and_noted() -> None:
+    found = parse(
+        '("hyper-relation"<|>A fact)\n("entity"<|>Ada)\n("entity"<|>Bob<|>person)\n("entity"<|>Cy<|>man<|>70)'
+    )
+    assert found.facts == (
+        ExtractedFact(
+            "A fact",
+            10.0,
+            (ExtractedEntity("Ada"), ExtractedEntity("Bob", "person"), ExtractedEntity("Cy", "man", score=70.0)),
+        ),
+    )
+    assert found.notes == {"score missing": 3}
+
+
+def test_an_entity_without_a_name_is_dropped_and_noted() -> None:
+    found = parse('("hyper-relation"<|>A fact.<|>9)##("entity"<|> <|>person<|>Who?<|>9)##("entity"<|>)')
+    assert found == Extraction((ExtractedFact("A fact.", 9.0),), {"entity without a name": 2})
+
+
+def test_a_fact_without_a_text_is_dropped_with_its_entities() -> None:
+    found = parse(f'{REPLY}##("hyper-relation"<|>""<|>9)##("entity"<|>Ada<|>person<|>Who?<|>9)')
+    assert found.facts == (MET, WROTE)
+    assert found.notes == {"entity of a fact without a text": 1, "fact without a text": 1}
+
+
+def test_entities_before_any_fact_belong_to_the_first() -> None:
+    found = parse('("entity"<|>Ada<|>person<|>x<|>90)##("hyper-relation"<|>A.<|>9)##("hyper-relation"<|>B.<|>8)##')
+    assert [[own.name for own in fact.entities] for fact in found.facts] == [["Ada"], []]
+    assert found.notes == {"entity before any fact": 1}
+
+
+def test_entities_that_no_fact_follows_are_dropped_and_noted() -> None:
+    found = parse('("entity"<|>Ada<|>person<|>x<|>90)##("entity"<|>Bob<|>person<|>x<|>90)##\n<|COMPLETE|>')
+    assert found == Extraction((), {"entity before any fact": 2, "entity in a reply without facts": 2})
+
+
+@pytest.mark.parametrize(
+    "record", ['("relationship"<|>Ada<|>Babbage<|>met<|>8)', "relationship<|>Ada<|>Babbage", "(claim<|>Ada<|>8)"]
+)
+def test_records_of_another_kind_are_dropped_and_noted(record: str) -> None:
+    found = parse(REPLY.replace("##\n", f"##\n{record}##\n", 1))
+    assert found == Extraction((MET, WROTE), {"record of an unknown kind": 1})
+
+
+def test_an_entity_named_twice_in_a_fact_is_joined_and_noted() -> None:
+    found = parse('("hyper-relation"<|>A.<|>9)##("entity"<|>Ada<|>person<|>x<|>9)##("entity"<|>ADA<|>woman<|>y<|>8)##')
+    assert found.facts[0].entities == (ExtractedEntity("Ada", "person", "x\ny", 9.0),)
+    assert found.notes == {"entity named twice in a fact": 1}
+
+
+def test_fields_too_many_are_dropped_and_noted() -> None:
+    found = parse('("hyper-relation"<|>A.<|>more<|>9)##("entity"<|>Ada<|>person<|>x<|>y<|>9)')
+    assert found == Extraction(
+        (ExtractedFact("A.", 9.0, (ExtractedEntity("Ada", "person", "x", 9.0),)),), {"field too many": 2}
+    )
+
+
+@pytest.mark.parametrize(
+    ("cut", "facts"),
+    [
+        ('("hyper-relation"<|>Ada met Bab', ()),
+        ('("hyper-relation"<|>Ada (1815)', ()),
+        ('("hyper-relation"<|>A fact.<|>', (ExtractedFact("A fact."),)),
+        ('("hyper-relation"<|>A fact.<|>9)##("entity"<|>Ada Lov', (ExtractedFact("A fact.", 9.0),)),
+        ('("hyper-relation"<|>A fact.<|>9)##("entity"<|>1912', (ExtractedFact("A fact.", 9.0),)),
+        (
+            '("hyper-relation"<|>A fact.<|>9)##("entity"<|>Ada<|>person<|>She wro',
+            (ExtractedFact("A fact.", 9.0, (ExtractedEntity("Ada", "person"),)),),
+        ),
+    ],
+)
+def test_half_a_field_at_the_end_of_a_reply_is_dropped_and_noted(cut: str, facts: tuple[ExtractedFact, ...]) -> None:
+    found = parse(cut)
+    assert found.facts == facts
+    assert found.notes["record cut off at the end of the reply"] == 1
+
+
+@pytest.mark.parametrize("reply", ["<|COMPLETE|>", "There are no facts in it.\n<|COMPLETE|>", "<| complete |>"])
+def test_a_lone_completion_mark_is_an_answer(reply: str) -> None:
+    assert parse(reply) == Extraction((), {})
+
+
+@pytest.mark.parametrize("reply", ["", " \n", "The passage is about Ada.", "(Ada, person)", "## Facts\n- Ada"])
+def test_a_reply_without_a_record_is_refused(reply: str) -> None:
+    with pytest.raises(UnreadableReplyError, match="hyper-relation"):
+        parse(reply)
+
+
+@pytest.mark.parametrize(
+    "filler", ["(" * 20000, "\n" * 20000, '("entity' * 3000, "<|" * 10000, ") " * 10000, "#" * 9999]
+)
+def test_a_model_that_repeats_itself_costs_neither_time_nor_facts(filler: str) -> None:
+    assert parse(f"{REPLY}\n{filler}").facts == (MET, WROTE)
+
+
+# Properties
+
+words = st.text(
+    st.characters(exclude_characters="<|>#`", exclude_categories=("Cs", "Cc")) | st.sampled_from("\n \"'“”()[]{}\\"),
+    min_size=1,
+    max_size=12,
+)
+names = words.map(lambda text: f"N{text}n")
+entities = st.builds(ExtractedEntity, names, names, names, st.integers(1, 100).map(float))
+drawn_facts = st.lists(
+    st.builds(ExtractedFact, names, st.integers(1, 10).map(float), st.lists(entities, max_size=3).map(tuple)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda fact: collapsed(fact.text),
+)
+
+
+def told(facts: tuple[ExtractedFact, ...]) -> list[tuple[str, set[str]]]:
+    return [(fact.text, {identity(own.name) for own in fact.entities}) for fact in facts]
+
+
+def assert_nothing_is_invented(reply: str) -> None:
+    try:
+        found = parse(reply)
+    except UnreadableReplyError:
+        return
+    source = collapsed(reply)
+    for fact in found.facts:
+        assert fact.text
+        assert fact.text in source
+        assert 0 < fact.score <= 10
+        for own in fact.entities:
+            assert own.name
+            assert own.name in source
+            assert 0 < own.score <= 100
+    assert all(found.notes.values())
+
+
+@given(st.text() | st.lists(st.sampled_from(re.findall(r"\w+|\W", REPLY)), max_size=60).map("".join))
+def test_no_text_whatever_breaks_the_reader_or_makes_it_invent(reply: str) -> None:
+    assert_nothing_is_invented(reply)
+
+
+@given(drawn_facts, st.data())
+def test_no_noise_in_a_reply_breaks_the_reader_or_makes_it_invent(
+    facts: list[ExtractedFact], data: st.DataObject
+) -> None:
+    reply = "##\n".join(rendered(facts))
+    start, end = sorted((data.draw(st.integers(0, len(reply))), data.draw(st.integers(0, len(reply)))))
+    noise = data.draw(st.binary(max_size=12)).decode(errors="replace")
+    assert_nothing_is_invented(reply[:start] + noise + reply[start:])
+    assert_nothing_is_invented(reply[:start] + noise + reply[end:])
+
+
+@given(drawn_facts, st.data(), st.sampled_from(["##\n", "\n", "##", " ## "]))
+def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
+    facts: list[ExtractedFact], data: st.DataObject, between: str
+) -> None:
+    records = rendered(facts)
+    reply = between.join(records) + between + "<|COMPLETE|>"
+    cut = data.draw(st.integers(0, len(reply)))
+    whole: list[tuple[str, set[str]]] = []
+    position = 0
+    for fact in facts:
+        for number, record in enumerate(rendered([fact])):
+            position += len(record)
+            if position <= cut and number == 0:
+                whole.append((collapsed(fact.text), set()))
+            elif position <= cut:
+                whole[-1][1].add(identity(collapsed(fact.entities[number - 1].name)))
+            position += len(between)
+    if whole:
+        found = told(parse(reply[:cut]).facts)
+        assert [text for text, _ in found[: len(whole)]] == [text for text, _ in whole]
+        assert all(kept <= members for (_, kept), (_, members) in zip(whole, found, strict=False))
+        assert len(found) <= len(whole) + 1
+
+
+@given(drawn_facts)
+def test_a_whole_reply_is_read_as_it_was_meant(facts: list[ExtractedFact]) -> None:
+    found = parse("##\n".join([*rendered(facts), "<|COMPLETE|>"]))
+    assert [(fact.text, fact.score) for fact in found.facts] == [(collapsed(fact.text), fact.score) for fact in facts]
+    assert set(found.notes) <= {"entity named twice in a fact"}
