@@ -32,10 +32,13 @@ def document(number: int, edition: int = 0) -> Document:
 def is_sound(evidence: Evidence) -> bool:
     """Whether what the evidence shows belongs together."""
     passages = {hit.passage.id for hit in evidence.passages}
+    edges = {edge.hyperedge.id for edge in evidence.hyperedges}
+    beyond = evidence.retriever == "hypergraphrag"  # its hyperedges are evidence by themselves
     scores = [hit.score for hit in evidence.passages]
     return (
-        all(edge.hyperedge.passage_id in passages for edge in evidence.hyperedges)
-        and all(step.passage_id in passages for step in evidence.trace)
+        (beyond or all(edge.hyperedge.passage_id in passages for edge in evidence.hyperedges))
+        and all(step.hyperedge_id in edges for step in evidence.trace)
+        and all(beyond or step.passage_id in passages for step in evidence.trace)
         and scores == sorted(scores, reverse=True)
         and len(passages) == len(scores)
     )

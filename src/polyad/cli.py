@@ -279,6 +279,10 @@ def show(
     kind: Annotated[shapes.Kind, typer.Argument(help="What kind of thing.")],
     id: Annotated[str, typer.Argument(metavar="ID", help="As `search --json` prints them; for an entity, its name.")],
     store: Store = None,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Of an entity, also sum up its descriptions; long ones need a --model.")
+    ] = False,
+    model: Model = None,
     json: Json = False,
 ) -> None:
     """Print one thing of an index, whole.
@@ -287,12 +291,52 @@ def show(
 
     Example: polyad show entity "Ada Lovelace" --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(settings_from(store=store, model=model), bare=True) as engine:
         shape = shapes.look_up(engine, kind, id)
+        if summary and kind is shapes.Kind.ENTITY:
+            shape["summary"] = engine.summary(str(shape["key"]))
     if json:
         output.say_json(shape)
     else:
         output.show_fields(shape)
+
+
+@app.command()
+def facts(
+    entities: Annotated[list[str] | None, typer.Argument(metavar="ENTITY", help="Names.")] = None,
+    role: Annotated[
+        list[str] | None, typer.Option("--role", metavar="ROLE=ENTITY", help="An entity in a role; may be repeated.")
+    ] = None,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Print the hyperedges that join some entities.
+
+    All of the entities named are members of each. With --role, entities take the roles given, and the roles of the
+    others are shown: who else took part in the same fact, and as what.
+
+    Example: polyad facts --role giver=Alice --role recipient=Bob --store kb
+    """
+    bound = dict(map(_role_and_entity, role or ()))
+    if bool(bound) == bool(entities):
+        raise ConfigurationError("expected the names of entities, or --role ROLE=ENTITY, one of the two")
+    with open_engine(settings_from(store=store), bare=True) as engine:
+        found = (
+            [shapes.binding_json(binding) for binding in engine.roles(bound)]
+            if bound
+            else [shapes.hyperedge_json(engine, edge) for edge in engine.joining(entities or ())]
+        )
+    if json:
+        output.say_json({"facts": found})
+    else:
+        output.show_facts(found)
+
+
+def _role_and_entity(text: str) -> tuple[str, str]:
+    role, equals, entity = text.partition("=")
+    if not (role.strip() and equals and entity.strip()):
+        raise ConfigurationError(f"--role is {text!r}; expected ROLE=ENTITY, such as giver=Alice")
+    return role.strip(), entity.strip()
 
 
 app.command("eval")(cli_measure.evaluate)

@@ -12,7 +12,18 @@ from polyad.errors import NotFoundError
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.training import TrainingReport
-from polyad.model import Answer, Evidence, Passage, ScoredHyperedge, ScoredPassage, Statistics, TraceStep, Usage
+from polyad.model import (
+    Answer,
+    Evidence,
+    Hyperedge,
+    Passage,
+    ScoredHyperedge,
+    ScoredPassage,
+    Statistics,
+    TraceStep,
+    Usage,
+)
+from polyad.retrieval.roles import RoleBinding
 from polyad.text.keys import entity_key
 
 
@@ -194,6 +205,20 @@ def _entity_json(engine: Engine, name: str) -> dict[str, object]:
     except NotFoundError:
         entity, hyperedges = engine.entity(entity_key(name) or name)
     return {**asdict(entity), "hyperedges": hyperedges}
+
+
+def hyperedge_json(engine: Engine, edge: Hyperedge) -> dict[str, object]:
+    """A hyperedge with the names it joins, by role."""
+    roles: dict[str, list[str]] = {}
+    for incidence in engine.hyperedge(edge.id)[1]:
+        roles.setdefault(incidence.role, []).append(incidence.name)
+    return {"id": edge.id, "text": edge.text, "roles": roles}
+
+
+def binding_json(binding: RoleBinding) -> dict[str, object]:
+    """A fact that matches a question for roles, with the names in its roles."""
+    roles = {role: list(names) for role, names in binding.roles.items()}
+    return {"id": binding.hyperedge_id, "text": binding.text, "roles": roles}
 
 
 def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, object]:

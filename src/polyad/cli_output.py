@@ -281,6 +281,17 @@ def show_fields(values: Mapping[str, object]) -> None:
             say(f"{label:<{width}}  {f'{value:,}' if is_number else value}".rstrip())
 
 
+def show_facts(facts: Sequence[Mapping[str, object]]) -> None:
+    """Print facts, each with the names in its roles."""
+    if not facts:
+        say("nothing found")
+    for fact in facts:
+        say(f"{fact['id']}  {' '.join(str(fact['text']).split())}")
+        roles = fact["roles"]
+        for role, names in roles.items() if isinstance(roles, Mapping) else ():
+            say(f"    {role or '-'}: {'; '.join(names)}")
+
+
 def _on_one_line(item: object) -> str:
     if isinstance(item, Mapping):
         return "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in item.items() if value not in ("", None))

@@ -13,6 +13,7 @@ from polyad.adapters.files import FileReader
 from polyad.adapters.sqlite import SqliteStore
 from polyad.adapters.tuples import TupleReader
 from polyad.answering.answer import CitingAnswerer
+from polyad.answering.summary import summarise
 from polyad.assembly import (
     METHODS,
     NEED_LANGUAGE_MODEL,
@@ -45,7 +46,9 @@ from polyad.model import (
 )
 from polyad.parts import Parts
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Retriever, silent
+from polyad.retrieval.roles import RoleBinding, answer_roles
 from polyad.retrieval.snapshot import Snapshot
+from polyad.text.keys import entity_key
 
 __all__ = ["METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "Engine", "IndexReport"]
 
@@ -367,6 +370,35 @@ class Engine:
     def entity(self, key: str) -> tuple[Entity, list[str]]:
         """An entity and the ids of the hyperedges that join it."""
         return self._store.entities([key])[0], self._store.memberships(key)
+
+    def summary(self, key: str) -> str:
+        """What the documents say of an entity, in a few sentences; made by the language model once, and then kept.
+
+        Raises:
+            NotFoundError: there is no such entity.
+            LanguageModelError: there is much to say and no usable reply, or no model.
+        """
+        return summarise(self._store.entities([key])[0], self._parts.language_model)
+
+    def joining(self, names: Sequence[str]) -> list[Hyperedge]:
+        """The hyperedges that join all of some entities, sorted by id; names are matched by their key.
+
+        Raises:
+            ConfigurationError: no name is given.
+            NotFoundError: one of them is no entity of the index.
+        """
+        if not names:
+            raise ConfigurationError("no entity is named; expected at least one name")
+        postings = [set(self.entity(entity_key(name) or name)[1]) for name in names]
+        return self._store.hyperedges(sorted(set.intersection(*postings)))
+
+    def meet(self, first: str, second: str) -> bool:
+        """Whether some hyperedge joins both entities. Raises NotFoundError."""
+        return bool(self.joining([first, second]))
+
+    def roles(self, bound: Mapping[str, str], wanted: Sequence[str] = ()) -> list[RoleBinding]:
+        """Facts in which some roles are taken by given entities; see :func:`polyad.retrieval.roles.answer_roles`."""
+        return answer_roles(self._store, bound, wanted)
 
     @property
     def llm_tokens(self) -> int:

@@ -197,7 +197,9 @@ class SqliteStore:
                 "SELECT passage.number, passage.id, document.id, passage.vector FROM passage "
                 "JOIN document ON document.number = passage.document ORDER BY passage.id"
             ).fetchall()
-            hyperedges = connection.execute("SELECT number, id, passage, vector, score FROM hyperedge ORDER BY id").fetchall()
+            hyperedges = connection.execute(
+                "SELECT number, id, passage, vector, score FROM hyperedge ORDER BY id"
+            ).fetchall()
             entities = connection.execute("SELECT number, key FROM entity ORDER BY key").fetchall()
             incidences = connection.execute(
                 "SELECT entity, hyperedge, role = ? OR kind = ? FROM incidence "

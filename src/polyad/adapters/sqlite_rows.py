@@ -166,7 +166,8 @@ def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[st
         found,
     )
     for row in rows:
-        found[row[1]].append(Incidence(*row[:7], bool(row[7])))
+        key, hyperedge_id, name, role, type, description, score, grounded = row
+        found[hyperedge_id].append(Incidence(key, hyperedge_id, name, role, type, description, score, bool(grounded)))
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:passage|facts|entities|answer|think(?:ing)?)\b)", re.IGNORECASE)
+_OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:passage|facts|entities|descriptions|answer|think(?:ing)?)\b)", re.IGNORECASE)
 _BRACKETED_NUMBER = re.compile(r"\[(\s*\d[\d\s,;\u2013-]*)\]")
 
 

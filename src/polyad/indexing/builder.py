@@ -13,7 +13,6 @@ Tell = Callable[[str], None]
 """Told, in a few words, how far a long piece of work is."""
 
 
-
 def untold(words: str) -> None:
     """A :data:`Tell` that tells nobody."""
 

@@ -214,9 +214,7 @@ class Indexer:
         left = len(documents) - len(ready)
         return indexed, IndexCounts(left=left, failures=failures, stopped=stops[0] if stops else "")
 
-    def _missing(
-        self, passages: Sequence[Passage]
-    ) -> tuple[list[Passage], dict[str, str], dict[str, IndexedPassage]]:
+    def _missing(self, passages: Sequence[Passage]) -> tuple[list[Passage], dict[str, str], dict[str, IndexedPassage]]:
         """The passages to build, the digest of every one by its id, and the stored ones by digest."""
         digests = {passage.id: _digest(self._recipe, *_content(passage)) for passage in passages}
         stored = self._store.known_passages(list(digests.values()))
@@ -235,9 +233,7 @@ class Indexer:
                 span.end,
                 document.arguments,
             )
-            for position, span in enumerate(
-                whole if document.arguments else self._splitter.passages(document.text)
-            )
+            for position, span in enumerate(whole if document.arguments else self._splitter.passages(document.text))
         ]
 
     def _embedded(

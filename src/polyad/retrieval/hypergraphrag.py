@@ -183,9 +183,7 @@ class HyperGraphRAGRetriever:
         by_row[knowledge.edges] = knowledge.edge_scores
         return by_row[knowledge.retrieved]
 
-    def _evidence(
-        self, question: str, names: str, knowledge: _Knowledge, hits: list[Hit]
-    ) -> Evidence:
+    def _evidence(self, question: str, names: str, knowledge: _Knowledge, hits: list[Hit]) -> Evidence:
         snapshot = self._snapshot
         shown = min(len(knowledge.edges), self._settings.hyperedges)
         by_similarity = np.isin(knowledge.edges[:shown], knowledge.retrieved).tolist()

@@ -1,0 +1,40 @@
+"""What many passages say of one entity, in a few sentences: made only when someone asks, and kept."""
+
+from __future__ import annotations
+
+import importlib.resources
+
+from polyad.answering.quoting import defused, shortened
+from polyad.errors import LanguageModelError
+from polyad.model import Entity
+from polyad.protocols import LanguageModel, Prompt
+from polyad.text.thoughts import without_thoughts
+from polyad.text.tokens import count_tokens
+
+SHORT = 150
+"""Tokens of descriptions that need no summary."""
+
+LONGEST = 24_000
+"""Characters of descriptions that are summarised; what goes beyond is left out."""
+
+
+def summarise(entity: Entity, llm: LanguageModel | None) -> str:
+    """What is said of an entity: its descriptions while they are short, else a summary by the language model.
+
+    Raises:
+        LanguageModelError: the model gave no usable reply, or there is none and the descriptions are long.
+    """
+    if count_tokens(entity.description) <= SHORT:
+        return entity.description
+    if llm is None:
+        raise LanguageModelError(
+            f"{entity.name!r} has {count_tokens(entity.description):,} tokens of descriptions, and a summary needs a "
+            "language model; name one with --model"
+        )
+    prompts = importlib.resources.files("polyad.answering").joinpath("prompts")
+    instructions = prompts.joinpath("summary.md").read_text(encoding="utf-8").strip()
+    shown = f"{entity.name}\n<descriptions>\n{defused(shortened(entity.description, LONGEST))}\n</descriptions>"
+    (outcome,) = llm.complete([Prompt(system=instructions, user=shown)])
+    if isinstance(outcome, LanguageModelError):
+        raise outcome
+    return without_thoughts(outcome.text).strip()
