@@ -36,8 +36,11 @@ def fact_builder(parts: Parts, max_cost: float = 0.0, max_tokens: int = 0) -> Fa
     """Extracts facts with the language model, within a budget; 0 for no limit.
 
     Raises:
-        ConfigurationError: no language model is set, or its prices are not and ``max_cost`` is.
+        ConfigurationError: no language model is set, or its prices are not and ``max_cost`` is, or a limit is below 0.
     """
+    for name, limit in (("max_cost", max_cost), ("max_tokens", max_tokens)):
+        if not limit >= 0:  # nor is NaN, which would limit nothing
+            raise ConfigurationError(f"{name} is {limit}; expected 0 (no limit) or more")
     model = parts.require_language_model("the method 'facts'")
     if max_cost and not model.cost(1_000_000, 1_000_000):
         raise ConfigurationError(

@@ -354,6 +354,80 @@ class HyperGraphRAGSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HyperRetrieverSettings:
+    """Search along triples that a trained scorer holds plausible (HyperRAG, section 3.1; values of its appendix B.1).
+
+    What the scorer reads (``rounds``, ``distance_starts``, ``closeness``) and learns (``positives``) is decided in
+    training; at search its file says which it was. Other values than the paper's were measured on 2WikiMultiHopQA.
+
+    Attributes:
+        weights: A file written by ``polyad train hyperretriever``; empty for the weights that come with polyad.
+        threshold: tau_0, plausibility from which a triple is kept and its tail expanded, in (0, 1].
+        decay: c, by which the threshold is lowered.
+        reductions: N_max, how often at most.
+        minimum_hyperedges: M, hyperedges to keep at each hop.
+        low_density: Delta_lo, hyperedges an entity. Up to here, what a lowered threshold lets in is not expanded.
+        high_density: Delta_up. Above it at most ``triples_kept`` are kept at each hop.
+        triples_kept: See there. 1,000; the paper gives none.
+        depth: Hops from the question's entities. 3; the paper goes on while triples are plausible.
+        triples_per_hop: Triples scored at one hop, those of the hyperedges nearest to the question first: the bound
+            on what a hub costs. 8,000: above what nearly any hop of the benchmarks has.
+        hyperedges_per_passage: The mean of so many best hyperedges is the passage's plausibility.
+        dense_weight: Share of the passage's cosine in its score, in [0, 1]. 0.3; the paper ranks hyperedges only.
+        adaptive: Off, the threshold stays at tau_0 and only what exceeds it is kept.
+        binary: Search the pairs of entities that share a hyperedge, each a hyperedge of its own.
+        signals: The scorer also reads the signals of the default retriever; takes weights trained that way.
+        rounds: L of the directional distance encoding; 0 or more. 2; the paper gives none.
+        distance_starts: Where that encoding starts: the question's ``topics``, as the published code does, or every
+            one of the ``heads`` (eq. 4). Heads are expanded in training because they are right, and an encoding that
+            shows which they are tells the answer: Recall@5 falls by 9 points.
+        closeness: The scorer also reads the cosines of the question to head, hyperedge and tail. A sum of layers over
+            vectors side by side learns no product of two of them from some hundred questions: 3 points.
+        positives: Triples that training calls plausible. ``answers``: those on shortest paths to the answer, as in the
+            paper. ``evidence``: those whose hyperedge is in a gold passage; 15 points better, because the paths to an
+            answer leave out evidence that the answer does not stand in.
+    """
+
+    weights: str = ""
+    threshold: float = 0.5
+    decay: float = 0.1
+    reductions: int = 5
+    minimum_hyperedges: int = 50
+    low_density: float = 2.35
+    high_density: float = 5.0
+    triples_kept: int = 1000
+    depth: int = 3
+    triples_per_hop: int = 8000
+    hyperedges_per_passage: int = 2
+    dense_weight: float = 0.3
+    adaptive: bool = True
+    binary: bool = False
+    signals: bool = False
+    rounds: int = 2
+    distance_starts: Literal["heads", "topics"] = "topics"
+    closeness: bool = True
+    positives: Literal["evidence", "answers"] = "evidence"
+
+    def __post_init__(self) -> None:
+        _require(0 < self.threshold <= 1, "threshold", self.threshold, "above 0, at most 1")
+        _require(0 <= self.decay <= 1, "decay", self.decay, "0 to 1")
+        _require(0 <= self.dense_weight <= 1, "dense_weight", self.dense_weight, "0 to 1")
+        _require(self.low_density >= 0, "low_density", self.low_density, "0 or more")
+        _require(
+            self.high_density >= self.low_density,
+            "high_density",
+            self.high_density,
+            f"low_density ({self.low_density}) or more",
+        )
+        for name in ("minimum_hyperedges", "triples_kept", "depth", "triples_per_hop", "hyperedges_per_passage"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        for name in ("reductions", "rounds"):
+            _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+        for name, allowed in (("distance_starts", ("heads", "topics")), ("positives", ("evidence", "answers"))):
+            _require(getattr(self, name) in allowed, name, getattr(self, name), " or ".join(allowed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultSettings:
     """The default retriever.
 

@@ -221,13 +221,18 @@ class Engine:
         """Index documents that are already in memory; otherwise as :meth:`index`."""
         parts = self._parts
         is_extracting = method == "facts"
+        if (max_cost or max_tokens) and not is_extracting:
+            raise ConfigurationError(
+                f"max_cost and max_tokens limit the method 'facts' only, not {method!r}; leave them out"
+            )
         builder = fact_builder(parts, max_cost, max_tokens) if is_extracting else make_builder(method, parts)
         embedder = parts.embedder
         started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.texts
         counts = self._indexer(builder).index(documents, progress)
         if is_extracting and counts.passages:  # what entities are said to be is what they will be found by
             with self._lock:
-                self._current_snapshot().entity_vectors(embedder, progress)
+                snapshot = self._current_snapshot()
+            snapshot.entity_vectors(embedder, progress)  # not under the lock: searches go on meanwhile
         return IndexReport(
             counts,
             skipped=(),

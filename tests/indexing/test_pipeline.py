@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,16 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.reply_cache import CachedLanguageModel
+from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
-from polyad.config import SegmentationSettings, SplitSettings
-from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, StoreError
+from polyad.config import FactSettings, SegmentationSettings, SplitSettings
+from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
+from polyad.indexing.budget import Budget
 from polyad.indexing.builder import DraftHyperedge, HyperedgeBuilder, Tell, untold
+from polyad.indexing.fact_builder import FactBuilder
+from polyad.indexing.facts_compact import CompactExtractionStyle
 from polyad.indexing.mentions import RuleMentionExtractor
 from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import Document, Failure, FloatArray, Mention, Passage
-from polyad.protocols import Embedder, MentionExtractor, Store, TextKind
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, Store, TextKind
 
 SENTENCES = [
     "Anna Keller was born in Oslo and studied physics in Paris before the war.",
@@ -148,26 +155,27 @@ RUNS = st.lists(
 )
 
 
-def apply(runs: Iterable[list[Document] | set[str]], store: Store, embedder: Embedder) -> dict[str, Document]:
+def apply(runs: Iterable[list[Document] | set[str]], store: Store, indexer: Indexer) -> dict[str, Document]:
     """Index the lists and remove the sets; what should be left."""
     survivors: dict[str, Document] = {}
     for run in runs:
         if isinstance(run, set):
-            known = sorted(run & survivors.keys())
-            store.remove(known)
+            known = run & survivors.keys()
+            store.remove(sorted(known & store.digests().keys()))  # a document that was left is not there
             for id in known:
                 del survivors[id]
         else:
-            index(indexer_of(store, embedder), *run)
+            index(indexer, *run)
             first = {document.id: document for document in reversed(run)}
             survivors |= {id: document for id, document in first.items() if document.text.strip()}
     return survivors
 
 
-def assert_exact(runs: Iterable[list[Document] | set[str]], embedder: Embedder) -> None:
+def assert_exact(runs: Iterable[list[Document] | set[str]], make_indexer: Callable[[Store], Indexer]) -> None:
     grown, fresh = make_store(), make_store()
-    survivors = apply(runs, grown, embedder)
-    index(indexer_of(fresh, embedder), *survivors.values())
+    survivors = apply(runs, grown, make_indexer(grown))
+    index(make_indexer(grown), *survivors.values())  # changes nothing, unless some passages are still without facts
+    index(make_indexer(fresh), *survivors.values())
     assert contents(grown) == contents(fresh)
     grown.close()
     fresh.close()
@@ -178,7 +186,61 @@ def assert_exact(runs: Iterable[list[Document] | set[str]], embedder: Embedder) 
 def test_after_any_sequence_the_index_equals_a_fresh_one_of_the_surviving_documents(
     runs: list[list[Document] | set[str]],
 ) -> None:
-    assert_exact(runs, HashingEmbedder(16))
+    assert_exact(runs, indexer_of)
+
+
+def extracted(prompt: Prompt) -> str:
+    """A fact for each sentence of a passage, that joins the capitalised words in it and one that is nowhere."""
+    _, _, text = prompt.user.rpartition("\n\n")
+    facts = []
+    table = {}
+    for sentence in text.split(". "):
+        names = re.findall(r"\b[A-Z]\w+", sentence)
+        facts.append({"text": f"It is said: {sentence}", "score": 1 + len(sentence) % 9, "entities": [*names, "Nemo"]})
+        table |= {name: f"{name} | {name[-1]} | in {sentence[:20]} | {len(sentence)}" for name in names}
+    return json.dumps({"facts": facts, "entities": list(table.values())})
+
+
+def fact_indexer_of(
+    store: Store, model: LanguageModel, embedder: Embedder | None = None, split: SplitSettings = SMALL
+) -> Indexer:
+    splitter = SentenceSplitter(split)
+    cached = CachedLanguageModel(model, store)
+    builder = FactBuilder(splitter, cached, CompactExtractionStyle(), FactSettings(), Budget(cached))
+    return Indexer(store, embedder or HashingEmbedder(16), splitter, builder)
+
+
+@settings(max_examples=40, deadline=None)
+@given(runs=RUNS)
+def test_after_any_sequence_facts_too_equal_those_of_a_fresh_index(runs: list[list[Document] | set[str]]) -> None:
+    assert_exact(runs, lambda store: fact_indexer_of(store, ScriptedLanguageModel(extracted)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(runs=RUNS, faults=st.lists(st.sampled_from(["", "busy", "odd", "stop"]), min_size=1, max_size=20))
+def test_after_any_failures_one_run_without_makes_the_index_equal_a_fresh_one(
+    runs: list[list[Document] | set[str]], faults: list[str]
+) -> None:
+    waiting = iter(faults)
+
+    def moody(prompt: Prompt) -> Line:
+        match next(waiting, ""):
+            case "busy":
+                return LanguageModelError("busy")
+            case "stop":
+                return NoMoreRepliesError("enough")
+            case "odd":
+                return "I cannot help with that."
+        return extracted(prompt)
+
+    grown, fresh = make_store(), make_store()
+    tried = apply(runs, grown, fact_indexer_of(grown, ScriptedLanguageModel(moody)))
+    for store in (grown, fresh):
+        counts = index(fact_indexer_of(store, ScriptedLanguageModel(extracted)), *tried.values())
+        assert (counts.failures, counts.stopped, counts.left) == ((), "", 0)
+    assert contents(grown) == contents(fresh)
+    grown.close()
+    fresh.close()
 
 
 def test_with_a_real_model_too_the_index_equals_a_fresh_one_bit_for_bit(embedder: Embedder) -> None:
@@ -191,7 +253,7 @@ def test_with_a_real_model_too_the_index_equals_a_fresh_one_bit_for_bit(embedder
         {"c"},
     ]
     grown, fresh = make_store(embedder.dimension), make_store(embedder.dimension)
-    survivors = apply(runs, grown, embedder)
+    survivors = apply(runs, grown, indexer_of(grown, embedder))
     assert sorted(survivors) == ["a", "b", "d", "e"]
     index(indexer_of(fresh, embedder), *survivors.values())
     assert contents(grown) == contents(fresh)
@@ -437,3 +499,159 @@ def test_a_builder_is_given_passages_with_their_place_in_the_document() -> None:
     assert len(seen) > 10
     assert all(passage.text == document.text[passage.start : passage.end] for passage in seen)
     assert [passage.id for passage in seen] == [f"a#{position:04}" for position in range(len(seen))]
+
+
+# A language model that fails
+
+
+def names_of(store: Store) -> list[str]:
+    return [entity.name for entity in store.all_entities()]
+
+
+def without_reply_about(sign: str, error: LanguageModelError) -> ScriptedLanguageModel:
+    return ScriptedLanguageModel(lambda prompt: error if sign in prompt.user else extracted(prompt))
+
+
+ONE_EACH = SplitSettings(passage_tokens=30, overlap_tokens=0)
+FOUR = Document("a", "", " ".join(LONG[:4]))
+"""One passage a sentence."""
+
+
+def test_a_passage_without_a_reply_is_indexed_by_its_text_and_reported() -> None:
+    store = make_store()
+    counts = index(
+        fact_indexer_of(store, without_reply_about("Street 2", LanguageModelError("busy")), split=ONE_EACH), FOUR
+    )
+    assert counts.failures == (
+        Failure("a#0002", "busy; its text is indexed, its facts are missing: index it again"),
+    )
+    assert (counts.added, counts.passages, counts.hyperedges) == (1, 4, 3)
+    assert store.digests() == {"a": ""}
+    assert store.search_text("Number 2", 1)[0][0] == "a#0002"
+    assert [edge.passage_id for edge in store.hyperedges(store.topology().hyperedge_ids)] == [
+        "a#0000",
+        "a#0001",
+        "a#0003",
+    ]
+
+
+def test_the_next_run_asks_and_embeds_for_the_missing_passage_only() -> None:
+    store = make_store()
+    index(fact_indexer_of(store, without_reply_about("Street 2", LanguageModelError("busy")), split=ONE_EACH), FOUR)
+    model, embedder = ScriptedLanguageModel(extracted), CountingEmbedder()
+    counts = index(fact_indexer_of(store, model, embedder, ONE_EACH), FOUR)
+    assert (counts.added, counts.updated, counts.failures) == (0, 1, ())
+    assert [prompt.user for prompt in model.prompts] == [LONG[2]]
+    assert all(LONG[2].removesuffix(".") in text for text in embedder.texts)
+    assert index(fact_indexer_of(store, model, embedder, ONE_EACH), FOUR).unchanged == 1
+
+
+def test_an_update_that_is_stopped_leaves_the_earlier_document() -> None:
+    store = make_store()
+    index(fact_indexer_of(store, ScriptedLanguageModel(extracted), split=ONE_EACH), FOUR)
+    before = contents(store)
+    changed = Document("a", "", FOUR.text.replace("Street 2", "Lane 2"))
+    stopping = without_reply_about("Lane", NoMoreRepliesError("enough"))
+    counts = index(fact_indexer_of(store, stopping, split=ONE_EACH), changed)
+    assert (counts.stopped, counts.left, counts.updated, counts.failures) == ("enough", 1, 0, ())
+    assert contents(store) == before
+
+
+def test_a_run_that_is_stopped_keeps_the_documents_that_are_whole() -> None:
+    store = make_store()
+    stopping = without_reply_about("stops", NoMoreRepliesError("enough"))
+    items = [GOOD, Document("b", "", "It stops here."), Document("c", "", "And it goes on.")]
+    counts = index(fact_indexer_of(store, stopping), *items)
+    assert (counts.added, counts.left, counts.stopped) == (2, 1, "enough")
+    assert list(store.digests()) == ["c", "good"]
+
+
+def test_a_run_that_is_stopped_reads_no_further_batch() -> None:
+    read: list[str] = []
+
+    def documents() -> Iterable[Document]:
+        for number in range(6):
+            read.append(str(number))
+            yield Document(str(number), "", text_of(0) * 3000)
+
+    stopping = ScriptedLanguageModel(lambda prompt: NoMoreRepliesError("enough"))
+    indexer = fact_indexer_of(make_store(), stopping, split=SplitSettings(passage_tokens=5000))
+    counts = indexer.index(documents(), silent)
+    assert (counts.stopped, counts.added) == ("enough", 0)
+    assert 0 < counts.left == len(read) < 6
+
+
+def test_of_a_document_that_is_left_no_passage_is_said_to_be_indexed() -> None:
+    def reply(prompt: Prompt) -> Line:
+        if "Street 1" in prompt.user:
+            return LanguageModelError("busy")
+        return NoMoreRepliesError("enough") if "Street 3" in prompt.user else extracted(prompt)
+
+    store = make_store()
+    counts = index(fact_indexer_of(store, ScriptedLanguageModel(reply), split=ONE_EACH), FOUR)
+    assert (counts.left, counts.stopped, counts.failures) == (1, "enough", ())
+    assert store.digests() == {}
+
+
+class Fussy(CountingEmbedder):
+    """Fails on some texts."""
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        if any("unlucky" in text for text in texts):
+            raise EmbedderError("too unlucky")
+        return super().encode(texts, kind)
+
+
+def test_a_run_that_is_stopped_asks_for_no_other_document_even_where_the_embedder_failed() -> None:
+    def reply(prompt: Prompt) -> Line:
+        return NoMoreRepliesError("enough") if "Late" in prompt.user else extracted(prompt)
+
+    model = ScriptedLanguageModel(reply)
+    late = [Document(f"late {number}", "", f"Late {number}.") for number in range(5)]
+    counts = index(fact_indexer_of(make_store(), model, Fussy()), BAD, *late)
+    assert (counts.left, counts.stopped) == (5, "enough")
+    assert [failure.id for failure in counts.failures] == ["bad"]
+    assert len(model.prompts) == 1 + 5 + 1, "one for each, and one more for the first of those that are left"
+
+
+def test_what_is_paid_for_is_not_asked_again_for_a_document_the_embedder_refused() -> None:
+    store, model = make_store(), ScriptedLanguageModel(extracted)
+    counts = index(fact_indexer_of(store, model, Fussy()), BAD, GOOD)
+    assert [failure.id for failure in counts.failures] == ["bad"]
+    assert index(fact_indexer_of(store, model), BAD, GOOD).added == 1
+    assert len(model.prompts) == 3, "the long document has two passages"
+    assert "Nemo" in names_of(store)
+
+
+# What is pending
+
+
+def pending(indexer: Indexer, *items: Document | Failure) -> list[str]:
+    return [passage.id for batch in indexer.pending(items) for passage in batch]
+
+
+def test_pending_are_the_passages_that_indexing_would_build() -> None:
+    store = make_store()
+    indexer = indexer_of(store, split=ONE_EACH)
+    assert pending(indexer, FOUR, Failure("x", "y"), Document("empty", "", " ")) == [f"a#{n:04}" for n in range(4)]
+    assert store.digests() == {}
+    index(indexer, FOUR)
+    assert pending(indexer, FOUR) == []
+    assert pending(indexer, Document("a", "", FOUR.text.replace("Street 2", "Lane 2"))) == ["a#0002"]
+    assert pending(indexer, Document("moved", "", FOUR.text)) == []
+
+
+def test_equal_passages_are_pending_once() -> None:
+    long = [Document(f"long {n}", "", text_of(0) * 3000) for n in range(2)]  # each a batch of its own
+    indexer = indexer_of(make_store(), split=SplitSettings(passage_tokens=5000))
+    alone = pending(indexer, long[0])
+    assert len(alone) > 5
+    assert len(set(alone)) == len(alone)
+    assert pending(indexer, *long, GOOD, Document("twin", "", GOOD.text)) == [*alone, "good#0000"]
+
+
+def test_a_passage_without_its_facts_is_pending() -> None:
+    store = make_store()
+    failing = without_reply_about("Street 2", LanguageModelError("busy"))
+    index(fact_indexer_of(store, failing, split=ONE_EACH), FOUR)
+    assert pending(fact_indexer_of(store, failing, split=ONE_EACH), FOUR) == ["a#0002"]

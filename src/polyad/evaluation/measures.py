@@ -30,3 +30,12 @@ def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
     0.5
     """
     return next((1 / rank for rank, id in enumerate(ranked, 1) if id in gold), 0.0)
+
+
+def hits(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    """1 when some gold answer is among the first ``k``, else 0.
+
+    >>> hits(["x", "a", "b"], {"a", "b"}, k=2)
+    1.0
+    """
+    return float(not set(gold).isdisjoint(ranked[:k]))

@@ -9,15 +9,22 @@ from polyad.model import Usage
 from polyad.protocols import LanguageModel, Prompt
 from polyad.text.tokens import count_tokens
 
-FIRST_GUESS = 0.5
-"""Completion tokens for each prompt token, before the first reply has shown how long they are."""
+MARGIN = 1.25
+"""What a request may take, for each token it is expected to take: replies differ, and none can be called back."""
+
+FIRST_PROMPT = 1.2
+"""Prompt tokens for each one counted here, before the first reply has shown how the endpoint counts."""
+
+FIRST_REPLY = 1.0
+"""Completion tokens for each one of the prompt, likewise; about right for long passages, much for short ones."""
 
 
 class Budget:
     """Lets prompts pass as long as they and their likely replies fit; a :data:`polyad.protocols.Gate`.
 
-    What is under way counts with its expected tokens, so that many requests at a time do not overshoot together. Safe
-    to use from many threads.
+    What is under way counts with its expected tokens, so that many requests at a time do not overshoot together. What
+    to expect is learnt from the replies: how many tokens the endpoint counts for each one counted here, and how many
+    it says for each one of the text it is asked about. Safe to use from many threads.
 
     Args:
         model: Knows the prices.
@@ -30,7 +37,9 @@ class Budget:
         self._model = model
         self._max_cost = max_cost
         self._max_tokens = max_tokens
-        self._under_way = Usage()
+        self._under_way: dict[tuple[str, str], Usage] = {}
+        self._counted = 0  # tokens of the prompts that were replied to, as counted here
+        self._asked_about = 0  # and of their part without the instructions
         self._lock = threading.Lock()
 
     def __call__(self, prompt: Prompt) -> None:
@@ -39,37 +48,35 @@ class Budget:
         Raises:
             NoMoreRepliesError: it does not fit any more.
         """
+        if not (self._max_cost or self._max_tokens):
+            return
         with self._lock:
             expected = self._expected(prompt)
-            total = self.spent + self._under_way + expected
+            total = sum(self._under_way.values(), self.spent) + expected
             if self._max_cost and total.cost > self._max_cost:
                 raise _spent(f"${self._max_cost:,.4g}", f"${self.spent.cost:,.4f}", "max_cost")
-            if self._max_tokens and total.prompt_tokens + total.completion_tokens > self._max_tokens:
-                tokens = self.spent.prompt_tokens + self.spent.completion_tokens
-                raise _spent(f"{self._max_tokens:,} tokens", f"{tokens:,}", "max_tokens")
-            self._under_way += expected
+            if self._max_tokens and _tokens(total) > self._max_tokens:
+                raise _spent(f"{self._max_tokens:,} tokens", f"{_tokens(self.spent):,}", "max_tokens")
+            self._under_way[_key(prompt)] = expected
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:
-        """Count what a prompt that passed really cost."""
+        """Count what a prompt really cost; nothing for one that failed or did not pass."""
         with self._lock:
-            waiting = self._under_way
-            self._under_way = Usage(
-                max(0, waiting.calls - 1),
-                max(0, waiting.prompt_tokens - count_prompt_tokens(prompt)),
-                *self._share(waiting),
-            )
-            self.spent += usage
+            self._under_way.pop(_key(prompt), None)
+            if usage.calls:
+                self.spent += usage
+                self._counted += count_prompt_tokens(prompt)
+                self._asked_about += count_tokens(prompt.user)
 
     def _expected(self, prompt: Prompt) -> Usage:
-        prompt_tokens = count_prompt_tokens(prompt)
-        ratio = self.spent.completion_tokens / self.spent.prompt_tokens if self.spent.prompt_tokens else FIRST_GUESS
-        completion_tokens = round(prompt_tokens * ratio)
-        return Usage(1, prompt_tokens, completion_tokens, self._model.cost(prompt_tokens, completion_tokens))
-
-    def _share(self, waiting: Usage) -> tuple[int, float]:
-        """Expected completion tokens and cost of all but one of what is under way."""
-        left = (waiting.calls - 1) / waiting.calls if waiting.calls > 1 else 0.0
-        return round(waiting.completion_tokens * left), waiting.cost * left
+        counted = count_prompt_tokens(prompt)
+        if self._counted and self._asked_about:
+            asked = counted * self.spent.prompt_tokens / self._counted
+            said = count_tokens(prompt.user) * self.spent.completion_tokens / self._asked_about
+        else:
+            asked, said = counted * FIRST_PROMPT, counted * FIRST_REPLY
+        tokens = round(MARGIN * asked), round(MARGIN * said)
+        return Usage(1, *tokens, self._model.cost(*tokens))
 
 
 def count_prompt_tokens(prompt: Prompt) -> int:
@@ -77,8 +84,16 @@ def count_prompt_tokens(prompt: Prompt) -> int:
     return count_tokens(prompt.system) + count_tokens(prompt.user)
 
 
+def _key(prompt: Prompt) -> tuple[str, str]:
+    return prompt.system, prompt.user
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.prompt_tokens + usage.completion_tokens
+
+
 def _spent(limit: str, so_far: str, setting: str) -> NoMoreRepliesError:
     return NoMoreRepliesError(
-        f"the budget of {limit} is spent ({so_far} so far); what was extracted is kept, and the same command with a "
-        f"higher --{setting.replace('_', '-')} goes on from there"
+        f"the budget of {limit} has no room for another request ({so_far} spent so far); what was extracted is kept, "
+        f"and the same command with a higher --{setting.replace('_', '-')} goes on from there"
     )

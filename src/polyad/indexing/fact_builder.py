@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from polyad.config import FactSettings
-from polyad.errors import LanguageModelError
+from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.indexing.budget import Budget, count_prompt_tokens
 from polyad.indexing.builder import DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.extraction import (
@@ -106,7 +106,9 @@ class FactBuilder:
                 said[place] += f"\n{text}"
             for place, addition in further.items():
                 first = found[place]
-                if isinstance(addition, LanguageModelError):
+                if isinstance(addition, NoMoreRepliesError):
+                    found[place] = addition  # what was said so far is kept, so that the next run gleans the rest
+                elif isinstance(addition, LanguageModelError):
                     self.notes["gleaning rounds without a usable reply"] += 1
                 elif isinstance(first, Extraction):
                     found[place] = merged(first, addition)
@@ -193,9 +195,10 @@ class FactBuilder:
         new = [place for place, is_known in enumerate(known(prompts)) if not is_known]
         rounds = self._settings.gleaning
         asked = sum(count_prompt_tokens(prompts[place]) for place in new)
+        more = sum(count_prompt_tokens(self._style.more(passages[place], "")) for place in new) if rounds else 0
         said = REPLY_RATIO[self._settings.style] * sum(count_tokens(passages[place].text) for place in new)
-        # A gleaning round sends the prompt again with all replies so far, and brings about half as much anew.
-        prompt_tokens = round(asked * (1 + rounds) + said * rounds * (rounds + 3) / 4)
+        # A gleaning round sends all replies so far along, and brings about half as much as the first reply anew.
+        prompt_tokens = round(asked + rounds * more + said * rounds * (rounds + 3) / 4)
         completion_tokens = round(said * (1 + rounds / 2))
         cost = self._llm.cost(prompt_tokens, completion_tokens)
         return Usage(len(new) * (1 + rounds), prompt_tokens, completion_tokens, cost)

@@ -59,4 +59,6 @@ class Grounder:
 
 def _words(text: str) -> list[str]:
     decomposed = unicodedata.normalize("NFKD", text)
-    return _WORD.findall("".join(c for c in decomposed if not unicodedata.combining(c)).casefold())
+    plain = "".join(c for c in decomposed if not unicodedata.combining(c))
+    # Put together again what is no accent: syllables of Hangul, which need no bound beside them.
+    return _WORD.findall(unicodedata.normalize("NFC", plain).casefold())

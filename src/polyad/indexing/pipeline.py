@@ -96,13 +96,19 @@ class Indexer:
         return total
 
     def pending(self, items: Iterable[Document | Failure]) -> Iterator[list[Passage]]:
-        """Passages that indexing ``items`` would build, a batch of documents at a time; changes nothing."""
+        """Passages that indexing ``items`` would build, a batch of documents at a time; changes nothing.
+
+        Of passages with equal contents there is one: the others cost nothing.
+        """
         known = self._store.digests()
         seen: dict[str, str] = {}
+        yielded: set[str] = set()
         for batch in _batches(items):
             changed, _ = self._changed(batch, known, seen)
-            passages = [passage for document, _, _ in changed for passage in self._passages(document)]
-            yield self._missing(passages)[0]
+            missing, digests, _ = self._missing([p for document, _, _ in changed for p in self._passages(document)])
+            new = {digests[passage.id]: passage for passage in missing if digests[passage.id] not in yielded}
+            yielded |= new.keys()
+            yield list(new.values())
 
     def _index_batch(
         self, batch: Sequence[Document | Failure], known: dict[str, str], seen: dict[str, str], tell: Tell
@@ -152,8 +158,10 @@ class Indexer:
         except Exception as error:  # whatever a plug-in raises, one bad document must not end the run
             if len(documents) == 1:
                 return IndexCounts(failures=(Failure(documents[0][0].id, _reason(error)),))
-            parts = (self._put([document], updated, tell) for document in documents)
-            return sum(parts, IndexCounts())
+            counts = IndexCounts()
+            for document in documents:
+                counts += IndexCounts(left=1) if counts.stopped else self._put([document], updated, tell)
+            return counts
         for document in indexed:
             counts += self._put_one(document, document.document.id in updated)
         return counts
@@ -209,7 +217,7 @@ class Indexer:
         failures = tuple(
             Failure(id, f"{error}; its text is indexed, its facts are missing: index it again")
             for id, error in failed.items()
-            if id not in waiting
+            if id in wanted
         )
         left = len(documents) - len(ready)
         return indexed, IndexCounts(left=left, failures=failures, stopped=stops[0] if stops else "")

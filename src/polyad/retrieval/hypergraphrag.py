@@ -93,7 +93,10 @@ class HyperGraphRAGRetriever:
         )
 
     def retrieve(self, question: str, k: int) -> Evidence:
-        """The ``k`` best passages, with the best of K_H: retrieved hyperedges and entities."""
+        """The ``k`` best passages, with the best of K_H: retrieved hyperedges and entities.
+
+        Where K* has fewer passages than ``k`` the most similar others follow, unless ``use_passages`` is off.
+        """
         linked = self._linker.link(question)
         names = _names(linked) or [question]
         each = names if self._settings.names == "each" and len(names) > 1 else []
@@ -149,7 +152,7 @@ class HyperGraphRAGRetriever:
             (row, float(total[row]), "; ".join(reason for reason, share in shares.items() if share[row] > 0))
             for row in above(total, k, 0.0).tolist()
         ]
-        return filled(hits, similarity, k)
+        return filled(hits, similarity, k) if self._settings.use_passages else hits
 
     def _by_hyperedge(self, knowledge: _Knowledge, similarity: FloatArray) -> FloatArray:
         """Of each passage its best hyperedge in R_H; 0 where it has none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import re
 from collections.abc import Sequence
 
 from polyad.errors import LanguageModelError
@@ -68,7 +69,6 @@ def _names(reply: str) -> list[str] | None:
 
 
 def _located(name: str, text: str) -> Mention:
-    start = text.casefold().find(name.casefold())
-    if start < 0 or len(text.casefold()) != len(text):
-        return Mention(name, -1, -1)
-    return Mention(text[start : start + len(name)], start, start + len(name))
+    words = re.escape(name)
+    found = re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE) or re.search(words, text, re.IGNORECASE)
+    return Mention(found.group(), *found.span()) if found else Mention(name, -1, -1)

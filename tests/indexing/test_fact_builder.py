@@ -1,0 +1,360 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.config import FactSettings, SplitSettings
+from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.indexing.budget import Budget
+from polyad.indexing.builder import DraftHyperedge
+from polyad.indexing.extraction import ExtractionStyle, UnreadableReplyError
+from polyad.indexing.fact_builder import FEW, UNGROUNDED, FactBuilder
+from polyad.indexing.facts_compact import CompactExtractionStyle
+from polyad.indexing.facts_paper import PaperExtractionStyle
+from polyad.indexing.split import SentenceSplitter
+from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Usage
+from polyad.protocols import LanguageModel, Prompt, Reply
+from polyad.text.tokens import count_tokens
+
+TEXT = "She met CHARLES BABBAGE in 1833. The Analytical Engine was a machine of brass."
+REFUSAL = "I cannot help with that."
+
+
+def passage(text: str = TEXT, title: str = "Ada Lovelace (countess)", id: str = "d#0000") -> Passage:
+    return Passage(id, id.partition("#")[0], title, text, 0, len(text))
+
+
+def reply_of(*facts: tuple[str, list[str]], table: Sequence[str] = ()) -> str:
+    listed = [{"text": text, "score": 8, "entities": names} for text, names in facts]
+    return json.dumps({"facts": listed, "entities": list(table)})
+
+
+MET = ("Ada Lovelace met Charles Babbage in 1833.", ["Charles Babbage", "Ada Lovelace", "1833"])
+BRASS = ("The Analytical Engine was of brass.", ["Analytical Engine", "brass"])
+
+
+def builder_of(
+    model: LanguageModel,
+    *,
+    style: ExtractionStyle | None = None,
+    max_tokens: int = 0,
+    gleaning: int = 0,
+    attempts: int = 2,
+    drop_ungrounded: bool = False,
+    join_subject: bool = True,
+) -> FactBuilder:
+    settings = FactSettings(
+        gleaning=gleaning, attempts=attempts, drop_ungrounded=drop_ungrounded, join_subject=join_subject
+    )
+    return FactBuilder(
+        SentenceSplitter(SplitSettings()),
+        model,
+        style or CompactExtractionStyle(),
+        settings,
+        Budget(model, max_tokens=max_tokens),
+    )
+
+
+def built(builder: FactBuilder, one: Passage | None = None) -> list[DraftHyperedge]:
+    (drafts,) = builder.build([one or passage()])
+    assert isinstance(drafts, list), drafts
+    return drafts
+
+
+def facts_of(reply: str, one: Passage | None = None, **settings: bool) -> tuple[list[DraftHyperedge], dict[str, int]]:
+    builder = builder_of(ScriptedLanguageModel([reply]), **settings)  # type: ignore[arg-type]
+    return built(builder, one), dict(+builder.notes)
+
+
+def members(draft: DraftHyperedge) -> list[tuple[str, str, str, bool]]:
+    return [(part.entity_key, part.name, part.role, part.grounded) for part in draft.incidences]
+
+
+# Reading
+
+
+def test_a_fact_becomes_a_hyperedge_with_the_span_it_comes_from() -> None:
+    (met, brass), notes = facts_of(reply_of(MET, BRASS))
+    end = TEXT.index(" The Analytical")
+    assert met.hyperedge == Hyperedge("d#0000/000", HyperedgeKind.FACT, MET[0], "d#0000", 0, end, 8.0)
+    assert (brass.hyperedge.id, TEXT[brass.hyperedge.start : brass.hyperedge.end]) == ("d#0000/001", TEXT[end + 1 :])
+    assert (notes["facts"], notes["entities"]) == (2, 5)
+
+
+def test_members_are_sorted_spelt_as_in_the_passage_and_joined_by_the_subject() -> None:
+    (met, brass), _ = facts_of(reply_of(MET, BRASS))
+    assert members(met) == [
+        ("1833", "1833", "", True),
+        ("ada lovelace", "Ada Lovelace", "subject", True),
+        ("charles babbage", "CHARLES BABBAGE", "", True),
+    ]
+    assert members(brass) == [
+        ("ada lovelace", "Ada Lovelace (countess)", "subject", True),
+        ("analytical engine", "Analytical Engine", "subject", True),
+        ("brass", "brass", "", True),
+    ], "the title, and what a sentence of the passage defines"
+
+
+def test_without_joining_the_subject_is_a_member_only_where_it_is_named() -> None:
+    (met, brass), _ = facts_of(reply_of(MET, BRASS), join_subject=False)
+    assert ("ada lovelace", "Ada Lovelace", "subject", True) in members(met)
+    assert [key for key, *_ in members(brass)] == ["analytical engine", "brass"]
+
+
+def test_without_a_title_the_subject_is_what_the_first_sentence_defines_or_begins_with() -> None:
+    text = "Corven Tower has 214 steps. It is old."
+    reply = reply_of(("It is old.", []), ("It has steps.", ["steps", "Corven Tower", "214"]))
+    (old, _), _ = facts_of(reply, passage(text, title=""))
+    assert members(old) == [("corven tower", "Corven Tower", "subject", True)]
+
+
+def test_a_passage_without_any_subject_has_facts_without_members() -> None:
+    (only,), notes = facts_of(reply_of(("It rained.", [])), passage("it rained", title=""))
+    assert only.incidences == ()
+    assert notes[FEW] == 1
+
+
+def test_what_is_said_of_an_entity_is_on_its_incidence() -> None:
+    table = ["Charles Babbage | person | Inventor. | 85"]
+    (met,), _ = facts_of(reply_of(MET, table=table))
+    assert met.incidences[2] == Incidence(
+        "charles babbage", "d#0000/000", "CHARLES BABBAGE", "", "person", "Inventor.", 85.0, True
+    )
+
+
+UNHEARD = ("Ada Lovelace knew Mary Somerville.", ["Ada Lovelace", "Mary Somerville"])
+
+
+def test_a_name_that_is_not_in_the_passage_is_flagged_and_counted() -> None:
+    (knew,), notes = facts_of(reply_of(UNHEARD))
+    assert members(knew)[1] == ("mary somerville", "Mary Somerville", "", False)
+    assert (notes[UNGROUNDED], notes["entities"], notes.get(FEW, 0)) == (1, 2, 0)
+
+
+def test_a_name_that_is_not_in_the_passage_can_be_dropped_and_the_fact_stays() -> None:
+    (knew,), notes = facts_of(reply_of(UNHEARD), drop_ungrounded=True)
+    assert members(knew) == [("ada lovelace", "Ada Lovelace", "subject", True)]
+    assert (notes[UNGROUNDED], notes["entities"], notes[FEW]) == (1, 1, 1)
+
+
+def test_the_title_grounds_a_name() -> None:
+    (one,), notes = facts_of(reply_of(("A countess.", ["Countess"])))
+    assert members(one)[1] == ("countess", "Countess", "", True)
+    assert UNGROUNDED not in notes
+
+
+def test_facts_with_fewer_than_two_entities_are_kept_and_counted_whatever_the_subject_adds() -> None:
+    drafts, notes = facts_of(reply_of(("It was brass.", ["brass"]), ("It was.", []), BRASS))
+    assert len(drafts) == 3
+    assert notes[FEW] == 2
+
+
+def test_names_that_name_nothing_are_dropped_and_counted() -> None:
+    (one,), notes = facts_of(reply_of(("She met him.", ["she", "7", "CHARLES BABBAGE"])))
+    assert [key for key, *_ in members(one)] == ["ada lovelace", "charles babbage"]
+    assert notes["dropped: names that name nothing by themselves, such as small numbers"] == 2
+
+
+def test_spellings_of_one_entity_are_one_member() -> None:
+    (one,), _ = facts_of(reply_of(("They met.", ["Charles Babbage", "charles babbage", "The Charles Babbage"])))
+    assert [key for key, *_ in members(one)] == ["ada lovelace", "charles babbage"]
+
+
+def test_ids_of_many_facts_sort_by_position() -> None:
+    drafts, _ = facts_of(reply_of(*((f"Fact {number}.", []) for number in range(120))))
+    ids = [draft.hyperedge.id for draft in drafts]
+    assert ids == sorted(ids)
+    assert [draft.hyperedge.text for draft in drafts] == [f"Fact {number}." for number in range(120)]
+
+
+def test_a_passage_with_nothing_to_extract_has_no_hyperedges() -> None:
+    drafts, notes = facts_of(reply_of())
+    assert drafts == []
+    assert notes == {}
+
+
+def test_what_a_style_repaired_is_in_the_notes() -> None:
+    _, notes = facts_of(reply_of(MET)[:-1] + ",")
+    assert notes["JSON broken or cut off"] == 1
+    assert notes["name missing from the table"] == 3
+
+
+def test_the_paper_style_builds_the_same_way() -> None:
+    records = '("hyper-relation"<|>Ada Lovelace met Charles Babbage.<|>9)##("entity"<|>Charles Babbage<|>p<|>x<|>80)'
+    builder = builder_of(ScriptedLanguageModel([f"{records}<|COMPLETE|>"]), style=PaperExtractionStyle())
+    (met,) = built(builder)
+    assert [key for key, *_ in members(met)] == ["ada lovelace", "charles babbage"]
+    assert met.hyperedge.score == 9.0
+
+
+# Asking
+
+
+def test_each_passage_is_asked_about_once_and_the_order_stays() -> None:
+    def said(prompt: Prompt) -> str:
+        return reply_of((f"Of {prompt.user[-2:]}", []))
+
+    model = ScriptedLanguageModel(said)
+    passages = [passage(f"Text {number}", id=f"d#{number:04}") for number in range(10, 20)]
+    outcomes = builder_of(model).build(passages)
+    texts = [draft.hyperedge.text for drafts in outcomes if isinstance(drafts, list) for draft in drafts]
+    assert texts == [f"Of {number}" for number in range(10, 20)]
+    assert len(model.prompts) == 10
+    assert builder_of(model).build([]) == []
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 4])
+def test_a_passage_whose_reply_cannot_be_read_is_asked_about_so_many_times(attempts: int) -> None:
+    model = ScriptedLanguageModel(lambda prompt: REFUSAL if "Bad" in prompt.user else reply_of(MET))
+    builder = builder_of(model, attempts=attempts)
+    good, bad = builder.build([passage(), passage("Bad.", id="e#0000")])
+    assert isinstance(good, list)
+    assert isinstance(bad, UnreadableReplyError)
+    assert len(model.prompts) == 1 + attempts
+    assert builder.usage.calls == 1 + attempts, "what cannot be read is paid for too"
+
+
+def test_a_second_reply_that_can_be_read_counts() -> None:
+    model = ScriptedLanguageModel([REFUSAL, reply_of(MET)])
+    assert len(built(builder_of(model))) == 1
+
+
+def test_a_passage_that_failed_otherwise_is_not_asked_about_again() -> None:
+    model = ScriptedLanguageModel([LanguageModelError("busy"), reply_of(MET)])
+    (outcome,) = builder_of(model, attempts=5).build([passage()])
+    assert str(outcome) == "busy"
+    assert len(model.prompts) == 1
+
+
+def test_a_reply_that_was_cut_is_used_and_counted() -> None:
+    builder = builder_of(ScriptedLanguageModel([Reply(reply_of(MET), Usage(1), truncated=True)]))
+    assert len(built(builder)) == 1
+    assert builder.notes["replies cut at the model's limit"] == 1
+
+
+def test_progress_says_how_many_passages_and_tokens() -> None:
+    told: list[str] = []
+    replies = [Reply(reply_of(MET), Usage(1, 1000, 234, 0.5)), Reply(reply_of(), Usage(1, 1, 1, 0.005))]
+    builder_of(ScriptedLanguageModel(replies)).build([passage(), passage("Other.", id="e#0000")], told.append)
+    assert told == ["extracted 1 of 2 passages, 1,234 tokens, $0.50", "extracted 2 of 2 passages, 1,236 tokens, $0.51"]
+
+
+def test_the_name_says_what_changes_the_result() -> None:
+    model = ScriptedLanguageModel([])
+    names = {
+        builder_of(model).name,
+        builder_of(model, gleaning=1).name,
+        builder_of(model, drop_ungrounded=True).name,
+        builder_of(model, join_subject=False).name,
+        builder_of(model, style=PaperExtractionStyle()).name,
+        builder_of(model, style=PaperExtractionStyle("German")).name,
+    }
+    assert len(names) == 6
+    assert builder_of(model, attempts=7).name == builder_of(ScriptedLanguageModel([], name="other")).name
+
+
+# Gleaning
+
+
+def test_gleaning_sends_all_replies_so_far_and_joins_what_they_say() -> None:
+    model = ScriptedLanguageModel([reply_of(MET), reply_of(MET, BRASS), reply_of()])
+    builder = builder_of(model, gleaning=2)
+    drafts = built(builder)
+    assert [draft.hyperedge.text for draft in drafts] == [MET[0], BRASS[0]]
+    assert [draft.hyperedge.id for draft in drafts] == ["d#0000/000", "d#0000/001"]
+    _, second, third = (prompt.user for prompt in model.prompts)
+    assert reply_of(MET) in second
+    assert f"{reply_of(MET)}\n{reply_of(MET, BRASS)}" in third
+    assert builder.notes["fact given twice"] == 1
+
+
+def test_what_was_found_stays_when_gleaning_fails() -> None:
+    model = ScriptedLanguageModel([reply_of(MET), LanguageModelError("busy"), reply_of(BRASS)])
+    builder = builder_of(model, gleaning=2)
+    assert [draft.hyperedge.text for draft in built(builder)] == [MET[0], BRASS[0]]
+    assert builder.notes["gleaning rounds without a usable reply"] == 1
+
+
+def test_a_passage_without_a_readable_reply_is_not_gleaned() -> None:
+    model = ScriptedLanguageModel([REFUSAL])
+    (outcome,) = builder_of(model, gleaning=3, attempts=1).build([passage()])
+    assert isinstance(outcome, LanguageModelError)
+    assert len(model.prompts) == 1
+
+
+def test_a_run_that_is_stopped_while_gleaning_leaves_the_passage_for_the_next() -> None:
+    model = ScriptedLanguageModel([reply_of(MET), NoMoreRepliesError("enough"), reply_of(BRASS)])
+    (outcome,) = builder_of(model, gleaning=1).build([passage()])
+    assert isinstance(outcome, NoMoreRepliesError)
+
+
+# Paying
+
+
+def test_a_budget_lets_the_first_passages_pass_and_tells_the_others() -> None:
+    model = ScriptedLanguageModel(lambda prompt: reply_of(MET))
+    passages = [passage(f"Text {number}.", id=f"d#{number:04}") for number in range(30)]
+    builder = builder_of(model, max_tokens=6000)
+    outcomes = builder.build(passages)
+    done = [isinstance(outcome, list) for outcome in outcomes]
+    assert done == sorted(done, reverse=True)
+    assert 10 < sum(done) < 30
+    assert {type(outcome) for outcome in outcomes[sum(done) :]} == {NoMoreRepliesError}
+    assert len(model.prompts) == sum(done) == builder.usage.calls
+    assert builder.usage.prompt_tokens + builder.usage.completion_tokens <= 6000
+
+
+def test_failures_do_not_use_up_the_budget_of_the_next_batch() -> None:
+    model = ScriptedLanguageModel(lambda prompt: LanguageModelError("busy"))
+    builder = builder_of(model, max_tokens=20_000)
+    for _ in range(20):
+        outcomes = builder.build([passage(f"Text {number}.", id=f"d#{number:04}") for number in range(10)])
+        assert [str(outcome) for outcome in outcomes] == ["busy"] * 10
+
+
+# Estimating
+
+PASSAGES = [passage(f"{TEXT} And a number, {number}.", id=f"d#{number:04}") for number in range(12)]
+
+
+def none_known(prompts: Sequence[Prompt]) -> list[bool]:
+    return [False] * len(prompts)
+
+
+def sent(model: ScriptedLanguageModel) -> int:
+    return sum(count_tokens(prompt.system) + count_tokens(prompt.user) for prompt in model.prompts)
+
+
+@pytest.mark.parametrize("style", [CompactExtractionStyle(), PaperExtractionStyle("German")], ids=["compact", "paper"])
+def test_an_estimate_counts_the_prompts_that_are_then_sent(style: ExtractionStyle) -> None:
+    model = ScriptedLanguageModel(lambda prompt: f"{reply_of(MET)}<|COMPLETE|>")
+    builder = builder_of(model, style=style)
+    estimate = builder.estimate(PASSAGES, none_known)
+    assert model.prompts == []
+    builder.build(PASSAGES)
+    assert estimate.prompt_tokens == sent(model)
+    assert estimate.calls == len(model.prompts)
+    assert estimate.completion_tokens > 0
+
+
+def test_an_estimate_with_gleaning_counts_every_round() -> None:
+    passages = [passage(f"{TEXT * 8} {number}", id=f"d#{number:04}") for number in range(12)]
+    first, later = reply_of((TEXT * 8, ["brass"])), reply_of((TEXT * 3, ["brass"]))
+    model = ScriptedLanguageModel(lambda prompt: later if "Earlier replies" in prompt.user else first)
+    builder = builder_of(model, gleaning=2)
+    estimate = builder.estimate(passages, none_known)
+    builder.build(passages)
+    assert estimate.calls == len(model.prompts) == 36
+    assert estimate.prompt_tokens == pytest.approx(sent(model), rel=0.05)
+    assert estimate.completion_tokens == pytest.approx(builder.usage.completion_tokens, rel=0.1)
+
+
+def test_what_is_known_is_not_estimated() -> None:
+    builder = builder_of(ScriptedLanguageModel([]))
+    known: Callable[[Sequence[Prompt]], list[bool]] = lambda prompts: [place % 3 == 0 for place in range(len(prompts))]  # noqa: E731
+    assert builder.estimate(PASSAGES, known).calls == 8
+    assert builder.estimate(PASSAGES, lambda prompts: [True] * len(prompts)) == Usage()
+    assert builder.estimate([], none_known) == Usage()

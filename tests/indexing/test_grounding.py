@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.config import SplitSettings
+from polyad.indexing.grounding import Grounder
+from polyad.indexing.split import SentenceSplitter
+from polyad.model import Span
+
+TEXT = (
+    "The Bell of Tarn was cast by Émile Zola-Moreau in 1702.\nIt hangs in Corven\nTower, a gift of W. E. B. Du Bois. "
+    'Smith & Sons sold it to "The Who" for 1,000 marks.'
+)
+
+
+def grounder(text: str = TEXT, title: str = "Bell of Tarn (film)") -> Grounder:
+    return Grounder(title, text, SentenceSplitter(SplitSettings()).sentences(text))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Bell of Tarn",
+        "BELL OF TARN",
+        "Emile Zola-Moreau",
+        "ÉMILE ZOLA MOREAU",
+        "E\u0301mile Zola\u2011Moreau",
+        "Corven Tower",
+        "W.E.B. Du Bois",
+        "Smith & Sons",
+        "Smith Sons",
+        "the who",
+        "1702",
+        "film",
+        "Bell of Tarn (film)",
+    ],
+)
+def test_a_name_whose_words_stand_in_passage_or_title_is_grounded(name: str) -> None:
+    assert grounder().is_grounded(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Bells",
+        "Corven Castle",
+        "Tower Corven",
+        "Bel",
+        "ell of Tar",
+        "170",
+        "Film The Bell",
+        "Paris",
+        "",
+        " ",
+        "?!",
+    ],
+)
+def test_a_name_that_is_not_there_is_not_grounded(name: str) -> None:
+    assert not grounder(title="Film").is_grounded(name)
+
+
+def test_title_and_text_do_not_make_a_name_together() -> None:
+    assert not grounder("Lovelace wrote it.", title="Ada").is_grounded("Ada Lovelace")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("東京", "彼は東京に住む。"),
+        ("ガンダム", "機動戦士ガンダムは有名だ。"),
+        ("서울", "그는 서울에서 태어났다."),
+        ("서울", unicodedata.normalize("NFD", "그는 서울에서 태어났다.")),
+        ("Việt Nam", "ở Viet Nam"),
+        ("Straße", "die STRASSE"),
+    ],
+)
+def test_names_of_scripts_without_spaces_and_with_accents_are_grounded(name: str, text: str) -> None:
+    assert grounder(text, title="").is_grounded(name)
+
+
+def test_a_syllable_of_hangul_is_not_part_of_another() -> None:
+    assert not grounder("가방", title="").is_grounded("가바")
+
+
+def test_spans_keep_to_the_case_of_the_name_if_they_can() -> None:
+    found = grounder("polish Polish people", title="")
+    assert found.spans("Polish") == [(7, 13)]
+    assert found.spans("POLISH") == [(0, 6), (7, 13)]
+    assert found.slice((7, 13)) == "Polish"
+    assert found.spans("Poland") == []
+
+
+def test_a_fact_in_the_passages_own_words_has_their_span() -> None:
+    fact = "cast by Émile Zola-Moreau in 1702."
+    assert grounder().span_of(fact).of(TEXT) == fact
+
+
+def test_any_other_fact_has_the_sentence_with_which_it_shares_most_words() -> None:
+    found = grounder().span_of("Smith and Sons sold the bell.")
+    assert found.of(TEXT).startswith("Smith & Sons sold")
+    tie = grounder("Ada came. Ada left.", title="")
+    assert tie.span_of("Ada slept").of("Ada came. Ada left.") == "Ada came.", "the first of equals"
+
+
+def test_a_fact_that_shares_no_word_has_the_whole_passage() -> None:
+    assert grounder().span_of("xyz") == Span(0, len(TEXT))
+    assert Grounder("", "???", []).span_of("xyz") == Span(0, 3)
+
+
+PIECES = st.lists(st.sampled_from(["Ada", "ADA ", "é", "ß", " ", "\n", ".", "서울", "İ", "ﬁ", "½", "東京", "the"])).map("".join)
+
+
+@given(title=PIECES, text=PIECES, name=PIECES, fact=PIECES | st.text())
+def test_whatever_the_words_spans_lie_inside_the_passage(title: str, text: str, name: str, fact: str) -> None:
+    found = Grounder(title, text, SentenceSplitter(SplitSettings()).sentences(text))
+    for start, end in found.spans(name):
+        assert 0 <= start < end <= len(text)
+        assert found.slice((start, end)).casefold() == name.casefold()
+    span = found.span_of(fact)
+    assert 0 <= span.start <= span.end <= len(text)
+
+
+@given(text=PIECES, start=st.integers(0, 30), length=st.integers(1, 3))
+def test_words_of_the_passage_are_grounded(text: str, start: int, length: int) -> None:
+    words = text.split()[start : start + length]
+    if any(map(str.isalnum, "".join(words))):
+        assert Grounder("", text, []).is_grounded(" ".join(words))
