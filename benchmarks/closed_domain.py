@@ -14,14 +14,20 @@ import json
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 from polyad import Engine
 from polyad.adapters.tuples import TupleReader
+from polyad.config import HyperRetrieverSettings, Settings
+from polyad.evaluation import path_training
 from polyad.evaluation.answers import ranked_entities
 from polyad.evaluation.datasets import Query, load
 from polyad.evaluation.measures import hits, reciprocal_rank
+from polyad.evaluation.path_examples import collect, split
+from polyad.model import Document
 from polyad.text.keys import entity_key
 
 RETRIEVERS = ("standard", "bm25", "hypergraphrag", "hypersu", "default", "hyperretriever")
@@ -38,16 +44,22 @@ def write_pairs(facts: Path, pairs: Path) -> None:
                 file.write(json.dumps(piece, ensure_ascii=False) + "\n")
 
 
+def documents(facts: Path) -> list[Document]:
+    """The facts of a file."""
+    return [document for document in TupleReader().read([facts]) if isinstance(document, Document)]
+
+
 def members_of(facts: Path) -> dict[str, list[str]]:
     """Keys of the entities in the one passage of each fact."""
     return {
         f"{document.id}#0000": [key for argument in document.arguments if (key := entity_key(argument.entity))]
-        for document in TupleReader().read([facts])
-        if not hasattr(document, "reason")
+        for document in documents(facts)
     }
 
 
-def measure(engine: Engine, retriever: str, members: dict[str, list[str]], queries: list[Query]) -> dict[str, float]:
+def measure(
+    engine: Engine, retriever: str, members: dict[str, list[str]], queries: Sequence[Query]
+) -> dict[str, float]:
     """MRR and Hits@10 of the answers."""
     ranks, found = [], []
     for query in queries:
@@ -57,3 +69,57 @@ def measure(engine: Engine, retriever: str, members: dict[str, list[str]], queri
         ranks.append(reciprocal_rank(ranked, gold))
         found.append(hits(ranked, gold, 10))
     return {"mrr": statistics.fmean(ranks), "hits@10": statistics.fmean(found)}
+
+
+def trained_on(engine: Engine, queries: Sequence[Query], directory: Path) -> Path:
+    """The file of a scorer trained on the first two parts of the questions."""
+    parts, (first, second, _) = engine.training_parts(), split(queries)
+    settings = HyperRetrieverSettings()
+    examples = {"tuples": (collect(*parts, first, settings), collect(*parts, second, settings))}
+    return path_training.save(*path_training.train(examples), directory)
+
+
+def with_gold_of(queries: Sequence[Query], facts: Path) -> list[Query]:
+    """The questions, with the ids that their facts have in a file of pairs; unchanged for the facts themselves."""
+    pieces: dict[str, set[str]] = {}
+    for document in documents(facts):
+        pieces.setdefault(document.id.partition(".")[0], set()).add(document.id)
+    return [replace(query, gold=frozenset(id for fact in query.gold for id in pieces[fact])) for query in queries]
+
+
+def main() -> None:
+    """Generate, index, train, measure; print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("directory", type=Path, metavar="DIR")
+    parser.add_argument("--tuples", type=int, default=5000)
+    parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--json", type=Path, help="save the results here")
+    arguments = parser.parse_args()
+    data = arguments.directory / "data"
+    script = Path(__file__).with_name("synthetic_tuples.py")
+    options = {"tuples": arguments.tuples, "questions": arguments.questions, "seed": arguments.seed}
+    flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    subprocess.run([sys.executable, str(script), str(data), *flags], check=True)
+    write_pairs(data / "facts.jsonl", data / "pairs.jsonl")
+    queries = load(data).queries
+    results: dict[str, dict[str, dict[str, float]]] = {}
+    for form in ("facts", "pairs"):
+        file, store = data / f"{form}.jsonl", arguments.directory / form
+        own = with_gold_of(queries, file)
+        with Engine.open(store) as engine:
+            engine.index([file], method="tuples")
+            weights = trained_on(engine, own, store / "weights")
+        settings = Settings(hyperretriever=HyperRetrieverSettings(weights=str(weights)))
+        members, tests = members_of(file), split(own)[2]
+        with Engine.open(store, settings=settings) as engine:
+            for retriever in RETRIEVERS:
+                row = results.setdefault(retriever, {})[form] = measure(engine, retriever, members, tests)
+                print(f"{form:6} {retriever:15}", ", ".join(f"{k} {100 * v:.1f}" for k, v in row.items()), flush=True)
+    print(f"{len(split(queries)[2])} questions that were not trained on")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

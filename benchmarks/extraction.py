@@ -42,7 +42,9 @@ def documents(folder: Path) -> list[Document]:
 def cost(folder: Path, style: str) -> dict[str, float]:
     """Calls for each passage and prompt tokens for each token of the source, at passages of 1,200 tokens."""
     texts = [document.text for document in documents(folder)]
-    joined = [Document(f"part {start}", "", "\n".join(texts[start : start + 100])) for start in range(0, len(texts), 100)]
+    joined = [
+        Document(f"part {start}", "", "\n".join(texts[start : start + 100])) for start in range(0, len(texts), 100)
+    ]
     settings = Settings(facts=FactSettings(style=style))  # type: ignore[arg-type]
     with ScriptedServer([NOTHING[style]]) as server, tempfile.TemporaryDirectory() as directory:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url, api_key="none"))

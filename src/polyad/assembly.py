@@ -21,6 +21,7 @@ from polyad.retrieval.clues import LanguageModelClues, QuestionClues
 from polyad.retrieval.default import DefaultRetriever
 from polyad.retrieval.hypergraphrag import HyperGraphRAGRetriever
 from polyad.retrieval.hypermemory import HyperMemoryRetriever
+from polyad.retrieval.hyperretriever import HyperRetriever
 from polyad.retrieval.hypersu import HyperSURetriever
 from polyad.retrieval.passages import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.question import QuestionLinker
@@ -104,6 +105,11 @@ def _hypergraphrag(snapshot: Snapshot, parts: Parts) -> Retriever:
     return HyperGraphRAGRetriever(snapshot, parts.embedder, _question_linker(snapshot, parts), settings)
 
 
+def _hyperretriever(snapshot: Snapshot, parts: Parts) -> Retriever:
+    settings = parts.settings.hyperretriever
+    return HyperRetriever(snapshot, parts.embedder, _question_linker(snapshot, parts), settings)
+
+
 def _hypermemory(snapshot: Snapshot, parts: Parts) -> Retriever:
     model = parts.require_language_model("the retriever 'hypermemory'")
     linker = _question_linker(snapshot, parts)
@@ -127,6 +133,7 @@ _RETRIEVERS: Mapping[str, Callable[[Snapshot, Parts], Retriever]] = {
     "default": default_retriever,
     "hypergraphrag": _hypergraphrag,
     "hypersu": _hypersu,
+    "hyperretriever": _hyperretriever,
     "hypermemory": _hypermemory,
     "standard": lambda snapshot, parts: DenseRetriever(snapshot, parts.embedder),
     "bm25": lambda snapshot, _: LexicalRetriever(snapshot),

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from polyad import __version__, cli_measure, sample
+from polyad import __version__, cli_measure, cli_train, sample
 from polyad import cli_json as shapes
 from polyad import cli_output as output
 from polyad.adapters.sqlite import SqliteStore
@@ -340,7 +340,7 @@ def _role_and_entity(text: str) -> tuple[str, str]:
 
 
 app.command("eval")(cli_measure.evaluate)
-app.command("train")(cli_measure.train)
+app.command("train")(cli_train.train)
 
 
 @app.command()

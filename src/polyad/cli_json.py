@@ -11,6 +11,7 @@ from polyad.engine import Engine, IndexReport
 from polyad.errors import NotFoundError
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult
+from polyad.evaluation.path_training import PathReport, report_json
 from polyad.evaluation.training import TrainingReport
 from polyad.model import (
     Answer,
@@ -289,3 +290,11 @@ def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
         }
         for file, report in reports.items()
     }
+
+
+def path_training_json(
+    report: PathReport, results: Mapping[str, Sequence[RetrieverResult]], k: int
+) -> dict[str, object]:
+    """What ``polyad train hyperretriever --json`` prints."""
+    held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}
+    return {"training": report_json(report), "held_out": held_out}

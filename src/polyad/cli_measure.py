@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,7 +27,9 @@ from polyad.cli_options import (
 )
 from polyad.cli_settings import require_one_of
 from polyad.engine import RETRIEVERS, Engine
-from polyad.evaluation import datasets, experiment, training
+from polyad.errors import ConfigurationError
+from polyad.evaluation import datasets, experiment
+from polyad.evaluation.path_examples import split as parts_of
 
 
 def evaluate(
@@ -37,6 +40,10 @@ def evaluate(
     store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the index here for the next run.")] = None,
     k: Depth = None,
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions.")] = None,
+    split: Annotated[
+        Literal["all", "train", "validation", "test"],
+        typer.Option(help="Which of the questions: `test` are the 20 per cent that training keeps its hands off."),
+    ] = "all",
     method: Method = None,
     rewrite: Rewrite = None,
     embedder: Embedder = None,
@@ -61,7 +68,7 @@ def evaluate(
     settings = settings_from(
         store=store, k=k, method=method, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
     )
-    dataset, depth = datasets.load(folder, limit), settings.command.k
+    dataset, depth = _part(datasets.load(folder, limit), split), settings.command.k
     with (
         directory_for(store) as directory,
         open_engine(settings, create=True, directory=directory) as engine,
@@ -94,39 +101,14 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def train(
-    scorer: Annotated[str, typer.Argument(metavar="SCORER", help="What to train: default.")],
-    folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks to train on.")],
-    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Where the weights and the report go.")] = Path(),
-    store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the indexes here for the next run.")] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions of each.")] = None,
-    embedder: Embedder = None,
-    mentions: Mentions = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Train a retriever on questions whose evidence is known.
-
-    Writes weights.tsv (and weights_rewriting.tsv, for --rewrite), a picture of what each signal contributes, and a
-    report of the recall on each benchmark: by weights trained on the others, and by the weights written. Use them
-    with `weights = "weights.tsv"` in the section [default] of polyad.toml.
-
-    Example: polyad train default 2wiki/ hotpotqa/ musique/ --to weights/
-    """
-    require_one_of("scorer", scorer, ("default",))
-    settings = settings_from(embedder=embedder, mentions=mentions)
-    examples = {}
-    with directory_for(store) as directory, output.progress_bar(quiet or json) as progress:
-        for dataset in [datasets.load(folder, limit) for folder in folders]:
-            with open_engine(settings, create=True, directory=directory / dataset.name) as engine:
-                engine.index([dataset.corpus], progress=progress)
-                questions = experiment.tracked([query.text for query in dataset.queries], progress, dataset.name)
-                examples[dataset.name] = training.examples_of(engine.signals(questions), dataset.queries)
-    reports = training.save(examples, to)
-    if json:
-        output.say_json(shapes.training_json(reports))
-    else:
-        output.show_training(reports, to)
+def _part(dataset: datasets.Dataset, name: str) -> datasets.Dataset:
+    """The dataset with the questions of one part of it."""
+    if name == "all":
+        return dataset
+    queries = dict(zip(("train", "validation", "test"), parts_of(dataset.queries), strict=True))[name]
+    if not queries:
+        raise ConfigurationError(f"{dataset.name} has {len(dataset.queries)} questions, and none of them in {name!r}")
+    return replace(dataset, queries=tuple(queries))
 
 
 def _search_with(engine: Engine, retriever: str) -> experiment.Search:

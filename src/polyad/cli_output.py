@@ -21,6 +21,7 @@ from polyad.cli_json import hyperedges_of, missing
 from polyad.engine import IndexReport
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult, table_row
+from polyad.evaluation.path_training import PathReport
 from polyad.evaluation.training import K, TrainingReport
 from polyad.model import Answer, Evidence, ScoredPassage, Usage
 from polyad.protocols import Progress
@@ -236,6 +237,29 @@ def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> Non
                     "among the candidates": f"{100 * report.candidates[name]:.1f}",
                 }
                 for name in report.seen
+            ]
+        )
+
+
+def show_path_training(
+    report: PathReport, results: Mapping[str, Sequence[RetrieverResult]], file: Path, k: int
+) -> None:
+    """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
+    reached = report.reached
+    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {report.train_triples:,} triples")
+    say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")
+    say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")
+    for name, rows in results.items():
+        say(f"\n{name}")
+        _show_table(
+            [
+                {
+                    "retriever": row.retriever,
+                    "recall": f"{100 * row.recall:.1f}",
+                    "all recall": f"{100 * row.all_recall:.1f}",
+                    "MRR": f"{100 * row.mrr:.1f}",
+                }
+                for row in rows
             ]
         )
 

@@ -451,6 +451,7 @@ class Settings:
     facts: FactSettings = field(default_factory=FactSettings)
     hypersu: HyperSUSettings = field(default_factory=HyperSUSettings)
     hypergraphrag: HyperGraphRAGSettings = field(default_factory=HyperGraphRAGSettings)
+    hyperretriever: HyperRetrieverSettings = field(default_factory=HyperRetrieverSettings)
     hypermemory: HyperMemorySettings = field(default_factory=HyperMemorySettings)
     default: DefaultSettings = field(default_factory=DefaultSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)

@@ -46,6 +46,7 @@ from polyad.model import (
 )
 from polyad.parts import Parts
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Retriever, silent
+from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.roles import RoleBinding, answer_roles
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
@@ -353,6 +354,12 @@ class Engine:
         with self._lock:
             snapshot = self._current_snapshot()
         return map(default_retriever(snapshot, self._parts, rewriting=True).signals, questions)
+
+    def training_parts(self) -> tuple[Snapshot, Embedder, QuestionLinker]:
+        """What scorers are trained on: the index in memory, its embedder, and what finds a question's entities."""
+        with self._lock:
+            snapshot = self._current_snapshot()
+        return snapshot, self._parts.embedder, QuestionLinker(snapshot, self._parts.extractor)
 
     # Looking
 

@@ -117,7 +117,10 @@ def test_money_is_counted_with_the_models_prices() -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ({"max_tokens": 1500}, r"budget of 1,500 tokens has no room .* \(1,200 spent so far\); .* --max-tokens goes on"),
+        (
+            {"max_tokens": 1500},
+            r"budget of 1,500 tokens has no room .* \(1,200 spent so far\); .* --max-tokens goes on",
+        ),
         ({"max_cost": 2500}, r"budget of \$2,500 has no room .* \(\$2,400\.0000 spent so far\); .* --max-cost goes on"),
     ],
 )

@@ -310,8 +310,8 @@ def test_a_budget_lets_the_first_passages_pass_and_tells_the_others() -> None:
 def test_failures_do_not_use_up_the_budget_of_the_next_batch() -> None:
     model = ScriptedLanguageModel(lambda prompt: LanguageModelError("busy"))
     builder = builder_of(model, max_tokens=20_000)
-    for _ in range(20):
-        outcomes = builder.build([passage(f"Text {number}.", id=f"d#{number:04}") for number in range(10)])
+    for batch in range(20):
+        outcomes = builder.build([passage(f"Text {number} of {batch}.", id=f"d#{number:04}") for number in range(10)])
         assert [str(outcome) for outcome in outcomes] == ["busy"] * 10
 
 

@@ -111,7 +111,9 @@ def test_a_fact_that_shares_no_word_has_the_whole_passage() -> None:
     assert Grounder("", "???", []).span_of("xyz") == Span(0, 3)
 
 
-PIECES = st.lists(st.sampled_from(["Ada", "ADA ", "é", "ß", " ", "\n", ".", "서울", "İ", "ﬁ", "½", "東京", "the"])).map("".join)
+PIECES = st.lists(st.sampled_from(["Ada", "ADA ", "é", "ß", " ", "\n", ".", "서울", "İ", "ﬁ", "½", "東京", "the"])).map(
+    "".join
+)
 
 
 @given(title=PIECES, text=PIECES, name=PIECES, fact=PIECES | st.text())

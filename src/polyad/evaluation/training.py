@@ -8,7 +8,6 @@ better to other corpora.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +17,10 @@ import numpy.typing as npt
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
+from polyad.evaluation.pictures import new_figure
 from polyad.model import FloatArray
 from polyad.retrieval.scorer import LinearScorer, weights_file
 from polyad.retrieval.signals import signal_names
-
-logger = logging.getLogger(__name__)
 
 K = 5
 """Depth at which recall is reported."""
@@ -180,17 +178,14 @@ def save(datasets: Mapping[str, Sequence[Example]], directory: Path) -> dict[str
 
 def _draw(scorer: LinearScorer, datasets: Mapping[str, Sequence[Example]], path: Path) -> None:
     """Save a picture of what each signal contributes: its weight times its standard deviation over all candidates."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        logger.warning("no picture %s, because matplotlib is missing; pip install 'polyad[plots]'", path.name)
-        return
     signals = np.concatenate([example.signals for examples in datasets.values() for example in examples])
     deviations = signals.std(axis=0)[: len(scorer.weights)].tolist()
     shares = sorted(
         (weight * deviation, name) for (name, weight), deviation in zip(scorer.weights.items(), deviations, strict=True)
     )
-    figure = Figure(figsize=(8, 0.35 * len(shares) + 1), layout="constrained")
+    figure = new_figure(path.name, 8, 0.35 * len(shares) + 1)
+    if figure is None:
+        return
     axes = figure.subplots()
     axes.barh([name for _, name in shares], [share for share, _ in shares], color="#4472a8")
     axes.set_xlabel("weight x standard deviation of the signal")

@@ -106,9 +106,10 @@ class Indexer:
         for batch in _batches(items):
             changed, _ = self._changed(batch, known, seen)
             missing, digests, _ = self._missing([p for document, _, _ in changed for p in self._passages(document)])
-            new = {digests[passage.id]: passage for passage in missing if digests[passage.id] not in yielded}
-            yielded |= new.keys()
-            yield list(new.values())
+            first = {digests[passage.id]: passage for passage in reversed(missing)}
+            new = [passage for passage in missing if first[digests[passage.id]] is passage]
+            yield [passage for passage in new if digests[passage.id] not in yielded]
+            yielded |= first.keys()
 
     def _index_batch(
         self, batch: Sequence[Document | Failure], known: dict[str, str], seen: dict[str, str], tell: Tell
@@ -159,8 +160,8 @@ class Indexer:
             if len(documents) == 1:
                 return IndexCounts(failures=(Failure(documents[0][0].id, _reason(error)),))
             counts = IndexCounts()
-            for document in documents:
-                counts += IndexCounts(left=1) if counts.stopped else self._put([document], updated, tell)
+            for one in documents:
+                counts += IndexCounts(left=1) if counts.stopped else self._put([one], updated, tell)
             return counts
         for document in indexed:
             counts += self._put_one(document, document.document.id in updated)

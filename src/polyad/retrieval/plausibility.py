@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -131,7 +131,9 @@ class Plausibility:
             return random.uniform(-(fan_in**-0.5), fan_in**-0.5, shape).astype(np.float32)
 
         width = recipe.width
-        return cls(recipe, uniform(width, units, width), uniform(width, units), uniform(units, units), uniform(units, 1))
+        return cls(
+            recipe, uniform(width, units, width), uniform(width, units), uniform(units, units), uniform(units, 1)
+        )
 
     def scores(self, features: FloatArray) -> FloatArray:
         """The plausibility of each x, in (0, 1); the plain forward pass, which :class:`Projection` takes apart.
@@ -268,8 +270,9 @@ def _how_to_train(signals: bool) -> str:
 
 
 def _recipe(metadata: Mapping[str, str]) -> Recipe:
-    values = {field.name: json.loads(metadata[field.name]) for field in fields(Recipe)}
-    return Recipe(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    values: dict[str, Any] = {field.name: json.loads(metadata[field.name]) for field in fields(Recipe)}
+    values["signals"], values["trained_on"] = tuple(values["signals"]), tuple(values["trained_on"])
+    return Recipe(**values)
 
 
 def _sigmoid(logits: FloatArray) -> FloatArray:

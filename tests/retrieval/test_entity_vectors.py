@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import SqliteStore
+from polyad.model import (
+    Document,
+    Entity,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    Passage,
+)
+from polyad.protocols import TextKind
+from polyad.retrieval.entity_vectors import LONGEST, entity_text, entity_vectors
+from polyad.retrieval.snapshot import Snapshot
+
+DIMENSION = 8
+ZERO = np.zeros(DIMENSION, dtype=np.float32)
+
+
+class CountingEmbedder(HashingEmbedder):
+    """Remembers what it was asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__(DIMENSION)
+        self.texts: list[str] = []
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        assert kind == "passage"
+        self.texts += texts
+        return super().encode(texts, kind)
+
+
+def put(store: SqliteStore, id: str, **entities: str) -> None:
+    """A document with one hyperedge that joins entities, by key with what it says of them."""
+    incidences = tuple(
+        Incidence(key, f"{id}#0/0", key.title(), description=text) for key, text in sorted(entities.items())
+    )
+    edge = Hyperedge(f"{id}#0/0", HyperedgeKind.FACT, id, f"{id}#0", 0, len(id))
+    passage = IndexedPassage(
+        Passage(f"{id}#0", id, "", id, 0, len(id)), id, ZERO, (IndexedHyperedge(edge, incidences, ZERO),)
+    )
+    store.put(IndexedDocument(Document(id, "", id), id, 1, (passage,)))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore.create(tmp_path, "hashing:8", DIMENSION, "rules")
+    yield opened
+    opened.close()
+
+
+def vectors(store: SqliteStore, embedder: CountingEmbedder) -> FloatArray:
+    """As a newly opened index makes them."""
+    embedder.texts.clear()
+    return Snapshot(store).entity_vectors(embedder)
+
+
+def test_the_text_of_an_entity_is_its_name_and_what_is_said_of_it() -> None:
+    assert entity_text(Entity("ada", "Ada")) == "Ada"
+    assert entity_text(Entity("ada", "Ada", "person", "met  Babbage\nwrote notes")) == "Ada: met Babbage wrote notes"
+    assert entity_text(Entity("ada", "Ada", description=" \n ")) == "Ada"
+    assert entity_text(Entity("ada", "Ada", description="x" * 5000)) == "Ada: " + "x" * LONGEST
+
+
+def test_vectors_are_those_of_the_texts_in_the_order_of_rows(store: SqliteStore) -> None:
+    put(store, "a", bob="a man", ada="a woman")
+    put(store, "b", cy="")
+    made = vectors(store, CountingEmbedder())
+    assert made.dtype == np.float32
+    assert np.array_equal(made, HashingEmbedder(DIMENSION).encode(["Ada: a woman", "Bob: a man", "Cy"], "passage"))
+
+
+def test_an_index_without_entities_has_no_vectors_and_embeds_nothing(store: SqliteStore) -> None:
+    embedder = CountingEmbedder()
+    assert vectors(store, embedder).shape == (0, DIMENSION)
+    assert embedder.texts == []
+
+
+def test_what_was_embedded_is_kept(store: SqliteStore) -> None:
+    put(store, "a", ada="a woman", bob="a man")
+    embedder = CountingEmbedder()
+    first = vectors(store, embedder)
+    assert len(embedder.texts) == 2
+    again = vectors(store, embedder)
+    assert embedder.texts == []
+    assert again.tobytes() == first.tobytes()
+
+
+def test_only_entities_of_which_more_or_less_is_said_are_embedded_again(store: SqliteStore) -> None:
+    embedder = CountingEmbedder()
+    put(store, "a", ada="a woman", bob="a man")
+    vectors(store, embedder)
+    put(store, "b", bob="an inventor", cy="")
+    vectors(store, embedder)
+    assert embedder.texts == ["Bob: a man an inventor", "Cy"]
+    put(store, "c", ada="", bob="a man")
+    vectors(store, embedder)
+    assert embedder.texts == [], "nothing new is said"
+    store.remove(["b"])
+    removed = vectors(store, embedder)
+    assert embedder.texts == ["Bob: a man"]
+    assert np.array_equal(removed, HashingEmbedder(DIMENSION).encode(["Ada: a woman", "Bob: a man"], "passage"))
+
+
+def test_an_entity_that_goes_and_comes_back_as_another_is_embedded_anew(store: SqliteStore) -> None:
+    embedder = CountingEmbedder()
+    put(store, "a", ada="a woman")
+    vectors(store, embedder)
+    store.remove(["a"])
+    put(store, "a", bob="a man")
+    made = vectors(store, embedder)
+    assert embedder.texts == ["Bob: a man"]
+    assert np.array_equal(made, HashingEmbedder(DIMENSION).encode(["Bob: a man"], "passage"))
+
+
+def test_keeping_vectors_does_not_change_the_version_of_the_index(store: SqliteStore) -> None:
+    put(store, "a", ada="a woman")
+    version = store.version()
+    vectors(store, CountingEmbedder())
+    assert store.version() == version
+
+
+def test_a_snapshot_embeds_once_whatever_happens_to_the_store(store: SqliteStore) -> None:
+    embedder = CountingEmbedder()
+    put(store, "a", ada="a woman")
+    snapshot = Snapshot(store)
+    first = snapshot.entity_vectors(embedder)
+    put(store, "b", bob="a man")
+    assert snapshot.entity_vectors(embedder) is first
+    assert len(embedder.texts) == 1
+
+
+def test_an_entity_that_is_gone_is_embedded_by_its_key_and_not_kept(store: SqliteStore) -> None:
+    put(store, "a", ada="a woman")
+    put(store, "b", bob="a man")
+    snapshot = Snapshot(store)
+    store.remove(["b"])
+    made = snapshot.entity_vectors(CountingEmbedder())
+    assert np.array_equal(made, HashingEmbedder(DIMENSION).encode(["Ada: a woman", "bob"], "passage"))
+    assert list(store.entity_vectors()) == ["ada"]
+
+
+def test_progress_is_told_in_entities(store: SqliteStore) -> None:
+    put(store, "a", ada="", bob="")
+    told: list[tuple[int, int | None, str]] = []
+    entities = store.all_entities()
+
+    def tell(done: int, total: int | None, message: str) -> None:
+        told.append((done, total, message))
+
+    entity_vectors(store, CountingEmbedder(), entities, tell)
+    entity_vectors(store, CountingEmbedder(), entities, tell)
+    assert told == [(2, 2, "entities embedded")]
+
+
+def test_vectors_made_in_several_batches_are_the_same(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(25)})
+    monkeypatch.setattr("polyad.retrieval.entity_vectors._BATCH", 10)
+    told: list[int] = []
+    made = entity_vectors(
+        store, CountingEmbedder(), store.all_entities(), lambda done, total, message: told.append(done)
+    )
+    texts = [f"Name{number:02}: thing {number}" for number in range(25)]
+    assert np.array_equal(made, HashingEmbedder(DIMENSION).encode(texts, "passage"))
+    assert told == [10, 20, 25]
+
+
+def test_what_was_embedded_before_a_failure_is_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(store, "a", **{f"name{number:02}": "" for number in range(25)})
+    monkeypatch.setattr("polyad.retrieval.entity_vectors._BATCH", 10)
+
+    class Breaking(CountingEmbedder):
+        def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+            if len(self.texts) == 20:
+                raise MemoryError
+            return super().encode(texts, kind)
+
+    with pytest.raises(MemoryError):
+        entity_vectors(store, Breaking(), store.all_entities())
+    embedder = CountingEmbedder()
+    vectors(store, embedder)
+    assert embedder.texts == [f"Name{number}" for number in range(20, 25)]
+
+
+def test_threads_that_make_them_at_once_get_the_same(store: SqliteStore) -> None:
+    put(store, "a", **{f"name{number:03}": f"thing {number}" for number in range(200)})
+    snapshot, embedder = Snapshot(store), CountingEmbedder()
+    with ThreadPoolExecutor(8) as pool:
+        shared = list(pool.map(lambda _: snapshot.entity_vectors(embedder), range(16)))
+        own = list(pool.map(lambda _: Snapshot(store).entity_vectors(CountingEmbedder()), range(16)))
+    assert len(embedder.texts) == 200
+    assert {made.tobytes() for made in [*shared, *own]} == {shared[0].tobytes()}
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import SqliteStore
+from polyad.retrieval.snapshot import Snapshot
+
+store = SqliteStore.open(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(20):
+    made = Snapshot(store).entity_vectors(HashingEmbedder(8))
+    store.keep_entity_vectors({key: ("old", made[0]) for key in list(store.entity_vectors())[::2]})
+print(made.sum())
+"""
+
+
+def test_two_processes_that_make_them_at_once_do_no_harm(store: SqliteStore, tmp_path: Path) -> None:
+    put(store, "a", **{f"name{number:03}": f"thing {number}" for number in range(100)})
+    command = [sys.executable, "-c", PROCESS, str(tmp_path)]
+    processes = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    outputs = []
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        outputs.append(output)
+    assert outputs[0] == outputs[1]
+    texts = [f"Name{number:03}: thing {number}" for number in range(100)]
+    expected = HashingEmbedder(DIMENSION).encode(texts, "passage")
+    assert np.array_equal(vectors(store, CountingEmbedder()), expected), "what is out of date is made again"

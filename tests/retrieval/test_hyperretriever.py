@@ -1,0 +1,349 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import SqliteStore
+from polyad.config import HyperRetrieverSettings
+from polyad.errors import ConfigurationError
+from polyad.hypergraph.distance import Triples, directional_distances, triples_of
+from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.model import (
+    SUBJECT,
+    Document,
+    Evidence,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    Passage,
+)
+from polyad.retrieval.hyperretriever import HyperRetriever, choose, final_threshold
+from polyad.retrieval.plausibility import Plausibility, Recipe
+from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.signals import signal_names
+from polyad.retrieval.snapshot import Snapshot
+from polyad.retrieval.triple_walk import QuestionReader, Space, TripleWalk
+
+Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
+"""Each passage by its title (which is also its document's id): the words of each hyperedge, and its members."""
+
+SnapshotOf = Callable[[Spec], Snapshot]
+
+EMBEDDER = HashingEmbedder(32)
+
+CHAIN: Spec = {
+    "Bell": [("the bell was cast by", ["bell", "moreau"]), ("the bell weighs", ["bell", "ton"])],
+    "Moreau": [("she was born in", ["moreau", "aldby"])],
+    "Aldby": [("walnuts grow on the", ["aldby", "isk"])],
+    "Otter": [("otters eat", ["otter", "fish"])],
+}
+
+CAST, WEIGHS, BORN, GROW = 1, 2, 3, 0
+"""Rows of these hyperedges: passages are sorted by id."""
+
+
+def indexed(title: str, units: Sequence[tuple[str, Sequence[str]]]) -> IndexedDocument:
+    texts = [" ".join([words, *members]) for words, members in units]
+    passage = Passage(f"{title}#0000", title, title, " ".join(texts), 0, 1)
+    edges = []
+    for position, ((_, members), text) in enumerate(zip(units, texts, strict=True)):
+        id = f"{passage.id}/{position:03}"
+        edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, text, passage.id, 0, 1)
+        incidences = tuple(
+            Incidence(key, id, key.title(), SUBJECT if key == title.lower() else "") for key in sorted(members)
+        )
+        edges.append(IndexedHyperedge(edge, incidences, EMBEDDER.encode([text], "passage")[0]))
+    vector = EMBEDDER.encode([passage.text], "passage")[0]
+    return IndexedDocument(
+        Document(title, title, passage.text), "digest", 1, (IndexedPassage(passage, "digest", vector, tuple(edges)),)
+    )
+
+
+@pytest.fixture
+def snapshot_of(tmp_path: Path) -> SnapshotOf:
+    def make(spec: Spec) -> Snapshot:
+        store = SqliteStore.create(tmp_path / "kb", EMBEDDER.name, EMBEDDER.dimension, "rules:1")
+        for title, units in spec.items():
+            store.put(indexed(title, units))
+        return Snapshot(store)
+
+    return make
+
+
+def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> Plausibility:
+    """One that says sigmoid(closeness * cosine of question and hyperedge + bias), or reads one signal instead."""
+    names = tuple(signal_names(rewriting=False)) if signal else ()
+    recipe = Recipe(embedder=EMBEDDER.name, dimension=EMBEDDER.dimension, rounds=1, signals=names)
+    hidden = np.zeros((1, recipe.width), dtype=np.float32)
+    place = recipe.width - len(names) + names.index(signal) if signal else recipe.width - 2
+    hidden[0, place] = 1
+    return Plausibility(
+        recipe,
+        hidden,
+        np.zeros(1, dtype=np.float32),
+        np.array([closeness], dtype=np.float32),
+        np.array([bias], dtype=np.float32),
+    )
+
+
+def retriever(
+    snapshot: Snapshot, weights: Plausibility | None = None, settings: HyperRetrieverSettings | None = None
+) -> HyperRetriever:
+    settings = settings or HyperRetrieverSettings(adaptive=False)
+    linker = QuestionLinker(snapshot, RuleMentionExtractor())
+    return HyperRetriever(snapshot, EMBEDDER, linker, settings, weights or scorer(bias=1, closeness=0))
+
+
+def titles(evidence: Evidence) -> list[str]:
+    return [hit.passage.title for hit in evidence.passages]
+
+
+def reached(evidence: Evidence) -> dict[str, tuple[str, ...]]:
+    """Each hyperedge of the trace: the hop it was met at and the entity it was met from."""
+    return {step.hyperedge_id: (step.reached, *step.via) for step in evidence.trace}
+
+
+def test_plausible_tails_are_followed_hop_by_hop(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of(CHAIN)).retrieve("What about the Bell?", 4)
+    assert reached(evidence) == {
+        "Bell#0000/000": ("hop 1", "Bell"),
+        "Bell#0000/001": ("hop 1", "Bell"),
+        "Moreau#0000/000": ("hop 2", "Moreau"),
+        "Aldby#0000/000": ("hop 3", "Aldby"),
+    }
+    assert titles(evidence)[3] == "Otter"
+    assert evidence.passages[3].reason == "similar to the question, not reached"
+    assert next(hit.reason for hit in evidence.passages if hit.passage.title == "Bell") == "2 plausible hyperedges"
+
+
+def test_the_walk_ends_at_its_depth(snapshot_of: SnapshotOf) -> None:
+    settings = HyperRetrieverSettings(adaptive=False, depth=2)
+    evidence = retriever(snapshot_of(CHAIN), settings=settings).retrieve("What about the Bell?", 4)
+    assert set(reached(evidence)) == {"Bell#0000/000", "Bell#0000/001", "Moreau#0000/000"}
+
+
+def test_triples_that_are_not_plausible_are_neither_kept_nor_followed(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of(CHAIN), scorer(bias=-1, closeness=0)).retrieve("What about the Bell?", 4)
+    assert not evidence.trace
+    assert not evidence.hyperedges
+    assert {hit.reason for hit in evidence.passages} == {"similar to the question, not reached"}
+
+
+def test_only_the_plausible_branch_is_followed(snapshot_of: SnapshotOf) -> None:
+    spec: Spec = {
+        "Bell": [("cast by", ["bell", "moreau"]), ("hangs in", ["bell", "tower"])],
+        "Moreau": [("cast by", ["moreau", "aldby"])],
+        "Tower": [("cast by", ["tower", "granite"])],
+    }
+    weights = scorer(bias=-4.5, closeness=10)
+    evidence = retriever(snapshot_of(spec), weights).retrieve("bell cast by moreau", 3)
+    assert "Tower#0000/000" not in reached(evidence)
+    assert reached(evidence)["Moreau#0000/000"] == ("hop 1", "Moreau")
+
+
+def test_a_passage_counts_by_the_mean_of_its_best_hyperedges_and_its_similarity(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
+    weights = scorer(bias=-1, closeness=10)
+    settings = HyperRetrieverSettings(dense_weight=0.25)
+    evidence = retriever(snapshot, weights, settings).retrieve("Bell", 4)
+    question = EMBEDDER.encode(["Bell"], "query")[0]
+    plausibilities = 1 / (1 + np.exp(1 - 10 * np.maximum(0, snapshot.hyperedge_vectors[[CAST, WEIGHS]] @ question)))
+    row = snapshot.passage_of[CAST]
+    expected = 0.75 * plausibilities.mean() + 0.25 * float(snapshot.passage_vectors[row] @ question)
+    score = next(hit.score for hit in evidence.passages if hit.passage.title == "Bell")
+    assert score == pytest.approx(expected, abs=1e-5)
+
+
+def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_row(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
+    equal = retriever(snapshot).retrieve("What about the Bell?", 4)
+    # CAST and BORN share members with two others each, GROW and WEIGHS with one.
+    assert [hit.hyperedge.id for hit in equal.hyperedges] == [
+        snapshot.hyperedge_id(row) for row in (CAST, BORN, GROW, WEIGHS)
+    ]
+    assert [step.hyperedge_id for step in equal.trace] == [hit.hyperedge.id for hit in equal.hyperedges]
+    varied = retriever(snapshot, scorer(bias=0)).retrieve("Bell, walnuts grow on the aldby isk", 4)
+    assert varied.hyperedges[0].hyperedge.id == snapshot.hyperedge_id(GROW)
+    scores = [hit.score for hit in varied.hyperedges]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_entities_come_with_the_plausibility_of_what_leads_to_them(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of(CHAIN)).retrieve("What about the Bell?", 4)
+    scores = {hit.entity.key: hit.score for hit in evidence.entities}
+    assert scores.pop("bell") == 1
+    assert scores == pytest.approx(dict.fromkeys(["moreau", "ton", "aldby", "isk"], 1 / (1 + np.exp(-1))))
+
+
+def test_a_question_that_names_nothing_starts_from_the_nearest_hyperedges(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of(CHAIN)).retrieve("who eat walnuts", 4)
+    assert "Aldby#0000/000" in reached(evidence)
+    assert reached(evidence)["Aldby#0000/000"][0] == "hop 1"
+
+
+def test_the_same_question_gets_the_same_evidence(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
+    first = retriever(snapshot, scorer()).retrieve("Bell and Otter", 4)
+    assert retriever(snapshot, scorer()).retrieve("Bell and Otter", 4) == first
+    assert all(one.score >= other.score for one, other in pairwise(first.passages))
+
+
+def test_an_empty_index_gives_no_evidence(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of({})).retrieve("Bell?", 3)
+    assert evidence == Evidence("Bell?", "hyperretriever")
+
+
+def test_the_signals_of_the_hyperedges_passage_can_decide(snapshot_of: SnapshotOf) -> None:
+    settings = HyperRetrieverSettings(adaptive=False, signals=True, dense_weight=0)
+    weights = scorer(bias=-1, closeness=10, signal="about an entity of the question")
+    evidence = retriever(snapshot_of(CHAIN), weights, settings).retrieve("Bell", 4)
+    assert set(reached(evidence)) == {"Bell#0000/000", "Bell#0000/001"}, "the others are about none of its entities"
+
+
+def test_a_scorer_of_another_embedder_or_variant_is_refused(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
+    other = replace(scorer(), recipe=replace(scorer().recipe, embedder="other"))
+    with pytest.raises(ConfigurationError, match="'other'"):
+        retriever(snapshot, other)
+    with pytest.raises(ConfigurationError, match="signals = false"):
+        retriever(snapshot, scorer(), HyperRetrieverSettings(signals=True))
+    with pytest.raises(ConfigurationError, match="polyad train hyperretriever"):
+        HyperRetriever(
+            snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), HyperRetrieverSettings(), None
+        )
+
+
+# The walk
+
+
+def walk_of(
+    snapshot: Snapshot, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
+) -> tuple[TripleWalk, Space]:
+    space = Space.of(snapshot, EMBEDDER, binary=binary)
+    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=False)
+    return TripleWalk(space, recipe or scorer().recipe, reader.read(question), limit), space
+
+
+def test_a_followed_hyperedge_and_an_earlier_head_are_not_met_again(snapshot_of: SnapshotOf) -> None:
+    walk, _ = walk_of(snapshot_of(CHAIN), "Bell")
+    first, _ = walk.hop()
+    assert first.edges.tolist() == [CAST, WEIGHS]
+    walk.follow(first, np.array([0]))
+    second, _ = walk.hop()
+    assert second.edges.tolist() == [BORN], "not CAST, which led here"
+    walk.follow(second, np.array([0]))
+    third, _ = walk.hop()
+    assert third.edges.tolist() == [GROW]
+
+
+def test_a_hub_costs_its_nearest_hyperedges_only(snapshot_of: SnapshotOf) -> None:
+    spec: Spec = {
+        "Hub": [(f"word{number} word{number}", ["hub", f"leaf{number}", f"twig{number}"]) for number in range(9)]
+    }
+    snapshot = snapshot_of(spec)
+    question = "hub word4 leaf4 twig4"
+    nearest = int(np.argmax(snapshot.hyperedge_vectors @ EMBEDDER.encode([question], "query")[0]))
+    space = Space.of(snapshot, EMBEDDER, binary=False)
+    topics = np.array([snapshot.entity_rows["hub"]])
+    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=False)
+    for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
+        walk = TripleWalk(space, scorer().recipe, replace(reader.read(question), topics=topics), limit)
+        found, _ = walk.hop()
+        assert len(set(found.edges.tolist())) == edges
+        assert nearest in found.edges
+
+
+def test_extras_are_distances_over_all_that_was_met_and_then_cosines(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
+    walk, space = walk_of(snapshot, "Bell")
+    first, _ = walk.hop()
+    walk.follow(first, np.arange(len(first)))
+    second, extras = walk.hop()
+    topic = np.array([snapshot.entity_rows["bell"]])
+    met = triples_of(snapshot.graph, np.array([CAST, WEIGHS]), topic)
+    both = Triples(
+        np.concatenate([met.heads, second.heads]),
+        np.concatenate([met.edges, second.edges]),
+        np.concatenate([met.tails, second.tails]),
+    )
+    rows, encodings = directional_distances(both, topic, 1)
+    question = EMBEDDER.encode(["Bell"], "query")[0]
+    head, tail = second.heads[0], second.tails[0]
+    expected = [
+        *encodings[rows == head][0],
+        *encodings[rows == tail][0],
+        *(space.entity_vectors[head] @ question, space.hyperedge_vectors[BORN] @ question),
+        space.entity_vectors[tail] @ question,
+    ]
+    np.testing.assert_allclose(extras[0], expected, atol=1e-6)
+
+
+def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(snapshot_of: SnapshotOf) -> None:
+    spec: Spec = {"Bell": [("cast by", ["bell", "moreau", "corven"])], "Corven": [("is in", ["corven", "isk"])]}
+    snapshot = snapshot_of(spec)
+    whole, binary = (Space.of(snapshot, EMBEDDER, binary=binary) for binary in (False, True))
+    assert (whole.graph.edge_count, binary.graph.edge_count) == (2, 4)
+    assert binary.density > whole.density
+    evidence = retriever(snapshot, settings=HyperRetrieverSettings(adaptive=False, binary=True)).retrieve("Bell", 2)
+    assert reached(evidence) == {"Bell#0000/000": ("hop 1", "Bell"), "Corven#0000/000": ("hop 2", "Corven")}
+
+
+# Thresholds
+
+EDGES = np.array([0, 0, 1, 2, 3, 3])
+SCORES = np.array([0.9, 0.8, 0.55, 0.35, 0.15, 0.05], dtype=np.float32)
+
+
+@pytest.mark.parametrize(("minimum", "expected"), [(1, 0.5), (2, 0.5), (3, 0.3), (4, 0.1), (50, 0.0)])
+def test_the_threshold_is_lowered_until_enough_hyperedges_reach_it(minimum: int, expected: float) -> None:
+    settings = HyperRetrieverSettings(minimum_hyperedges=minimum)
+    assert final_threshold(EDGES, SCORES, settings) == pytest.approx(expected)
+
+
+def test_the_threshold_is_lowered_at_most_so_often() -> None:
+    settings = HyperRetrieverSettings(reductions=2)
+    assert final_threshold(EDGES, SCORES, settings) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("density", "kept", "followed"),
+    [(2.35, [0, 1, 2, 3], [0, 1, 2]), (2.36, [0, 1, 2, 3], [0, 1, 2, 3]), (5.1, [0, 1], [0, 1])],
+)
+def test_density_decides_what_a_lowered_threshold_lets_in(density: float, kept: list[int], followed: list[int]) -> None:
+    settings = HyperRetrieverSettings(minimum_hyperedges=3, triples_kept=2)
+    found = choose(EDGES, SCORES, density, settings)
+    assert [positions.tolist() for positions in found] == [kept, followed]
+
+
+def test_a_fixed_threshold_stays_where_it_is() -> None:
+    kept, followed = choose(EDGES, SCORES, 1.0, HyperRetrieverSettings(adaptive=False))
+    assert kept.tolist() == followed.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("threshold", 0.0),
+        ("decay", -0.1),
+        ("reductions", -1),
+        ("minimum_hyperedges", 0),
+        ("high_density", 2.0),
+        ("depth", 0),
+        ("triples_per_hop", 0),
+        ("dense_weight", 1.5),
+        ("distance_starts", "tails"),
+        ("positives", "all"),
+    ],
+)
+def test_a_setting_out_of_range_is_named(name: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} is {value!r}"):
+        HyperRetrieverSettings(**{name: value})  # type: ignore[arg-type]

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyad.errors import ConfigurationError
+from polyad.hypergraph.distance import Triples
+from polyad.model import FloatArray
+from polyad.retrieval.plausibility import BUNDLED_FOR, Plausibility, Projection, Recipe, weights_file
+
+RECIPE = Recipe(embedder="table", dimension=8, rounds=1, closeness=True, signals=("one", "two"))
+
+
+def vectors(seed: int, *shape: int) -> FloatArray:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def triples(count: int, entities: int, edges: int) -> Triples:
+    random = np.random.default_rng(count)
+    return Triples(
+        random.integers(entities, size=count), random.integers(edges, size=count), random.integers(entities, size=count)
+    )
+
+
+def test_a_recipe_counts_the_numbers_a_scorer_reads() -> None:
+    assert RECIPE.extras == 2 * 3 + 3 + 2
+    assert RECIPE.width == 4 * 8 + RECIPE.extras
+    assert replace(RECIPE, rounds=0, closeness=False, signals=()).extras == 2
+
+
+@pytest.mark.parametrize("count", [0, 1, 50, 2048, 5000])
+def test_multiplying_beforehand_gives_the_plain_forward_pass(count: int) -> None:
+    scorer = Plausibility.untrained(RECIPE, seed=3)
+    entities, edges, question = vectors(1, 20, 8), vectors(2, 10, 8), vectors(3, 8)
+    found, extras = triples(count, 20, 10), vectors(4, count, RECIPE.extras)
+    features = np.hstack(
+        [
+            np.repeat(question[None], count, axis=0),
+            entities[found.heads],
+            edges[found.edges],
+            entities[found.tails],
+            extras,
+        ]
+    )
+    projected = Projection(scorer, entities, edges).scores(question, found, extras)
+    np.testing.assert_allclose(projected, scorer.scores(features), atol=1e-5)
+    assert projected.dtype == np.float32
+
+
+def test_the_forward_pass_is_a_hidden_layer_and_a_sigmoid() -> None:
+    recipe = Recipe(embedder="table", dimension=1, rounds=0, closeness=False)
+    scorer = Plausibility(
+        recipe,
+        np.array([[1, 0, 0, 0, 0, 0], [0, 0, -1, 0, 0, 0]], dtype=np.float32),
+        np.array([0, 1], dtype=np.float32),
+        np.array([2, -3], dtype=np.float32),
+        np.array([0.5], dtype=np.float32),
+    )
+    features = np.array([[2, 9, 5, 9, 9, 9], [-1, 9, 0, 9, 9, 9]], dtype=np.float32)
+    logits = np.array([2 * 2 + 0.5, -3 * 1 + 0.5])
+    np.testing.assert_allclose(scorer.scores(features), 1 / (1 + np.exp(-logits)), rtol=1e-5)
+
+
+def test_the_largest_logits_do_not_overflow() -> None:
+    scorer = replace(Plausibility.untrained(RECIPE), output_bias=np.array([-1e6], dtype=np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert scorer.scores(np.zeros((1, RECIPE.width), dtype=np.float32)).tolist() == [0.0]
+
+
+def test_an_untrained_scorer_depends_on_its_seed_alone() -> None:
+    features = vectors(5, 30, RECIPE.width)
+    first, again, other = (Plausibility.untrained(RECIPE, seed).scores(features) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_saved_weights_are_the_same_when_loaded(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, trained_on=("2wiki", "musique"), starts="heads")
+    scorer = Plausibility.untrained(recipe, units=16)
+    scorer.save(tmp_path / "weights.safetensors")
+    loaded = Plausibility.load(tmp_path / "weights.safetensors")
+    assert loaded.recipe == recipe
+    features = vectors(6, 100, recipe.width)
+    np.testing.assert_allclose(loaded.scores(features), scorer.scores(features), atol=1e-3)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"signal\t1.0\n"])
+def test_a_file_that_holds_no_weights_is_named_with_the_way_to_make_one(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "mine.safetensors"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"mine\.safetensors.*polyad train hyperretriever"):
+        Plausibility.load(path)
+
+
+def test_weights_of_another_program_are_refused(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    path = tmp_path / "other.safetensors"
+    save_file({"hidden": np.zeros((2, 3), dtype=np.float16)}, path)
+    with pytest.raises(ConfigurationError, match="expected a file written by polyad train hyperretriever"):
+        Plausibility.load(path)
+
+
+def test_weights_that_do_not_fit_their_recipe_are_refused() -> None:
+    scorer = Plausibility.untrained(RECIPE, units=4)
+    with pytest.raises(ConfigurationError, match=r"'hidden' have shape \(4, 43\); expected \(4, 46\) for 46 numbers"):
+        replace(scorer, recipe=replace(RECIPE, signals=("1", "2", "3", "4", "5")))
+
+
+def test_weights_beside_another_embedder_are_refused_naming_both() -> None:
+    with pytest.raises(ConfigurationError, match=r"'table'.*'chair'.*polyad train hyperretriever"):
+        RECIPE.require("chair", signals=True)
+
+
+@pytest.mark.parametrize("has_signals", [True, False])
+def test_weights_of_the_other_variant_are_refused_naming_the_setting(has_signals: bool) -> None:
+    recipe = RECIPE if has_signals else replace(RECIPE, signals=())
+    recipe.require("table", signals=has_signals)
+    with pytest.raises(ConfigurationError, match=f"set signals = {str(has_signals).lower()} in the section"):
+        recipe.require("table", signals=not has_signals)
+
+
+@pytest.mark.parametrize("signals", [False, True])
+def test_the_weights_that_come_with_polyad_are_for_the_default_embedder(signals: bool) -> None:
+    scorer = Plausibility.from_settings("", BUNDLED_FOR, signals=signals)
+    assert scorer.recipe.embedder == BUNDLED_FOR
+    assert scorer.recipe.trained_on
+    assert bool(scorer.recipe.signals) == signals
+
+
+def test_without_weights_for_an_embedder_the_command_that_makes_them_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="'bge-large'; train some with: polyad train hyperretriever"):
+        Plausibility.from_settings("", "bge-large", signals=False)
+
+
+def test_weights_of_the_settings_are_checked_like_those_that_come_with_polyad(tmp_path: Path) -> None:
+    path = tmp_path / weights_file(signals=True)
+    Plausibility.untrained(RECIPE).save(path)
+    assert Plausibility.from_settings(str(path), "table", signals=True).recipe == RECIPE
+    with pytest.raises(ConfigurationError, match="trained with the embedder 'table'"):
+        Plausibility.from_settings(str(path), "chair", signals=True)
