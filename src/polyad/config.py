@@ -396,10 +396,10 @@ class HyperRetrieverSettings:
     low_density: float = 2.35
     high_density: float = 5.0
     triples_kept: int = 1000
-    depth: int = 3
+    depth: int = 2
     triples_per_hop: int = 8000
     hyperedges_per_passage: int = 2
-    dense_weight: float = 0.3
+    dense_weight: float = 0.4
     adaptive: bool = True
     binary: bool = False
     signals: bool = False

@@ -118,7 +118,7 @@ def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_it
 ) -> None:
     snapshot = snapshot_of(CHAIN)
     query = Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
-    examples = collected(snapshot, query)
+    examples = collected(snapshot, query, depth=3)
     assert facts(snapshot, examples, right=True) == [("bell", CAST, "moreau"), ("moreau", BORN, "aldby")]
     wrong = {
         ("bell", CAST, "corven"),

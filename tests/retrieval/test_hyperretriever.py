@@ -98,7 +98,7 @@ def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> 
 def retriever(
     snapshot: Snapshot, weights: Plausibility | None = None, settings: HyperRetrieverSettings | None = None
 ) -> HyperRetriever:
-    settings = settings or HyperRetrieverSettings(adaptive=False)
+    settings = settings or HyperRetrieverSettings(adaptive=False, depth=3)
     linker = QuestionLinker(snapshot, RuleMentionExtractor())
     return HyperRetriever(snapshot, EMBEDDER, linker, settings, weights or scorer(bias=1, closeness=0))
 

@@ -47,7 +47,7 @@ class PathTrainingSettings:
     patience: int = 10
     batch: int = 32
     rate: float = 1e-4
-    dropout: float = 0.2
+    dropout: float = 0.0
     units: int = HIDDEN
     seed: int = 0
 

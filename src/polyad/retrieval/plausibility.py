@@ -152,15 +152,15 @@ class Plausibility:
             MissingExtraError: safetensors is not installed.
         """
         try:
-            from safetensors.numpy import save_file
+            from safetensors.numpy import save
         except ImportError as error:
             raise MissingExtraError("safetensors", "local") from error
         arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=np.float16) for name in _ARRAYS}
         metadata = {name: json.dumps(value) for name, value in asdict(self.recipe).items()}
         try:
-            save_file(arrays, path, metadata)
+            path.write_bytes(save(arrays, metadata))
         except OSError as error:
-            raise ConfigurationError(f"cannot write the weights to {str(path)!r}: {error}") from error
+            raise ConfigurationError(f"cannot write the weights to {str(path)!r}: {error.strerror}") from error
 
     @classmethod
     def load(cls, path: Path) -> Plausibility:
