@@ -135,6 +135,8 @@ def index(
     if missing := [str(path) for path in paths if not path.exists()]:  # before an index is made for nothing
         raise ConfigurationError(f"there is no {missing[0]!r}; expected the path of a file or a folder")
     method = settings.command.method
+    if method == "facts" and settings.language_model is None:  # before an index is made for nothing
+        raise ConfigurationError("the method 'facts' needs a language model; name one with --model or POLYAD_MODEL")
     if dry_run:
         _show_estimate(settings, paths, json)
         return

@@ -358,10 +358,13 @@ class HyperRetrieverSettings:
     """Search along triples that a trained scorer holds plausible (HyperRAG, section 3.1; values of its appendix B.1).
 
     What the scorer reads (``rounds``, ``distance_starts``, ``closeness``) and learns (``positives``) is decided in
-    training; at search its file says which it was. Other values than the paper's were measured on 2WikiMultiHopQA.
+    training; at search its file says which it was. Where a value is not the paper's, or the paper gives none, the
+    points named are of Recall@5: on questions of 2WikiMultiHopQA that were not trained on, and, as transfer, on the
+    other benchmarks.
 
     Attributes:
-        weights: A file written by ``polyad train hyperretriever``; empty for the weights that come with polyad.
+        weights: A file written by ``polyad train hyperretriever``; empty for the weights that come with polyad, which
+            were trained on 244 questions of 2WikiMultiHopQA.
         threshold: tau_0, plausibility from which a triple is kept and its tail expanded, in (0, 1].
         decay: c, by which the threshold is lowered.
         reductions: N_max, how often at most.
@@ -369,23 +372,27 @@ class HyperRetrieverSettings:
         low_density: Delta_lo, hyperedges an entity. Up to here, what a lowered threshold lets in is not expanded.
         high_density: Delta_up. Above it at most ``triples_kept`` are kept at each hop.
         triples_kept: See there. 1,000; the paper gives none.
-        depth: Hops from the question's entities. 3; the paper goes on while triples are plausible.
+        depth: Hops from the question's entities, in training and in search. 2; the paper goes on while triples are
+            plausible, and a third hop lets in more that is wrong than right (3: 6 points less).
         triples_per_hop: Triples scored at one hop, those of the hyperedges nearest to the question first: the bound
             on what a hub costs. 8,000: above what nearly any hop of the benchmarks has.
-        hyperedges_per_passage: The mean of so many best hyperedges is the passage's plausibility.
-        dense_weight: Share of the passage's cosine in its score, in [0, 1]. 0.3; the paper ranks hyperedges only.
-        adaptive: Off, the threshold stays at tau_0 and only what exceeds it is kept.
-        binary: Search the pairs of entities that share a hyperedge, each a hyperedge of its own.
-        signals: The scorer also reads the signals of the default retriever; takes weights trained that way.
+        hyperedges_per_passage: The mean of so many best hyperedges is the passage's plausibility (2).
+        dense_weight: Share of the passage's cosine in its score, in [0, 1]. 0.4, best on the questions for validation;
+            the paper ranks hyperedges only (0: 4 points less, in transfer 5).
+        adaptive: Off, the threshold stays at tau_0 and only what reaches it is kept (2 points less).
+        binary: Search the pairs of entities that share a hyperedge, each a hyperedge of its own. The triples are the
+            same, so weights serve both; density and counts of hyperedges are not (1 point less, in transfer 7).
+        signals: The scorer also reads the signals of the default retriever; takes weights trained that way (5 points
+            more, in transfer none).
         rounds: L of the directional distance encoding; 0 or more. 2; the paper gives none.
         distance_starts: Where that encoding starts: the question's ``topics``, as the published code does, or every
-            one of the ``heads`` (eq. 4). Heads are expanded in training because they are right, and an encoding that
-            shows which they are tells the answer: Recall@5 falls by 9 points.
-        closeness: The scorer also reads the cosines of the question to head, hyperedge and tail. A sum of layers over
-            vectors side by side learns no product of two of them from some hundred questions: 3 points.
-        positives: Triples that training calls plausible. ``answers``: those on shortest paths to the answer, as in the
-            paper. ``evidence``: those whose hyperedge is in a gold passage; 15 points better, because the paths to an
-            answer leave out evidence that the answer does not stand in.
+            one of the ``heads`` (eq. 4; 4 points less). Training expands only what is right, so an encoding that shows
+            which entities were heads gives the labels away.
+        closeness: The scorer also reads the cosines of the question to head, hyperedge and tail, beyond eq. 9. From a
+            few hundred questions it does not learn to multiply two vectors (off: 1 point less, in transfer 5).
+        positives: Triples that training calls right. ``answers``: those on shortest paths to the answer, as in the
+            paper. ``evidence``: those whose hyperedge is in a gold passage (20 points more, in transfer 8): the paths
+            to an answer pass by evidence that it does not stand in, such as the other side of a comparison.
     """
 
     weights: str = ""

@@ -29,7 +29,7 @@ from polyad.adapters.scripted import (
     UnsupportedSchema,
 )
 from polyad.config import LanguageModelSettings
-from polyad.errors import ConfigurationError, LanguageModelError, MissingExtraError
+from polyad.errors import ConfigurationError, LanguageModelError, MissingExtraError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols import LanguageModel, Prompt, Reply
 
@@ -438,3 +438,14 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch,
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(wrong))):
         LanguageModelSettings(**{"model": "m", **wrong})
+
+
+def test_an_endpoint_that_fails_again_and_again_is_given_up() -> None:
+    with ScriptedServer([ServerError(500)]) as server:
+        settings = LanguageModelSettings(
+            model="m", base_url=server.base_url, api_key="k", max_retries=0, concurrency=4
+        )
+        outcomes = OpenAILanguageModel(settings).complete([Prompt(user=str(n)) for n in range(200)])
+        assert len(server.requests) <= 50 + 4
+    assert isinstance(outcomes[-1], NoMoreRepliesError)
+    assert all(isinstance(outcome, LanguageModelError) for outcome in outcomes)

@@ -227,6 +227,13 @@ def test_questions_are_split_by_their_ids_whatever_their_order() -> None:
     assert split(queries, seed=1)[2] != parts[2]
 
 
+def test_no_questions_give_no_examples(snapshot_of: SnapshotOf) -> None:
+    none = collected(snapshot_of(CHAIN))
+    assert len(none) == 0
+    with pytest.raises(ConfigurationError, match="of 0 triples for validation 0 are right"):
+        train({"one": (merged([examples(1)]), replace(examples(2), labels=none.labels))}, FAST)
+
+
 # Fitting
 
 

@@ -202,6 +202,12 @@ def test_an_empty_index_gives_no_evidence(snapshot_of: SnapshotOf) -> None:
     assert evidence == Evidence("Bell?", "hyperretriever")
 
 
+def test_an_index_without_hyperedges_is_searched_by_similarity(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of({"Bell": [], "Otter": []})).retrieve("Bell", 2)
+    assert sorted(titles(evidence)) == ["Bell", "Otter"]
+    assert not evidence.trace
+
+
 def test_the_signals_of_the_hyperedges_passage_can_decide(snapshot_of: SnapshotOf) -> None:
     settings = HyperRetrieverSettings(adaptive=False, signals=True, dense_weight=0)
     weights = scorer(bias=-1, closeness=10, signal="about an entity of the question")

@@ -29,6 +29,9 @@ from polyad.model import Usage
 from polyad.protocols import Gate, Prompt, Reply
 from polyad.text.tokens import count_tokens
 
+_HOPELESS = 50
+"""Requests that fail one after another, each after its retries, before the rest of a batch is given up."""
+
 _USUAL_REPLY_TOKENS = 512
 """What a reply without ``max_tokens`` is expected to take of the per-minute limit until its usage is known."""
 
@@ -211,6 +214,7 @@ class _Batch:
         self._chat = chat
         self._gate = gate
         self._doom: NoMoreRepliesError | None = None
+        self._failures = 0
 
     def ask(self, prompt: Prompt) -> Reply | LanguageModelError:
         if self._doom:
@@ -218,16 +222,23 @@ class _Batch:
         try:
             if self._gate:
                 self._gate(prompt)
-            return self._chat.ask(prompt, self.stop)
+            reply = self._chat.ask(prompt, self.stop)
         except NoMoreRepliesError as error:
             self._doom = error
             return error
         except EndpointError as error:
-            failure = (NoMoreRepliesError if error.concerns_all else LanguageModelError)(str(error))
-            failure.__cause__ = error
-            if isinstance(failure, NoMoreRepliesError):
-                self._doom = failure
-            return failure
+            return self._failed(error)
+        self._failures = 0
+        return reply
+
+    def _failed(self, error: EndpointError) -> LanguageModelError:
+        self._failures += 1
+        is_hopeless = error.concerns_all or self._failures >= _HOPELESS
+        failure = (NoMoreRepliesError if is_hopeless else LanguageModelError)(str(error))
+        failure.__cause__ = error
+        if isinstance(failure, NoMoreRepliesError):
+            self._doom = failure
+        return failure
 
 
 def _prompt_tokens(prompt: Prompt) -> int:

@@ -142,7 +142,8 @@ def collect(
     reader = QuestionReader(snapshot, embedder, linker, signals=settings.signals)
     space = Space.of(snapshot, embedder, binary=settings.binary, progress=progress)
     gold_passages = _gold_passages(snapshot, queries)
-    vectors, found = np.zeros((len(queries), embedder.dimension), dtype=np.float32), []
+    vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
+    found = [_no_triples(recipe)]
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = reader.read(query.text)
         vectors[number] = question.vector
@@ -154,23 +155,19 @@ def collect(
             labels = is_right(triples)
             rows = _sampled(labels, random)
             origins = space.origins[triples.edges[rows]]
-            found.append((number, triples.heads[rows], origins, triples.tails[rows], extras[rows], labels[rows]))
+            numbers = np.full(len(rows), number)
+            found.append((numbers, triples.heads[rows], origins, triples.tails[rows], extras[rows], labels[rows]))
             if not labels.any():
                 break
             walk.follow(triples, np.flatnonzero(labels))
         progress(number + 1, len(queries), "questions walked")
-    return PathExamples(
-        recipe,
-        vectors,
-        space.entity_vectors,
-        space.hyperedge_vectors,
-        np.repeat([part[0] for part in found], [len(part[5]) for part in found]),
-        np.concatenate([part[1] for part in found]),
-        np.concatenate([part[2] for part in found]),
-        np.concatenate([part[3] for part in found]),
-        np.concatenate([part[4] for part in found]),
-        np.concatenate([part[5] for part in found]),
-    )
+    columns = [np.concatenate([hop[column] for hop in found]) for column in range(6)]
+    return PathExamples(recipe, vectors, space.entity_vectors, space.hyperedge_vectors, *columns)
+
+
+def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, BoolArray]:
+    none = np.empty(0, dtype=np.int64)
+    return none, none, none, none, np.empty((0, recipe.extras), dtype=np.float32), np.empty(0, dtype=bool)
 
 
 def recipe_of(settings: HyperRetrieverSettings, embedder: Embedder) -> Recipe:
