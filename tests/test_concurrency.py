@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
+from polyad.config import HyperRetrieverSettings, Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.model import Document, Evidence
+from polyad.retrieval.plausibility import Plausibility, Recipe
 
 QUESTION = "Where did Anna Keller meet Bob Stone?"
 
@@ -20,7 +22,11 @@ OFFLINE = sorted({*RETRIEVERS} - NEED_LANGUAGE_MODEL)
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as opened:
+    embedder = HashingEmbedder(32)
+    weights = tmp_path / "weights.safetensors"
+    Plausibility.untrained(Recipe(embedder=embedder.name, dimension=embedder.dimension)).save(weights)
+    settings = Settings(hyperretriever=HyperRetrieverSettings(weights=str(weights)))
+    with Engine.open(tmp_path, embedder=embedder, settings=settings) as opened:
         yield opened
 
 

@@ -442,9 +442,7 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
 
 def test_an_endpoint_that_fails_again_and_again_is_given_up() -> None:
     with ScriptedServer([ServerError(500)]) as server:
-        settings = LanguageModelSettings(
-            model="m", base_url=server.base_url, api_key="k", max_retries=0, concurrency=4
-        )
+        settings = LanguageModelSettings(model="m", base_url=server.base_url, api_key="k", max_retries=0, concurrency=4)
         outcomes = OpenAILanguageModel(settings).complete([Prompt(user=str(n)) for n in range(200)])
         assert len(server.requests) <= 50 + 4
     assert isinstance(outcomes[-1], NoMoreRepliesError)

@@ -239,7 +239,7 @@ def walk_of(
     return TripleWalk(space, recipe or scorer().recipe, reader.read(question), limit), space
 
 
-def test_a_followed_hyperedge_and_an_earlier_head_are_not_met_again(snapshot_of: SnapshotOf) -> None:
+def test_a_followed_hyperedge_is_not_met_again(snapshot_of: SnapshotOf) -> None:
     walk, _ = walk_of(snapshot_of(CHAIN), "Bell")
     first, _ = walk.hop()
     assert first.edges.tolist() == [CAST, WEIGHS]
@@ -249,6 +249,17 @@ def test_a_followed_hyperedge_and_an_earlier_head_are_not_met_again(snapshot_of:
     walk.follow(second, np.array([0]))
     third, _ = walk.hop()
     assert third.edges.tolist() == [GROW]
+
+
+def test_an_earlier_head_is_not_gone_on_from_again(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
+    bell, moreau = (snapshot.entity_rows[key] for key in ("bell", "moreau"))
+    walk, _ = walk_of(snapshot, "Bell and Moreau")
+    first, _ = walk.hop()
+    assert set(first.heads.tolist()) == {bell, moreau}
+    walk.follow(first, np.flatnonzero(first.tails == bell))
+    second, _ = walk.hop()
+    assert len(second) == 0, "not to the ton, which was met already"
 
 
 def test_a_hub_costs_its_nearest_hyperedges_only(snapshot_of: SnapshotOf) -> None:

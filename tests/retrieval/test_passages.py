@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.adapters.hashing import HashingEmbedder
+from polyad.config import HyperRetrieverSettings, Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.model import Document, FloatArray
 from polyad.protocols import TextKind
 from polyad.retrieval.passages import best
+from polyad.retrieval.plausibility import Plausibility, Recipe
 
 DOCUMENTS = [
     Document("alba", "Alba", "Alba is a film that Carla Diaz directed in 1961."),
@@ -26,7 +28,11 @@ OFFLINE = sorted({*RETRIEVERS} - NEED_LANGUAGE_MODEL)
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as opened:
+    embedder = HashingEmbedder(32)
+    weights = tmp_path / "weights.safetensors"
+    Plausibility.untrained(Recipe(embedder=embedder.name, dimension=embedder.dimension)).save(weights)
+    settings = Settings(hyperretriever=HyperRetrieverSettings(weights=str(weights)))
+    with Engine.open(tmp_path, embedder=embedder, settings=settings) as opened:
         yield opened
 
 
