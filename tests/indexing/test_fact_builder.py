@@ -271,11 +271,18 @@ def test_gleaning_sends_all_replies_so_far_and_joins_what_they_say() -> None:
     assert builder.notes["fact given twice"] == 1
 
 
-def test_what_was_found_stays_when_gleaning_fails() -> None:
-    model = ScriptedLanguageModel([reply_of(MET), LanguageModelError("busy"), reply_of(BRASS)])
+def test_what_was_found_stays_when_a_gleaning_reply_is_unreadable() -> None:
+    model = ScriptedLanguageModel([reply_of(MET), REFUSAL, reply_of(BRASS)])
     builder = builder_of(model, gleaning=2)
     assert [draft.hyperedge.text for draft in built(builder)] == [MET[0], BRASS[0]]
     assert builder.notes["gleaning rounds without a usable reply"] == 1
+
+
+def test_a_passage_is_tried_again_when_a_gleaning_request_fails() -> None:
+    model = ScriptedLanguageModel([reply_of(MET), LanguageModelError("busy")])
+    (outcome,) = builder_of(model, gleaning=2).build([passage()])
+    assert isinstance(outcome, LanguageModelError)
+    assert len(model.prompts) == 2
 
 
 def test_a_passage_without_a_readable_reply_is_not_gleaned() -> None:

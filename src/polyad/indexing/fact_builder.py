@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from polyad.config import FactSettings
-from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.errors import LanguageModelError
 from polyad.indexing.budget import Budget, count_prompt_tokens
 from polyad.indexing.builder import DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.extraction import (
@@ -106,10 +106,11 @@ class FactBuilder:
                 said[place] += f"\n{text}"
             for place, addition in further.items():
                 first = found[place]
-                if isinstance(addition, NoMoreRepliesError):
-                    found[place] = addition  # what was said so far is kept, so that the next run gleans the rest
-                elif isinstance(addition, LanguageModelError):
+                if isinstance(addition, UnreadableReplyError):
                     self.notes["gleaning rounds without a usable reply"] += 1
+                elif isinstance(addition, LanguageModelError):
+                    found[place] = addition  # what was said so far is kept, so that the next run gleans the rest
+                    said.pop(place)
                 elif isinstance(first, Extraction):
                     found[place] = merged(first, addition)
         return [found[place] for place in range(len(passages))]
