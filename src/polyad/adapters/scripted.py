@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import threading
 from collections.abc import Callable, Sequence
 
@@ -23,7 +22,7 @@ from polyad.adapters.scripted_faults import (
     ServerError,
     UnsupportedSchema,
 )
-from polyad.adapters.scripted_server import Embedded, Recorded, Request, Say, ScriptedServer, Spoken
+from polyad.adapters.scripted_server import Embedded, Recorded, Request, Say, ScriptedServer, Spoken, serve
 from polyad.errors import LanguageModelError
 from polyad.model import Usage
 from polyad.protocols import Gate, Prompt, Reply
@@ -150,13 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--port", type=int, default=8123)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
     options = parser.parse_args(arguments)
-    with ScriptedServer(cite_first_passage, port=options.port, delay=options.delay) as server:
-        sys.stderr.write(f"OPENAI_BASE_URL={server.base_url}  (Ctrl-C ends)\n")
-        sys.stderr.flush()
-        try:
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            sys.stderr.write("\n")
+    serve(ScriptedServer(cite_first_passage, port=options.port, delay=options.delay))
 
 
 if __name__ == "__main__":

@@ -11,15 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polyad.adapters.scripted import cite_first_passage
-from polyad.adapters.scripted_server import Request, ScriptedServer
+from polyad.adapters.scripted_server import Request, ScriptedServer, serve
 
 _NAME = re.compile(r"\b[A-Z0-9][\w.'-]*(?:\s+(?:of|the|and|de|in)(?=\s+[A-Z0-9])|\s+[A-Z0-9][\w.'-]*)*")
 
@@ -150,13 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
     options = parser.parse_args(arguments)
     extractor = ScriptedExtractor.from_files(options.corpus, options.triples)
-    with ScriptedServer(extractor, port=options.port, delay=options.delay) as server:
-        sys.stderr.write(f"OPENAI_BASE_URL={server.base_url}  (Ctrl-C ends)\n")
-        sys.stderr.flush()
-        try:
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            sys.stderr.write("\n")
+    serve(ScriptedServer(extractor, port=options.port, delay=options.delay))
 
 
 if __name__ == "__main__":

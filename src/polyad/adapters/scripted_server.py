@@ -136,6 +136,17 @@ class ScriptedServer:
             self._under_way -= 1
 
 
+def serve(server: ScriptedServer) -> None:
+    """Say where ``server`` is, and serve until interrupted."""
+    with server:
+        sys.stderr.write(f"OPENAI_BASE_URL={server.base_url}  (Ctrl-C ends)\n")
+        sys.stderr.flush()
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            sys.stderr.write("\n")
+
+
 class _Script(Generic[T]):
     """Outcomes computed from requests, or listed."""
 
