@@ -1,0 +1,80 @@
+"""Looking facts up by what they join, in an index of facts given as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.cli import app
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError, NotFoundError
+
+FACTS = {
+    "book": {"giver": "Alice", "recipient": "Bob", "gift": "Book"},
+    "pen": {"giver": "Alice", "recipient": "Carol", "gift": "Pen"},
+}
+
+
+def line(id: str, arguments: dict[str, str]) -> str:
+    pairs = [{"role": role, "entity": name} for role, name in arguments.items()]
+    return json.dumps({"_id": id, "relation": "give", "arguments": pairs})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    (tmp_path / "facts.jsonl").write_text("\n".join(line(*fact) for fact in FACTS.items()), encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        report = engine.index([tmp_path / "facts.jsonl"], method="tuples")
+    assert (report.counts.added, report.failures) == (2, ())
+    return tmp_path / "kb"
+
+
+@pytest.fixture
+def engine(store: Path) -> Iterator[Engine]:
+    with Engine.open(store, embedder=HashingEmbedder(16), create=False) as opened:
+        yield opened
+
+
+def test_hyperedges_that_join_all_of_some_entities(engine: Engine) -> None:
+    assert [edge.id for edge in engine.joining(["alice"])] == ["book#0000/000", "pen#0000/000"]
+    assert [edge.id for edge in engine.joining(["Alice", "Pen"])] == ["pen#0000/000"]
+    assert engine.joining(["Bob", "Carol"]) == []
+
+
+def test_whether_two_entities_meet(engine: Engine) -> None:
+    assert engine.meet("Alice", "Book")
+    assert not engine.meet("Bob", "Pen")
+
+
+def test_an_unknown_entity_and_none_at_all_are_errors(engine: Engine) -> None:
+    with pytest.raises(NotFoundError, match="zoe"):
+        engine.joining(["Zoe"])
+    with pytest.raises(ConfigurationError, match="at least one"):
+        engine.joining([])
+
+
+def test_bound_roles_give_the_others(engine: Engine) -> None:
+    (found,) = engine.roles({"giver": "Alice", "gift": "Pen"}, ["recipient"])
+    assert found.roles == {"recipient": ("Carol",)}
+
+
+def test_the_command_prints_facts_with_their_roles(store: Path) -> None:
+    by_role = ["facts", "--role", "giver=Alice", "--role", "recipient=Bob", "--store", str(store)]
+    (fact,) = json.loads(CliRunner().invoke(app, [*by_role, "--json"]).stdout)["facts"]
+    assert fact["roles"]["gift"] == ["Book"]
+    assert "recipient: Bob" in CliRunner().invoke(app, by_role).stdout
+    by_entity = CliRunner().invoke(app, ["facts", "Bob", "Alice", "--store", str(store), "--json"])
+    assert [found["id"] for found in json.loads(by_entity.stdout)["facts"]] == ["book#0000/000"]
+    assert "nothing found" in CliRunner().invoke(app, ["facts", "Bob", "Carol", "--store", str(store)]).stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["Bob", "--role", "giver=Alice"], ["--role", "giver"]])
+def test_a_question_that_makes_no_sense_is_refused(store: Path, arguments: list[str]) -> None:
+    found = CliRunner().invoke(app, ["facts", *arguments, "--store", str(store)])
+    assert found.exit_code == 2
+    assert "expected" in found.output
