@@ -735,3 +735,13 @@ def test_facts_without_a_model_are_an_error_of_configuration(cli: Run) -> None:
     )
     (line,) = errors(found)
     assert "the method 'facts' needs a language model" in line
+
+
+def test_names_that_a_model_finds_are_paid_for_once(tmp_path: Path) -> None:
+    model = ScriptedLanguageModel(lambda _: '{"entities": [{"name": "Tarn", "type": "town", "importance": 90}]}')
+    document = Document("bell", "Bell", "The bell hangs in Tarn.")
+    for edition in ("first", "second"):
+        with Engine.open(tmp_path / "kb", embedder="hashing:64", mentions="llm", language_model=model) as engine:
+            engine.index_documents([document])
+            engine.remove(["bell"])
+        assert len(model.prompts) == 1, edition

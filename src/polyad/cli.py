@@ -182,7 +182,7 @@ def search(
 ) -> None:
     """Find the evidence for a question.
 
-    Prints the passages that hold it, best first. Needs no language model.
+    Prints the passages that hold it, best first. Needs no language model, unless the retriever is `hypermemory`.
 
     Example: polyad search "Who funded the trial?" --store kb --explain
     """

@@ -162,7 +162,7 @@ class Engine:
         return cls(
             store,
             embedder=model,
-            extractor=extractor,
+            extractor=None if mentions == "llm" else extractor,  # that one asks the index's own, cached model
             language_model=language_model,
             settings=settings or Settings(),
         )
