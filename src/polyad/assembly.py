@@ -147,6 +147,9 @@ RETRIEVERS = tuple(_RETRIEVERS)
 NEED_LANGUAGE_MODEL = frozenset({"hypermemory"})
 """Retrievers that do nothing without a language model."""
 
+READ_ENTITY_VECTORS = frozenset({"hypergraphrag", "hyperretriever"})
+"""Retrievers that compare entities by vectors, which are made at the first search of an index."""
+
 
 def require_retriever(name: str) -> None:
     """Raise ConfigurationError unless there is a retriever of that name."""

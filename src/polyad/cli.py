@@ -192,7 +192,7 @@ def search(
     command = settings.command
     with open_engine(settings) as engine, output.progress_bar(quiet or json) as progress:
         progress(0, None, "questions answered, loading")
-        evidence = engine.search(question, command.k, retriever=command.retriever)
+        evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
     if json:
         output.say_json(shapes.evidence_json(evidence, explain))
     else:
@@ -211,6 +211,7 @@ def ask(
     mentions: Mentions = None,
     model: Model = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Answer a question, with citations.
 
@@ -226,11 +227,15 @@ def ask(
     command = settings.command
     streams = settings.language_model is not None and not json and sys.stdout.isatty()
     with open_engine(settings) as engine:
-        try:
-            show = output.say_piece if streams else None
-            answer = engine.ask(question, command.k, retriever=command.retriever, on_text=show)
-        finally:
-            if streams:
+        with output.progress_bar(quiet or json) as progress:
+            progress(0, None, "questions answered, loading")
+            evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
+            progress(0, None, "questions answered, writing")
+            answer = None if streams else engine.answer(evidence)
+        if answer is None:  # streamed, which would run into a progress bar
+            try:
+                answer = engine.answer(evidence, output.say_piece)
+            finally:
                 output.say()
     if json:
         output.say_json(shapes.answer_json(answer, explain))

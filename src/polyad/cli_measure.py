@@ -30,6 +30,7 @@ from polyad.engine import RETRIEVERS, Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, experiment
 from polyad.evaluation.path_examples import split as parts_of
+from polyad.protocols import Progress
 
 
 def evaluate(
@@ -85,7 +86,7 @@ def evaluate(
         sizes, documents = shapes.eval_index_json(report, statistics), statistics.documents
         results = [
             experiment.run(
-                name, _search_with(engine, name), dataset.queries, depth, progress, lambda: engine.llm_tokens
+                name, _search_with(engine, name, progress), dataset.queries, depth, progress, lambda: engine.llm_tokens
             )
             for name in names
         ]
@@ -111,5 +112,5 @@ def _part(dataset: datasets.Dataset, name: str) -> datasets.Dataset:
     return replace(dataset, queries=tuple(queries))
 
 
-def _search_with(engine: Engine, retriever: str) -> experiment.Search:
-    return lambda question, k: engine.search(question, k, retriever=retriever)
+def _search_with(engine: Engine, retriever: str, progress: Progress) -> experiment.Search:
+    return lambda question, k: engine.search(question, k, retriever=retriever, progress=progress)

@@ -17,6 +17,7 @@ from polyad.answering.summary import summarise
 from polyad.assembly import (
     METHODS,
     NEED_LANGUAGE_MODEL,
+    READ_ENTITY_VECTORS,
     RETRIEVERS,
     default_retriever,
     fact_builder,
@@ -279,8 +280,14 @@ class Engine:
 
     # Asking
 
-    def search(self, question: str, k: int = 5, *, retriever: str = "default") -> Evidence:
+    def search(self, question: str, k: int = 5, *, retriever: str = "default", progress: Progress = silent) -> Evidence:
         """The evidence for a question: the ``k`` best passages and what led to them.
+
+        Args:
+            question: What to find evidence for.
+            k: Passages to find.
+            retriever: Finds them; one of :data:`RETRIEVERS`.
+            progress: Told of what the first search of an index makes once, such as the vectors of entities.
 
         Raises:
             ConfigurationError: the question is blank, ``k`` is not above 0, or there is no such retriever.
@@ -289,7 +296,7 @@ class Engine:
             raise ConfigurationError("the question is blank; expected some words")
         if k < 1:
             raise ConfigurationError(f"k is {k}; expected 1 or more")
-        self.retriever(retriever)  # what is loaded once is no part of a search's time
+        self._prepare(retriever, progress)
         started, encoding = time.perf_counter(), self._parts.seconds_encoding()
         evidence = self._retrieve(question, k, retriever)
         encode = self._parts.seconds_encoding() - encoding
@@ -297,6 +304,14 @@ class Engine:
             evidence,
             timings=Timings(encode=1000 * encode, retrieve=1000 * (time.perf_counter() - started - encode)),
         )
+
+    def _prepare(self, retriever: str, progress: Progress) -> None:
+        """Load and make what is needed once: no part of a search's time."""
+        self.retriever(retriever)
+        if retriever in READ_ENTITY_VECTORS:
+            with self._lock:
+                snapshot = self._current_snapshot()
+            snapshot.entity_vectors(self._parts.embedder, progress)  # not under the lock: other searches go on
 
     def _retrieve(self, question: str, k: int, retriever: str) -> Evidence:
         for _ in range(_ATTEMPTS - 1):
@@ -313,19 +328,33 @@ class Engine:
         *,
         retriever: str = "default",
         on_text: Callable[[str], None] | None = None,
+        progress: Progress = silent,
     ) -> Answer:
-        """Answer a question from its evidence, with citations; without a language model, the evidence alone.
+        """Answer a question from the evidence that :meth:`search` finds; see :meth:`answer`.
 
         Args:
             question: What to answer.
             k: Passages to answer from.
             retriever: Finds them.
             on_text: Called with each piece of the answer as it is written.
+            progress: As for :meth:`search`.
+
+        Raises:
+            ConfigurationError: as for :meth:`search`.
+            LanguageModelError: the language model gave no usable reply.
+        """
+        return self.answer(self.search(question, k, retriever=retriever, progress=progress), on_text)
+
+    def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
+        """Answer a question from evidence at hand, with citations; without a language model, the evidence alone.
+
+        Args:
+            evidence: As :meth:`search` found it, or a part of it.
+            on_text: Called with each piece of the answer as it is written.
 
         Raises:
             LanguageModelError: the language model gave no usable reply.
         """
-        evidence = self.search(question, k, retriever=retriever)
         parts = self._parts
         answerer = CitingAnswerer(parts.language_model, parts.settings.answer, parts.splitter.count_tokens)
         return answerer.answer(evidence, on_text)
