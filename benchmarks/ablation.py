@@ -15,8 +15,8 @@ from pathlib import Path
 
 from polyad import Engine
 from polyad.evaluation.datasets import load
-from polyad.evaluation.training import Example, examples_of, report
-from polyad.retrieval.signals import signal_names
+from polyad.evaluation.signal_training import Example, examples_of, report
+from polyad.retrieval.default.signals import signal_names
 
 
 def main() -> None:

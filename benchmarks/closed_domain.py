@@ -20,13 +20,13 @@ from itertools import combinations
 from pathlib import Path
 
 from polyad import Engine
-from polyad.adapters.tuples import TupleReader
+from polyad.adapters.reading.tuples import TupleReader
 from polyad.config import HyperRetrieverSettings, Settings
-from polyad.evaluation import path_training
+from polyad.evaluation import triple_training as path_training
 from polyad.evaluation.answers import ranked_entities
 from polyad.evaluation.datasets import Query, load
 from polyad.evaluation.measures import hits, reciprocal_rank
-from polyad.evaluation.path_examples import collect, split
+from polyad.evaluation.triple_examples import collect, split
 from polyad.model import Document
 from polyad.text.keys import entity_key
 

@@ -66,7 +66,7 @@ def cost(folder: Path, style: str) -> dict[str, float]:
 @contextmanager
 def slow_server(corpus: Path, triples: Path) -> Iterator[str]:
     """The address of a scripted extractor in a process of its own."""
-    command = [sys.executable, "-m", "polyad.adapters.scripted_extractor", str(corpus), str(triples)]
+    command = [sys.executable, "-m", "polyad.adapters.scripted.extractor", str(corpus), str(triples)]
     with subprocess.Popen(
         [*command, "--port", "0", "--delay", str(DELAY)], stderr=subprocess.PIPE, text=True
     ) as process:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Mention
 from polyad.text.keys import entity_key
 

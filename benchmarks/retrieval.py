@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from polyad import Engine
-from polyad.adapters.files import FileReader
+from polyad.adapters.reading.files import FileReader
 from polyad.config import ReadSettings, Settings, SplitSettings
 from polyad.evaluation.datasets import Dataset, Query, load
 from polyad.evaluation.experiment import RetrieverResult, ranked_documents, run

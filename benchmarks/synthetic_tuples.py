@@ -29,7 +29,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from polyad.adapters.tuples import fact_text
+from polyad.adapters.reading.tuples import fact_text
 from polyad.model import Argument
 from polyad.text.keys import entity_key
 

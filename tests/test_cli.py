@@ -19,7 +19,7 @@ from polyad import sample
 from polyad.adapters.scripted import ScriptedServer, ServerError, cite_first_passage
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app
-from polyad.cli_output import printable
+from polyad.cli.output import printable
 from polyad.engine import Engine
 from polyad.errors import EmbedderError, StoreError
 from polyad.model import Document

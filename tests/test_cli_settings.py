@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.cli_settings import Configuration, load
+from polyad.cli.settings import Configuration, load
 from polyad.errors import ConfigurationError
 
 

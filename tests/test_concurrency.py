@@ -13,7 +13,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import HyperRetrieverSettings, Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.model import Document, Evidence
-from polyad.retrieval.plausibility import Plausibility, Recipe
+from polyad.retrieval.hyperretriever.scorer import Plausibility, Recipe
 
 QUESTION = "Where did Anna Keller meet Bob Stone?"
 

@@ -34,7 +34,7 @@ from polyad.cli import app
 from polyad.config import FactSettings, LanguageModelSettings, Settings, SplitSettings
 from polyad.engine import Engine, IndexReport
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.indexing.fact_builder import FEW, UNGROUNDED
+from polyad.indexing.facts.builder import FEW, UNGROUNDED
 from polyad.model import Document, Incidence, Usage
 from polyad.protocols import Prompt, Reply
 from polyad.text.tokens import count_tokens

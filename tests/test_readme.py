@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app
-from polyad.cli_settings import CommandSettings, load
+from polyad.cli.settings import CommandSettings, load
 from polyad.config import LanguageModelSettings, Settings
 from polyad.engine import RETRIEVERS
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from polyad.adapters.files import FileReader
-from polyad.adapters.tuples import TupleReader
+from polyad.adapters.reading.files import FileReader
+from polyad.adapters.reading.tuples import TupleReader
 from polyad.evaluation.datasets import load
 from polyad.model import Document
 from polyad.text.keys import entity_key

@@ -7,26 +7,26 @@ from pathlib import Path
 
 from polyad.config import FactSettings
 from polyad.errors import ConfigurationError
-from polyad.indexing.budget import Budget
 from polyad.indexing.builder import HyperedgeBuilder
-from polyad.indexing.extraction import ExtractionStyle
-from polyad.indexing.fact_builder import FactBuilder
-from polyad.indexing.facts_compact import CompactExtractionStyle
-from polyad.indexing.facts_paper import PaperExtractionStyle
+from polyad.indexing.facts.budget import Budget
+from polyad.indexing.facts.builder import FactBuilder
+from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.extraction import ExtractionStyle
+from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.parts import Parts
 from polyad.protocols import Retriever
-from polyad.retrieval.clues import LanguageModelClues, QuestionClues
-from polyad.retrieval.default import DefaultRetriever
+from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
+from polyad.retrieval.default.retriever import DefaultRetriever
+from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hypergraphrag import HyperGraphRAGRetriever
-from polyad.retrieval.hypermemory import HyperMemoryRetriever
-from polyad.retrieval.hyperretriever import HyperRetriever
-from polyad.retrieval.hypersu import HyperSURetriever
-from polyad.retrieval.passages import DenseRetriever, LexicalRetriever, NoRetriever
+from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
+from polyad.retrieval.hyperretriever.retriever import HyperRetriever
+from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
+from polyad.retrieval.hypersu.retriever import HyperSURetriever
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.question_names import QuestionNames
-from polyad.retrieval.scorer import LinearScorer
 from polyad.retrieval.similar_names import SimilarNames
 from polyad.retrieval.snapshot import Snapshot
 

@@ -23,7 +23,7 @@ def load_embedder(name: str) -> Embedder:
     """
     kind, _, model = name.partition(":")
     if kind == "openai":
-        from polyad.adapters.openai_embeddings import OpenAIEmbedder
+        from polyad.adapters.openai.embeddings import OpenAIEmbedder
 
         return OpenAIEmbedder(model)
     if kind == "hashing" and model.isdecimal() and int(model):
@@ -46,7 +46,7 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
     """
     kind, _, rest = name.partition(":")
     if kind == "rules" and not rest:
-        from polyad.indexing.mentions import RuleMentionExtractor
+        from polyad.indexing.mentions.rules import RuleMentionExtractor
 
         return RuleMentionExtractor()
     if kind == "gliner":
@@ -55,13 +55,13 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
         labels, _, model = rest.partition(":")
         return GlinerMentionExtractor(model or DEFAULT_MODEL, labels or "general")
     if kind == "llm" and not rest:
-        from polyad.indexing.llm_mentions import LanguageModelMentionExtractor
+        from polyad.indexing.mentions.llm import LanguageModelMentionExtractor
 
         if language_model is None:
             raise ConfigurationError("mentions 'llm' need a language model; name one with --model or POLYAD_MODEL")
         return LanguageModelMentionExtractor(language_model)
     if kind == "given" and rest:
-        from polyad.indexing.given_mentions import GivenMentionExtractor
+        from polyad.indexing.mentions.given import GivenMentionExtractor
 
         return GivenMentionExtractor(Path(rest))
     raise ConfigurationError(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
-from polyad.adapters.files import FileReader
+from polyad.adapters.reading.files import FileReader
+from polyad.adapters.reading.tuples import TupleReader
 from polyad.adapters.sqlite import SqliteStore
-from polyad.adapters.tuples import TupleReader
 from polyad.answering.answer import CitingAnswerer
 from polyad.answering.summary import summarise
 from polyad.assembly import (
@@ -29,7 +29,7 @@ from polyad.by_name import DEFAULT_EMBEDDER, DEFAULT_EXTRACTOR, load_embedder, l
 from polyad.config import Settings
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
-from polyad.indexing.fact_builder import FactBuilder
+from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.pipeline import IndexCounts, Indexer
 from polyad.model import (
     Answer,

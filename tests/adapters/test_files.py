@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from reportlab.lib.pdfencrypt import StandardEncryption  # type: ignore[import-untyped, unused-ignore]  # likewise
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # likewise
 
-from polyad.adapters.files import FileReader
-from polyad.adapters.plain_text import clean, decode, read_markdown
+from polyad.adapters.reading.files import FileReader
+from polyad.adapters.reading.plain_text import clean, decode, read_markdown
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Failure
@@ -156,7 +156,7 @@ def test_one_bad_file_does_not_keep_others_from_being_read(monkeypatch: pytest.M
     def fail(data: bytes) -> None:
         raise RuntimeError("a library's own\ntrouble")
 
-    monkeypatch.setattr("polyad.adapters.plain_text.read_markdown", fail)
+    monkeypatch.setattr("polyad.adapters.reading.plain_text.read_markdown", fail)
     for name in ("a.txt", "b.md", "c.txt"):
         write(f"handbook/{name}", "text")
     results = read("handbook")
@@ -171,7 +171,7 @@ def test_one_bad_file_does_not_keep_others_from_being_read(monkeypatch: pytest.M
 def test_a_missing_package_is_reported_with_the_command_that_installs_it(
     module: str, package: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, f"polyad.adapters.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, f"polyad.adapters.reading.{module}", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     write(name, "anything")
     assert 'is not installed; run: pip install "polyad[documents]"' in failure_of(name)
@@ -381,7 +381,7 @@ def test_what_is_no_readable_word_document_is_reported(data: bytes, reason: str)
 
 
 def test_a_word_document_that_unpacks_to_too_much_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.adapters.docx._MAX_EXPANDED", 1000)
+    monkeypatch.setattr("polyad.adapters.reading.docx._MAX_EXPANDED", 1000)
     write("a.docx", word_document(lambda document: document.add_paragraph("x" * 2000)))
     assert "at most 1,000 are read" in failure_of("a.docx")
 

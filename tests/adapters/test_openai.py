@@ -425,7 +425,7 @@ def test_address_and_key_are_the_sdks_own_where_none_are_set(monkeypatch: pytest
 
 @pytest.mark.parametrize("package", ["openai", "tenacity"])
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    for name in [name for name in sys.modules if name.startswith("polyad.adapters.openai_")]:
+    for name in [name for name in sys.modules if name.startswith("polyad.adapters.openai.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r'pip install "polyad\[llm\]"'):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from polyad.adapters.openai_embeddings import OpenAIEmbedder
+from polyad.adapters.openai.embeddings import OpenAIEmbedder
 from polyad.adapters.scripted import (
     CutConnection,
     Fault,
@@ -146,7 +146,7 @@ def test_vectors_of_another_length_than_promised_are_an_error() -> None:
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "polyad.adapters.openai_endpoint", raising=False)
+    monkeypatch.delitem(sys.modules, "polyad.adapters.openai.endpoint", raising=False)
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtraError, match=r'pip install "polyad\[llm\]"'):
         OpenAIEmbedder("e")

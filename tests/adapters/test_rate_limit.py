@@ -7,7 +7,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.adapters.rate_limit import RateLimiter
+from polyad.adapters.openai.rate_limit import RateLimiter
 
 
 class Clock:

@@ -11,11 +11,11 @@ import pytest
 
 from polyad.adapters.openai import OpenAILanguageModel
 from polyad.adapters.scripted import ScriptedServer
-from polyad.adapters.scripted_extractor import Fact, ScriptedExtractor, facts_by_subject
+from polyad.adapters.scripted.extractor import Fact, ScriptedExtractor, facts_by_subject
 from polyad.config import LanguageModelSettings
-from polyad.indexing.extraction import ExtractionStyle
-from polyad.indexing.facts_compact import CompactExtractionStyle
-from polyad.indexing.facts_paper import PaperExtractionStyle
+from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.extraction import ExtractionStyle
+from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.model import Passage
 from polyad.protocols import Prompt, Reply
 
@@ -144,7 +144,7 @@ def test_it_serves_the_protocol(extractor: ScriptedExtractor) -> None:
 
 
 def test_it_runs_from_a_shell(files: tuple[Path, Path]) -> None:
-    command = [sys.executable, "-m", "polyad.adapters.scripted_extractor", *map(str, files), "--port", "0"]
+    command = [sys.executable, "-m", "polyad.adapters.scripted.extractor", *map(str, files), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.tuples import TupleReader, fact_text
+from polyad.adapters.reading.tuples import TupleReader, fact_text
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, Document, Failure

@@ -16,7 +16,7 @@ from polyad.adapters.sqlite import SqliteStore
 from polyad.config import HyperRetrieverSettings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
-from polyad.evaluation.path_examples import (
+from polyad.evaluation.triple_examples import (
     NEGATIVES,
     POSITIVES,
     PathExamples,
@@ -26,9 +26,9 @@ from polyad.evaluation.path_examples import (
     recipe_of,
     split,
 )
-from polyad.evaluation.path_training import PathTrainingSettings, save, train
+from polyad.evaluation.triple_training import PathTrainingSettings, save, train
 from polyad.hypergraph.incidence import Hypergraph
-from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import (
     SUBJECT,
     Document,
@@ -40,7 +40,7 @@ from polyad.model import (
     IndexedPassage,
     Passage,
 )
-from polyad.retrieval.plausibility import Plausibility, Recipe
+from polyad.retrieval.hyperretriever.scorer import Plausibility, Recipe
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 

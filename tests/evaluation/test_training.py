@@ -9,8 +9,8 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
-from polyad.evaluation.training import Example, coverage, examples_of, recall_at, report, save, train
-from polyad.retrieval.signals import signal_names
+from polyad.evaluation.signal_training import Example, coverage, examples_of, recall_at, report, save, train
+from polyad.retrieval.default.signals import signal_names
 
 NAMES = ["telling", "noise", "misleading"]
 

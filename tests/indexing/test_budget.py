@@ -7,7 +7,7 @@ import pytest
 
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.errors import LanguageModelError, NoMoreRepliesError
-from polyad.indexing.budget import Budget, count_prompt_tokens
+from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.model import Usage
 from polyad.protocols import Gate, Prompt, Reply
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.errors import LanguageModelError
-from polyad.indexing.extraction import (
+from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.extraction import (
     ENTITY_SCORES,
     FACT_SCORES,
     ExtractedEntity,
@@ -25,8 +26,7 @@ from polyad.indexing.extraction import (
     passage_text,
     union,
 )
-from polyad.indexing.facts_compact import CompactExtractionStyle
-from polyad.indexing.facts_paper import PaperExtractionStyle
+from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.model import Passage
 
 
@@ -167,7 +167,7 @@ def test_two_replies_are_merged_with_their_notes() -> None:
 
 
 def test_instructions_come_in_two_parts() -> None:
-    for file in ("facts_compact.md", "facts_paper.md"):
+    for file in ("compact.md", "paper.md"):
         first, more = instructions(file)
         assert "{so_far}" not in first
         assert more.count("{so_far}") == 1

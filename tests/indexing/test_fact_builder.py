@@ -8,12 +8,12 @@ import pytest
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.config import FactSettings, SplitSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError
-from polyad.indexing.budget import Budget
 from polyad.indexing.builder import DraftHyperedge
-from polyad.indexing.extraction import ExtractionStyle, UnreadableReplyError
-from polyad.indexing.fact_builder import FEW, UNGROUNDED, FactBuilder
-from polyad.indexing.facts_compact import CompactExtractionStyle
-from polyad.indexing.facts_paper import PaperExtractionStyle
+from polyad.indexing.facts.budget import Budget
+from polyad.indexing.facts.builder import FEW, UNGROUNDED, FactBuilder
+from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.extraction import ExtractionStyle, UnreadableReplyError
+from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.indexing.extraction import ExtractedEntity, ExtractedFact, Extraction, UnreadableReplyError, identity
-from polyad.indexing.facts_compact import CompactExtractionStyle
+from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, UnreadableReplyError, identity
 from polyad.model import Passage
 from polyad.text.tokens import count_tokens
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.errors import ConfigurationError
-from polyad.indexing.extraction import ExtractedEntity, ExtractedFact, Extraction, UnreadableReplyError, identity
-from polyad.indexing.facts_paper import PaperExtractionStyle
+from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, UnreadableReplyError, identity
+from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.model import Passage
 
 PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.indexing.given_mentions import GivenMentionExtractor
+from polyad.indexing.mentions.given import GivenMentionExtractor
 from polyad.protocols import MentionExtractor
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.config import SplitSettings
-from polyad.indexing.grounding import Grounder
+from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Span
 

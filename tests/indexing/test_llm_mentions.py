@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from polyad.errors import LanguageModelError
-from polyad.indexing.llm_mentions import LanguageModelMentionExtractor
+from polyad.indexing.mentions.llm import LanguageModelMentionExtractor
 from polyad.model import Usage
 from polyad.protocols import Gate, Prompt, Reply
 

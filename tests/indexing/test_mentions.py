@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.indexing.mentions import SCORES, RuleMentionExtractor
+from polyad.indexing.mentions.rules import SCORES, RuleMentionExtractor
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
 from polyad.text.keys import entity_key

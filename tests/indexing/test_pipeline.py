@@ -16,11 +16,11 @@ from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
 from polyad.config import FactSettings, SegmentationSettings, SplitSettings
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
-from polyad.indexing.budget import Budget
 from polyad.indexing.builder import DraftHyperedge, HyperedgeBuilder, Tell, untold
-from polyad.indexing.fact_builder import FactBuilder
-from polyad.indexing.facts_compact import CompactExtractionStyle
-from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.indexing.facts.budget import Budget
+from polyad.indexing.facts.builder import FactBuilder
+from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import Subjects, subjects
 from polyad.text.keys import entity_key

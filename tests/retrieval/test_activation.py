@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.model import FloatArray, IntArray
-from polyad.retrieval.activation import ClueActivation
+from polyad.retrieval.hypersu.activation import ClueActivation
 
 
 def vectors(seed: int, count: int, dimension: int = 6) -> FloatArray:

@@ -12,8 +12,8 @@ from polyad.config import DefaultSettings, Settings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.model import Document
-from polyad.retrieval.scorer import LinearScorer
-from polyad.retrieval.signals import signal_names
+from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.signals import signal_names
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"
 

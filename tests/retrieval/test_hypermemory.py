@@ -19,10 +19,10 @@ from polyad.adapters.sqlite import SqliteStore
 from polyad.config import HyperMemorySettings, LanguageModelSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Evidence, Mention
 from polyad.protocols import Gate, LanguageModel, Prompt, Reply
-from polyad.retrieval.hypermemory import HyperMemoryRetriever
+from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.tokens import count_tokens

@@ -13,7 +13,7 @@ from polyad.adapters.sqlite import SqliteStore
 from polyad.config import HyperRetrieverSettings
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples, directional_distances, triples_of
-from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import (
     SUBJECT,
     Document,
@@ -26,12 +26,12 @@ from polyad.model import (
     IndexedPassage,
     Passage,
 )
-from polyad.retrieval.hyperretriever import HyperRetriever, choose, final_threshold
-from polyad.retrieval.plausibility import Plausibility, Recipe
+from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.hyperretriever.retriever import HyperRetriever, choose, final_threshold
+from polyad.retrieval.hyperretriever.scorer import Plausibility, Recipe
+from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.signals import signal_names
 from polyad.retrieval.snapshot import Snapshot
-from polyad.retrieval.triple_walk import QuestionReader, Space, TripleWalk
 
 Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
 """Each passage by its title (which is also its document's id): the words of each hyperedge, and its members."""

@@ -12,7 +12,7 @@ from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
 from polyad.config import HyperSUSettings
 from polyad.errors import LanguageModelError
-from polyad.indexing.mentions import RuleMentionExtractor
+from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import (
     SUBJECT,
     Document,
@@ -28,9 +28,9 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols import Embedder, Prompt, TextKind
-from polyad.retrieval.activation import ClueActivation
-from polyad.retrieval.clues import ClueAgent, LanguageModelClues, QuestionClues
-from polyad.retrieval.hypersu import PAPER_THRESHOLD, THRESHOLDS, HyperSURetriever
+from polyad.retrieval.hypersu.activation import ClueActivation
+from polyad.retrieval.hypersu.clues import ClueAgent, LanguageModelClues, QuestionClues
+from polyad.retrieval.hypersu.retriever import PAPER_THRESHOLD, THRESHOLDS, HyperSURetriever
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 
@@ -403,7 +403,7 @@ def test_lazy_activation_gives_the_evidence_of_a_full_one(
     chosen = plain(activation_threshold=0.125, forward_depth=depth, width=width, dense_weight=weight, use_clues=True)
     lazy = retriever_of(snapshot, embedder, chosen).retrieve(question, 4)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyad.retrieval.hypersu.ClueActivation", FullActivation)
+        patch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", FullActivation)
         assert retriever_of(snapshot, embedder, chosen).retrieve(question, 4) == lazy
 
 
@@ -415,7 +415,7 @@ def test_what_the_walk_does_not_touch_is_not_computed(snapshot_of: SnapshotOf, m
             super().__init__(vectors, clues, threshold, sharpening)
             made.append(self)
 
-    monkeypatch.setattr("polyad.retrieval.hypersu.ClueActivation", Kept)
+    monkeypatch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", Kept)
     snapshot = snapshot_of(FACTS, 2)
     retriever_of(snapshot, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0)).retrieve(
         QUESTION, 6

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.retrieval.memory_replies import Repair, read_scores, read_verdict, shares
+from polyad.retrieval.hypermemory.replies import Repair, read_scores, read_verdict, shares
 
 PUBLISHED_EDGES = """1. {{2. "In 1702 Moreau cast the bell (later called: 7) of Tarn." (Score: 0.70)}}: It names
 who cast the bell in 1702.

@@ -7,7 +7,7 @@ import pytest
 from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.protocols import Gate, Prompt, Reply
-from polyad.retrieval.memory_scores import Candidates, Judge, one_line
+from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
 
 HALVES = '{"scores": [{"number": 1, "score": 0.5}, {"number": 2, "score": 0.5}]}'
 

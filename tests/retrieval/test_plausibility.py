@@ -10,7 +10,7 @@ import pytest
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples
 from polyad.model import FloatArray
-from polyad.retrieval.plausibility import BUNDLED_FOR, Plausibility, Projection, Recipe, weights_file
+from polyad.retrieval.hyperretriever.scorer import BUNDLED_FOR, Plausibility, Projection, Recipe, weights_file
 
 RECIPE = Recipe(embedder="table", dimension=8, rounds=1, closeness=True, signals=("one", "two"))
 

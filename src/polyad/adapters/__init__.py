@@ -1,1 +1,1 @@
-"""Adapters: one outside system a file, found by name through the tables in their modules."""
+"""Adapters: one outside system a module or a folder."""

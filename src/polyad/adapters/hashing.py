@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from polyad.adapters.full_text import searchable
+from polyad.adapters.sqlite.full_text import searchable
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Iterator
 
 from polyad.answering.context import Context
 from polyad.config import AnswerSettings
+from polyad.text.packaged import packaged
 
 
 def instructions(settings: AnswerSettings, context: Context) -> str:
@@ -42,5 +42,4 @@ def _parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
 
 
 def _part(name: str) -> str:
-    prompts = importlib.resources.files("polyad.answering").joinpath("prompts")
-    return prompts.joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
+    return packaged("polyad.answering.prompts", f"{name}.md")

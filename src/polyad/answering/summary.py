@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.resources
-
 from polyad.answering.quoting import defused, shortened
 from polyad.errors import LanguageModelError
 from polyad.model import Entity
 from polyad.protocols import LanguageModel, Prompt
+from polyad.text.packaged import packaged
 from polyad.text.thoughts import without_thoughts
 from polyad.text.tokens import count_tokens
 
@@ -31,8 +30,7 @@ def summarise(entity: Entity, llm: LanguageModel | None) -> str:
             f"{entity.name!r} has {count_tokens(entity.description):,} tokens of descriptions, and a summary needs a "
             "language model; name one with --model"
         )
-    prompts = importlib.resources.files("polyad.answering").joinpath("prompts")
-    instructions = prompts.joinpath("summary.md").read_text(encoding="utf-8").strip()
+    instructions = packaged("polyad.answering.prompts", "summary.md")
     shown = f"{entity.name}\n<descriptions>\n{defused(shortened(entity.description, LONGEST))}\n</descriptions>"
     (outcome,) = llm.complete([Prompt(system=instructions, user=shown)])
     if isinstance(outcome, LanguageModelError):

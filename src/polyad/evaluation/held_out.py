@@ -10,8 +10,8 @@ from polyad.evaluation import experiment
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.protocols import Progress, silent
-from polyad.retrieval.hyperretriever import HyperRetriever
-from polyad.retrieval.plausibility import Plausibility
+from polyad.retrieval.hyperretriever.retriever import HyperRetriever
+from polyad.retrieval.hyperretriever.scorer import Plausibility
 
 BESIDE = ("standard", "hypersu", "default")
 """Retrievers that are shown beside the trained one."""

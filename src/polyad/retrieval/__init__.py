@@ -1,1 +1,1 @@
-"""From a question to evidence: one retriever a file."""
+"""From a question to evidence: one retriever a module or a folder."""

@@ -20,7 +20,7 @@ import numpy as np
 from polyad.config import HyperGraphRAGSettings
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
-from polyad.retrieval.passages import Hit, best, filled
+from polyad.retrieval.baselines import Hit, best, filled
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 

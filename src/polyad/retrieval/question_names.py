@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import re
 from collections.abc import Sequence
 
@@ -10,6 +9,7 @@ from polyad.errors import LanguageModelError
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, MentionExtractor, Prompt
 from polyad.text.loose_json import first_json
+from polyad.text.packaged import packaged
 
 MOST = 16
 """Names of one question."""
@@ -36,8 +36,7 @@ class QuestionNames:
     def __init__(self, model: LanguageModel, otherwise: MentionExtractor) -> None:
         self._model = model
         self._otherwise = otherwise
-        text = importlib.resources.files("polyad.retrieval").joinpath("question_names.md").read_text("utf-8")
-        self._instructions = text.strip().format(most=MOST)
+        self._instructions = packaged("polyad.retrieval", "question_names.md").format(most=MOST)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from polyad.adapters.files import FileReader
+from polyad.adapters.reading.files import FileReader
 from polyad.evaluation.datasets import Query
 from polyad.model import Document, Failure
 

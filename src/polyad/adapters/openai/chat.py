@@ -1,0 +1,245 @@
+"""Conversations with a chat-completions endpoint: prompts out; replies, and what they cost, in.
+
+Imports the SDK; :mod:`polyad.adapters.openai` is the part of it that can be imported without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Any
+
+from polyad.adapters.openai.dialect import DialectInUse
+from polyad.adapters.openai.endpoint import (
+    REJECTIONS,
+    Endpoint,
+    EndpointError,
+    SdkError,
+    UnusableReplyError,
+    json_object,
+    sleeper,
+)
+from polyad.adapters.openai.rate_limit import RateLimiter, Reservation
+from polyad.adapters.openai.reply import Received, Showing
+from polyad.config import LanguageModelSettings
+from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.model import Usage
+from polyad.protocols import Gate, Prompt, Reply
+from polyad.text.tokens import count_tokens
+
+_HOPELESS = 50
+"""Requests that fail one after another, each after its retries, before the rest of a batch is given up."""
+
+_USUAL_REPLY_TOKENS = 512
+"""What a reply without ``max_tokens`` is expected to take of the per-minute limit until its usage is known."""
+
+
+class Chat:
+    """One endpoint and one model; safe to use from many threads."""
+
+    def __init__(self, settings: LanguageModelSettings) -> None:
+        self._settings = settings
+        self._limiter = RateLimiter(settings.requests_per_minute, settings.tokens_per_minute)
+        self._endpoint = Endpoint(
+            base_url=settings.base_url,
+            api_key=settings.api_key,
+            model=settings.model,
+            timeout=settings.timeout,
+            max_retries=settings.max_retries,
+            retry_delay=settings.retry_delay,
+            limiter=self._limiter,
+        )
+        self._dialect = DialectInUse()
+        self._account = threading.Lock()
+        self._spent = Usage()
+
+    @property
+    def spent(self) -> Usage:
+        """The cost of everything so far."""
+        return self._spent
+
+    def outcomes(
+        self, prompts: Sequence[Prompt], gate: Gate | None = None
+    ) -> Iterator[tuple[int, Reply | LanguageModelError]]:
+        """Ask all that ``gate`` lets pass; yield each prompt's position and outcome in the order of arrival."""
+        if not prompts:
+            return
+        batch = _Batch(self, gate)
+        pool = ThreadPoolExecutor(min(self._settings.concurrency, len(prompts)), thread_name_prefix="polyad-llm")
+        try:
+            futures: dict[Future[Reply | LanguageModelError], int] = {
+                pool.submit(batch.ask, prompt): position for position, prompt in enumerate(prompts)
+            }
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            # Interrupted, or the caller failed: nobody waits for the rest, and no thread goes on sleeping.
+            batch.stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def ask(self, prompt: Prompt, stop: threading.Event | None = None) -> Reply:
+        """Ask one prompt, with retries. The usage is that of all tries.
+
+        Raises:
+            EndpointError: it failed for good.
+            StoppedError: ``stop`` was set.
+        """
+        bill = _Bill(self, prompt)
+        return self._endpoint.run(lambda: self._whole(bill, stop), stop)
+
+    def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
+        """Ask one prompt and pass the reply on as it comes, with retries until its first text.
+
+        Raises:
+            LanguageModelError: it failed for good, or broke off.
+        """
+        bill = _Bill(self, prompt)
+        try:
+            return self._endpoint.run(lambda: self._streamed(bill, on_text))
+        except EndpointError as error:
+            raise LanguageModelError(str(error)) from error
+
+    def charge(self, usage: Usage) -> None:
+        """Add to what was spent."""
+        with self._account:
+            self._spent += usage
+
+    def usage_of(self, prompt: Prompt, received: Received) -> Usage:
+        """What one try cost, by the endpoint's count, or by an estimate where it gives none."""
+        prompt_tokens = received.reported("prompt_tokens")
+        completion_tokens = received.reported("completion_tokens")
+        if prompt_tokens is None:
+            prompt_tokens = _prompt_tokens(prompt)
+        if completion_tokens is None:
+            completion_tokens = count_tokens(received.text)
+        return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Of so many tokens, by the prices set."""
+        prices = self._settings
+        return (prompt_tokens * prices.prompt_price + completion_tokens * prices.completion_price) / 1_000_000
+
+    def _whole(self, bill: _Bill, stop: threading.Event | None) -> Reply:
+        """One try at a reply in one piece."""
+        reservation = self._turn(bill.prompt, stop)
+        received = Received()
+        received.add_whole(json_object(self._send(bill.prompt, stream=False).text))
+        bill.add(received, reservation)
+        return Reply(received.usable_text(), bill.total, truncated=received.truncated)
+
+    def _streamed(self, bill: _Bill, on_text: Callable[[str], None]) -> Reply:
+        """One try at a reply in pieces."""
+        reservation = self._turn(bill.prompt, None)
+        showing = Showing(on_text)
+        received = Received()
+        broken: Exception | None = None
+        try:
+            with contextlib.closing(self._events(bill.prompt)) as events:
+                for event in events:
+                    showing.feed(received.add(event))
+        except (SdkError, UnusableReplyError) as error:
+            if not received.events:
+                raise
+            broken = error
+        if not received.events:  # the endpoint ignored the wish and answered in one piece, which is no stream
+            return self._shown_whole(bill, on_text)
+        bill.add(received, reservation)
+        if not received.finish_reason:
+            broken = broken or UnusableReplyError("it ended before the reply did")
+        if broken is not None:
+            raise self._broken_off(broken, showing.characters) from broken
+        text = received.usable_text()
+        showing.finish()
+        return Reply(text, bill.total, truncated=received.truncated)
+
+    def _shown_whole(self, bill: _Bill, on_text: Callable[[str], None]) -> Reply:
+        reply = self._whole(bill, None)
+        on_text(reply.text)
+        return reply
+
+    def _broken_off(self, cause: Exception, shown: int) -> UnusableReplyError:
+        # What the user has seen cannot be taken back: from its first character on there is no other try.
+        message = f"the stream broke off after {shown} characters ({cause})"
+        return UnusableReplyError(message, may_pass=shown == 0)
+
+    def _events(self, prompt: Prompt) -> Generator[Mapping[str, Any], None, None]:
+        """The events of a streamed reply."""
+        with self._send(prompt, stream=True) as stream:
+            try:
+                for event in stream:
+                    yield event.to_dict(mode="json", warnings=False)
+            except (ValueError, AttributeError) as error:
+                raise UnusableReplyError(f"an event is not what the protocol allows: {error}") from error
+
+    def _send(self, prompt: Prompt, *, stream: bool) -> Any:
+        """Send one request, in as many wordings as it takes until the endpoint accepts one."""
+        completions = self._endpoint.client.chat.completions
+        create: Callable[..., Any] = completions.create if stream else completions.with_raw_response.create
+        while True:
+            spoken = self._dialect.now
+            body = spoken.request(self._settings.model, prompt, stream=stream)
+            try:
+                return create(**body)
+            except REJECTIONS as error:
+                if not self._dialect.learn(f"{error.param} {error.body}", spoken, body):
+                    raise
+
+    def _turn(self, prompt: Prompt, stop: threading.Event | None) -> Reservation:
+        expected = _prompt_tokens(prompt) + (prompt.max_tokens or _USUAL_REPLY_TOKENS)
+        return self._limiter.acquire(expected, sleeper(stop))
+
+
+class _Bill:
+    """What the tries at one prompt cost together."""
+
+    def __init__(self, chat: Chat, prompt: Prompt) -> None:
+        self.prompt = prompt
+        self.total = Usage()
+        self._chat = chat
+
+    def add(self, received: Received, reservation: Reservation) -> None:
+        usage = self._chat.usage_of(self.prompt, received)
+        reservation.settle(usage.prompt_tokens + usage.completion_tokens)
+        self._chat.charge(usage)
+        self.total += usage
+
+
+class _Batch:
+    """Prompts asked together: what would fail every one of them, such as a wrong key, spares the rest the request."""
+
+    def __init__(self, chat: Chat, gate: Gate | None) -> None:
+        self.stop = threading.Event()
+        self._chat = chat
+        self._gate = gate
+        self._doom: NoMoreRepliesError | None = None
+        self._failures = 0
+
+    def ask(self, prompt: Prompt) -> Reply | LanguageModelError:
+        if self._doom:
+            return NoMoreRepliesError(str(self._doom))
+        try:
+            if self._gate:
+                self._gate(prompt)
+            reply = self._chat.ask(prompt, self.stop)
+        except NoMoreRepliesError as error:
+            self._doom = error
+            return error
+        except EndpointError as error:
+            return self._failed(error)
+        self._failures = 0
+        return reply
+
+    def _failed(self, error: EndpointError) -> LanguageModelError:
+        self._failures += 1
+        is_hopeless = error.concerns_all or self._failures >= _HOPELESS
+        failure = (NoMoreRepliesError if is_hopeless else LanguageModelError)(str(error))
+        failure.__cause__ = error
+        if isinstance(failure, NoMoreRepliesError):
+            self._doom = failure
+        return failure
+
+
+def _prompt_tokens(prompt: Prompt) -> int:
+    return count_tokens(prompt.system) + count_tokens(prompt.user)

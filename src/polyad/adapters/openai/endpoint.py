@@ -1,0 +1,277 @@
+"""One OpenAI-compatible endpoint: the client, and which failures are worth another try.
+
+Shared by the language model and the embedder. The SDK's own retries are switched off: they neither cover a reply that
+cannot be used (broken JSON, no text) nor count towards the per-minute limits, and they try again when a quota is
+spent. One loop, tenacity's, does it all.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import logging
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from polyad.adapters.openai.rate_limit import RateLimiter
+from polyad.errors import ConfigurationError, MissingExtraError
+
+try:
+    import openai
+except ImportError as error:
+    raise MissingExtraError("openai", "llm") from error
+try:
+    import tenacity
+except ImportError as error:
+    raise MissingExtraError("tenacity", "llm") from error
+
+T = TypeVar("T")
+
+_ANY_KEY = "none"
+"""Sent where no key is set: local servers take any, and OpenAI's own answer says what is missing."""
+
+_LONGEST_DELAY = 8.0
+_LONGEST_RETRY_AFTER = 300.0
+_CONNECT_TIMEOUT = 10.0
+
+SdkError = openai.APIError
+"""Whatever the SDK says went wrong with a request or a stream."""
+
+REJECTIONS = (openai.BadRequestError, openai.UnprocessableEntityError)
+"""The endpoint does not accept the request as it is written."""
+
+_logger = logging.getLogger(__name__)
+
+
+class UnusableReplyError(Exception):
+    """The endpoint answered, with something that cannot be used.
+
+    Attributes:
+        may_pass: Whether another try could go better.
+    """
+
+    def __init__(self, message: str, *, may_pass: bool = True) -> None:
+        super().__init__(message)
+        self.may_pass = may_pass
+
+
+class StoppedError(Exception):
+    """The caller gave up on the whole batch while this request waited for its turn."""
+
+
+class EndpointError(Exception):
+    """A request failed for good. The message is for the user.
+
+    Attributes:
+        concerns_all: Whether every other request would fail the same way: a wrong key, a wrong model, nobody there.
+    """
+
+    def __init__(self, message: str, *, concerns_all: bool = False) -> None:
+        super().__init__(message)
+        self.concerns_all = concerns_all
+
+
+class Endpoint:
+    """Sends requests to one endpoint until they succeed or are beyond hope; safe to use from many threads.
+
+    Args:
+        base_url: Where it is; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI's own).
+        api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``).
+        model: Named in error messages.
+        timeout: Seconds the endpoint may be silent.
+        max_retries: Further tries after a failure that may pass.
+        retry_delay: Seconds before the first further try; doubles with each.
+        limiter: Told when the endpoint asks to be left alone for a while.
+
+    Raises:
+        ConfigurationError: the key cannot be sent.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: str,
+        model: str,
+        timeout: float,
+        max_retries: int,
+        retry_delay: float,
+        limiter: RateLimiter,
+    ) -> None:
+        self._model = model
+        self._max_retries = max_retries
+        self._retry_delay = retry_delay
+        self._limiter = limiter
+        self.client = _client(base_url.strip(), api_key.strip(), timeout)
+        self._url = str(self.client.base_url).rstrip("/")
+
+    def run(self, attempt: Callable[[], T], stop: threading.Event | None = None) -> T:
+        """Call ``attempt`` until it succeeds, fails for good or has used up its retries.
+
+        Args:
+            attempt: Sends one request; raises the SDK's errors or UnusableReplyError.
+            stop: Once set, waiting ends with StoppedError.
+
+        Raises:
+            EndpointError: it did not succeed.
+            StoppedError: ``stop`` was set.
+        """
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(may_pass),
+            stop=tenacity.stop_after_attempt(self._max_retries + 1),
+            wait=self._wait,
+            sleep=sleeper(stop),
+            reraise=True,
+        )
+        try:
+            return retrying(attempt)
+        except (openai.OpenAIError, UnusableReplyError) as error:
+            raise self._explained(error) from error
+
+    def _wait(self, state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        # A little chance on top keeps the threads from coming back all at once.
+        delay: float = min(self._retry_delay * 2 ** (state.attempt_number - 1), _LONGEST_DELAY)
+        delay *= 0.75 + 0.25 * random.random()
+        asked = retry_after(error)
+        if asked is not None:
+            self._limiter.hold(asked)
+            delay = max(asked, delay)
+        _logger.info("%s failed (%s); trying again in %.1f s", self._model, error, delay)
+        return delay
+
+    def _explained(self, error: openai.OpenAIError | UnusableReplyError) -> EndpointError:
+        where = f"model {self._model!r} at {self._url}"
+        if isinstance(error, openai.APIStatusError):
+            return self._status_explained(error, where)
+        if isinstance(error, openai.APIConnectionError) and _never_connected(error):
+            return EndpointError(
+                f"{where} cannot be reached ({_cause(error)}); check the address and that the server is running",
+                concerns_all=True,
+            )
+        if isinstance(error, openai.APITimeoutError):
+            return EndpointError(f"{where} did not answer in time; raise the timeout or use a faster model")
+        if isinstance(error, openai.APIConnectionError):
+            return EndpointError(f"the connection to {where} broke ({_cause(error)}); look into the server's log")
+        return EndpointError(f"{where}: {error}")
+
+    def _status_explained(self, error: openai.APIStatusError, where: str) -> EndpointError:
+        status, said = error.status_code, server_message(error)
+        if status == 401:
+            return EndpointError(f"{where} refused the API key ({said}); set OPENAI_API_KEY", concerns_all=True)
+        if status == 402 or _quota_spent(error):
+            return EndpointError(f"{where}: the account has no credit left ({said})", concerns_all=True)
+        if status == 403:
+            return EndpointError(f"{where} does not allow this request ({said}); check what the API key may do")
+        if status == 404:
+            fix = "check the model's name, and that the address ends where the API begins, usually in /v1"
+            return EndpointError(f"{where} was not found ({said}); {fix}", concerns_all=True)
+        if status == 429:
+            asked = retry_after(error)
+            hint = f"asks to wait {asked:g} s; " if asked else ""
+            fix = "set requests_per_minute or tokens_per_minute, or lower the concurrency"
+            return EndpointError(f"{where} has had too many requests ({said}); {hint}{fix}")
+        return EndpointError(f"{where} answered with status {status}: {said}")
+
+
+def _client(base_url: str, api_key: str, timeout: float) -> openai.OpenAI:
+    def made(key: str | None) -> openai.OpenAI:
+        limits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
+        return openai.OpenAI(base_url=base_url or None, api_key=key, timeout=limits, max_retries=0)
+
+    try:
+        client = made(api_key or None)
+    except openai.OpenAIError:
+        client = made(_ANY_KEY)
+    if not client.api_key.isascii() or not client.api_key.isprintable():
+        raise ConfigurationError("the API key has characters that no key has; look at OPENAI_API_KEY")
+    return client
+
+
+def sleeper(stop: threading.Event | None) -> Callable[[float], None]:
+    """A way to sleep that ends with StoppedError as soon as ``stop`` is set."""
+
+    def sleep(seconds: float) -> None:
+        if stop is None:
+            time.sleep(seconds)
+        elif stop.wait(seconds):
+            raise StoppedError
+
+    return sleep
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same request could succeed a little later."""
+    if isinstance(error, UnusableReplyError):
+        return error.may_pass
+    if isinstance(error, openai.APIStatusError):
+        if (retry_after(error) or 0.0) > _LONGEST_RETRY_AFTER or _quota_spent(error):
+            return False
+        return error.status_code in (408, 409, 425, 429) or error.status_code >= 500
+    # What is left of the SDK's errors about a request: cut connections, timeouts, an error inside a stream.
+    return isinstance(error, openai.APIError)
+
+
+def retry_after(error: BaseException | None) -> float | None:
+    """Seconds that the endpoint asks to wait: ``Retry-After`` in seconds or as a date, or ``retry-after-ms``."""
+    if not isinstance(error, openai.APIStatusError):
+        return None
+    headers: Mapping[str, str] = error.response.headers
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) / scale
+        except ValueError:
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    try:
+        date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def json_object(body: str) -> dict[str, Any]:
+    """The JSON object that ``body`` is.
+
+    Raises:
+        UnusableReplyError: it is not one.
+    """
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise UnusableReplyError(f"the reply is not JSON: {body[:80]!r}") from error
+    if not isinstance(parsed, dict):
+        raise UnusableReplyError(f"the reply is not a JSON object: {body[:80]!r}")
+    if parsed.get("error"):
+        raise UnusableReplyError(f"the reply reports an error: {str(parsed['error'])[:200]}")
+    return parsed
+
+
+def sendable(text: str) -> str:
+    """``text`` without what no request can carry: halves of surrogate pairs, as broken files contain them."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def server_message(error: openai.APIStatusError) -> str:
+    """What the server itself said, in one line; at most 300 characters."""
+    body = error.body
+    said = body.get("message") or body.get("detail") or body if isinstance(body, dict) else body or error.message
+    return " ".join(str(said).split())[:300]
+
+
+def _quota_spent(error: openai.APIStatusError) -> bool:
+    return error.status_code == 429 and "insufficient_quota" in (error.code, error.type)
+
+
+def _never_connected(error: openai.APIConnectionError) -> bool:
+    # By name: which HTTP library is underneath changed between versions of the SDK.
+    return type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
+
+
+def _cause(error: Exception) -> str:
+    return str(error.__cause__) or type(error.__cause__).__name__

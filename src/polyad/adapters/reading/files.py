@@ -1,0 +1,191 @@
+"""Reads documents from files and folders; each format has its own module, loaded when the first such file comes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from polyad.adapters.reading.plain_text import Content, single_line
+from polyad.config import ReadSettings
+from polyad.errors import ConfigurationError, PolyadError, ReadError
+from polyad.model import Document, Failure
+
+_ONE_DOCUMENT = {
+    ".txt": "polyad.adapters.reading.plain_text:read_text",
+    ".md": "polyad.adapters.reading.plain_text:read_markdown",
+    ".markdown": "polyad.adapters.reading.plain_text:read_markdown",
+    ".html": "polyad.adapters.reading.html:read_html",
+    ".htm": "polyad.adapters.reading.html:read_html",
+    ".pdf": "polyad.adapters.reading.pdf:read_pdf",
+    ".docx": "polyad.adapters.reading.docx:read_docx",
+}
+"""Extension to the ``module:function`` that turns the bytes of a file into one document."""
+
+_MANY_DOCUMENTS = {
+    ".jsonl": "polyad.adapters.reading.records:read_json_lines",
+    ".csv": "polyad.adapters.reading.records:read_csv",
+}
+"""Extension to the ``module:function`` that streams the documents of a file."""
+
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+class FileReader:
+    """Reads files and folders, in the order given and folders sorted by name.
+
+    Hidden files and folders are passed over, symbolic links followed, and no folder is visited twice. A document's id
+    is its path as given, normalised and with forward slashes, so the same command gives the same ids.
+
+    Args:
+        settings: How large a document may be.
+        one_document: Extension to the ``module:function`` that turns the bytes of a file into one document.
+        many_documents: Extension to the ``module:function`` that streams the documents of a file.
+
+    Attributes:
+        skipped: Files that the last reading passed over because no reader knows their extension. Only files inside a
+            folder are passed over; one that was named itself is a failure.
+    """
+
+    def __init__(
+        self,
+        settings: ReadSettings | None = None,
+        *,
+        one_document: Mapping[str, str] = _ONE_DOCUMENT,
+        many_documents: Mapping[str, str] = _MANY_DOCUMENTS,
+    ) -> None:
+        self._settings = settings or ReadSettings()
+        self._one_document = one_document
+        self._many_documents = many_documents
+        self._extensions = sorted({*one_document, *many_documents})
+        self.skipped: list[str] = []
+
+    def read(self, paths: Iterable[Path]) -> Iterator[Document | Failure]:
+        """Yield every document below ``paths``; one that cannot be read is a failure that says why.
+
+        An id that comes a second time is a failure as well, and the first document stays.
+
+        Raises:
+            ConfigurationError: A path does not exist; found before anything is read.
+        """
+        given = [Path(os.path.normpath(path)) for path in paths]
+        for path in given:
+            _require_reachable(path)
+        self.skipped = []
+        return self._read(given)
+
+    def _read(self, given: list[Path]) -> Iterator[Document | Failure]:
+        sources: dict[str, str] = {}
+        for document in self._documents(given):
+            if isinstance(document, Document):
+                earlier = sources.get(document.id)
+                if earlier is not None:
+                    reason = f"{document.source} has the id of an earlier document, {earlier}; only that one is kept"
+                    yield Failure(document.id, reason)
+                    continue
+                sources[document.id] = document.source
+            yield document
+
+    def _documents(self, given: list[Path]) -> Iterator[Document | Failure]:
+        named = set(given)
+        for path in self._walk(given):
+            if isinstance(path, Failure):
+                yield path
+            elif path not in named and path.suffix.lower() not in self._extensions:
+                self.skipped.append(_display(path))
+            else:
+                try:
+                    yield from self._load(path)
+                except Exception as error:  # whatever a format's library raises, one bad file must not end the run
+                    yield Failure(_display(path), _reason(error))
+
+    def _walk(self, given: list[Path]) -> Iterator[Path | Failure]:
+        """Every file below ``given``; not recursive, since folders nest deeper than Python's stack."""
+        seen: set[tuple[int, int] | Path] = set()
+        named = set(given)
+        pending = given[::-1]
+        while pending:
+            path = pending.pop()
+            try:
+                status = path.stat()
+                is_folder = stat.S_ISDIR(status.st_mode)
+                identity = (status.st_dev, status.st_ino) if is_folder else path
+                if identity in seen or (is_folder and path not in named and _leads_back(path)):
+                    continue
+                seen.add(identity)
+                if is_folder:
+                    pending.extend(sorted(_visible(path), reverse=True))
+                else:
+                    yield path
+            except OSError as error:
+                yield Failure(_display(path), _reason(error))
+
+    def _load(self, path: Path) -> Iterator[Document | Failure]:
+        name, extension = _display(path), path.suffix.lower()
+        if extension not in self._extensions:
+            expected = ", ".join(self._extensions)
+            raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ReadError("not a regular file")
+        if extension in self._many_documents:
+            yield from self._records(path, name, extension)
+            return
+        if status.st_size > self._settings.max_bytes:
+            raise ReadError(f"{status.st_size:,} bytes; at most {self._settings.max_bytes:,} are read (max_bytes)")
+        content: Content = _function(self._one_document[extension])(path.read_bytes())
+        if not content.text.strip():
+            raise ReadError("empty: no text")
+        yield Document(name, content.title, content.text, source=name)
+
+    def _records(self, path: Path, name: str, extension: str) -> Iterator[Document | Failure]:
+        is_empty = True
+        for record in _function(self._many_documents[extension])(path, name, self._settings.max_bytes):
+            is_empty = False
+            yield record
+        if is_empty:
+            raise ReadError("empty: no records")
+
+
+def _require_reachable(path: Path) -> None:
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigurationError(f"{_display(path)} cannot be read ({reason}); expected a file or folder") from error
+
+
+def _leads_back(folder: Path) -> bool:
+    """Whether ``folder`` is a link to a folder that it lies in: following it would leave what was asked for."""
+    return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _function(reference: str) -> Callable[..., Any]:
+    module, function = reference.split(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found
+
+
+def _display(path: Path) -> str:
+    """The path with forward slashes, and with escapes for what is not Unicode text or would break a line."""
+    posix = path.as_posix()
+    if posix.isascii() and posix.isprintable():
+        return posix
+    decoded = os.fsencode(posix).decode("utf-8", errors="backslashreplace")
+    return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", decoded)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, PolyadError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read: {error.strerror}"
+    return single_line(f"cannot be read: {type(error).__name__}: {error}")

@@ -1,0 +1,193 @@
+"""Files of many documents: JSON lines and CSV. Read as a stream: a record's size is limited, a file's is not."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from polyad.adapters.reading.plain_text import clean, encoding_of, require_text, single_line
+from polyad.errors import ReadError
+from polyad.model import Document, Failure
+
+_SAMPLE = 64 * 1024
+"""Bytes that the encoding is determined from."""
+
+_DELIMITERS = ",;\t|"
+
+
+def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
+    """Every line ``{"_id", "title", "text"}`` as a document; other keys are ignored.
+
+    A record without ``_id`` is known by its ``id``, which many collections have instead, or else by its line, as
+    ``name:line``. Only an identity of its own lets a record be recognised after lines were inserted before it.
+
+    Args:
+        file: What to read.
+        name: What documents and failures call the file.
+        max_bytes: Characters in the longest line that is read.
+
+    Raises:
+        ReadError: The file is not text.
+        OSError: It cannot be read.
+    """
+    return convert_json_lines(file, name, max_bytes, _record)
+
+
+def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
+    """Every row below the first, which names the columns, as a document.
+
+    Columns ``_id``, ``title`` and ``text`` mean what they mean in JSON lines, and then others are ignored. Without a
+    column ``text`` the text is a line ``column: value`` for each value. A row without ``_id`` is known as ``name:row``,
+    counting as a spreadsheet does, which shows the names in row 1.
+
+    Args:
+        file: What to read. Comma, semicolon, tab or bar separate its values, whichever is most frequent in line 1.
+        name: What documents and failures call the file.
+        max_bytes: Characters in the longest value that is read.
+
+    Raises:
+        ReadError: The file is not text.
+        OSError: It cannot be read.
+    """
+    return convert_csv(file, name, max_bytes, _row)
+
+
+def convert_json_lines(
+    file: Path, name: str, max_bytes: int, convert: Callable[[object, str], Document]
+) -> Iterator[Document | Failure]:
+    """What ``convert`` makes of the value in each line that is not blank, given its place as ``name:line``.
+
+    A line that is too long, no JSON, or of which ``convert`` raises ReadError, is a failure. For arguments and errors
+    see :func:`read_json_lines`.
+    """
+    with _open(file, newline=None) as lines:
+        for number in itertools.count(1):
+            line = lines.readline(max_bytes + 1)
+            if not line:
+                return
+            place = f"{name}:{number}"
+            if len(line) > max_bytes and not line.endswith("\n"):
+                _finish_line(lines, max_bytes)
+                yield _too_long(place, max_bytes)
+            elif not line.isspace():
+                try:
+                    yield convert(json.loads(line), place)
+                except (ValueError, RecursionError) as error:
+                    yield Failure(place, f"not JSON: {single_line(str(error))}")
+                except ReadError as error:
+                    yield Failure(place, str(error))
+
+
+def convert_csv(
+    file: Path, name: str, max_bytes: int, convert: Callable[[Sequence[str], Sequence[str], str], Document]
+) -> Iterator[Document | Failure]:
+    """What ``convert`` makes of the columns' names and each row that is not blank, given its place as ``name:row``.
+
+    A row that is too long, or of which ``convert`` raises ReadError, is a failure. For arguments and errors see
+    :func:`read_csv`.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
+    with _open(file, newline="") as lines:
+        first = lines.readline(max_bytes)
+        delimiter = max(_DELIMITERS, key=first.count)
+        rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter)
+        columns: list[str] = []
+        number = 0
+        try:
+            for number, row in enumerate(rows, start=1):
+                place = f"{name}:{number}"
+                if number == 1:
+                    columns = [single_line(column) for column in row]
+                elif sum(map(len, row)) > max_bytes:
+                    yield _too_long(place, max_bytes)
+                elif any(value.strip() for value in row):
+                    try:
+                        yield convert(columns, row, place)
+                    except ReadError as error:
+                        yield Failure(place, str(error))
+        except csv.Error as error:
+            yield Failure(f"{name}:{number + 1}", f"not CSV, and the rest of the file was not read: {error}")
+
+
+def cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Column and value, on one line, of each cell that is not blank; a column without a name has its number."""
+    for position, (column, value) in enumerate(itertools.zip_longest(columns, row, fillvalue=""), start=1):
+        if value.strip():
+            yield column or f"column {position}", single_line(value)
+
+
+def string_of(record: dict[str, object], key: str) -> str:
+    """The string under ``key``; empty if there is none.
+
+    Raises:
+        ReadError: Something else is there.
+    """
+    value = record.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ReadError(f'"{key}" is {shown(value)}; expected a string')
+    return value or ""
+
+
+def identity_of(record: dict[str, object]) -> str:
+    """The record's ``_id``, or else its ``id``; empty if it has neither.
+
+    Raises:
+        ReadError: It is neither a string nor a whole number.
+    """
+    identity = record.get("_id", record.get("id"))
+    if isinstance(identity, bool) or not isinstance(identity, str | int | None):
+        raise ReadError(f'"_id" is {shown(identity)}; expected a string or a whole number')
+    return "" if identity is None else single_line(str(identity))
+
+
+def shown(value: object) -> str:
+    """A value for a message: JSON, cut short."""
+    text = "missing" if value is None else json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def _too_long(place: str, max_bytes: int) -> Failure:
+    return Failure(place, f"longer than {max_bytes:,} characters, the limit for one document")
+
+
+def _open(file: Path, newline: str | None) -> TextIO:
+    with file.open("rb") as data:
+        sample = data.read(_SAMPLE)
+    encoding = encoding_of(sample, complete=len(sample) < _SAMPLE)
+    require_text(sample.decode(encoding, errors="replace"))
+    return file.open(encoding=encoding, errors="replace", newline=newline)
+
+
+def _finish_line(lines: TextIO, step: int) -> None:
+    while (rest := lines.readline(step)) and not rest.endswith("\n"):
+        pass
+
+
+def _record(record: object, place: str) -> Document:
+    if not isinstance(record, dict):
+        raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"_id", "title", "text"}}')
+    text = record.get("text")
+    if not isinstance(text, str):
+        raise ReadError(f'"text" is {shown(text)}; expected a string')
+    return _document(identity_of(record), string_of(record, "title"), text, place)
+
+
+def _row(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
+    named = dict(zip((column.lower() for column in columns), row, strict=False))
+    text = named.get("text")
+    if text is None:
+        text = "\n".join(
+            f"{column}: {value}" for column, value in cells(columns, row) if column.lower() not in ("_id", "title")
+        )
+    return _document(single_line(named.get("_id", "")), named.get("title", ""), text, place)
+
+
+def _document(identity: str, title: str, text: str, place: str) -> Document:
+    text = clean(text)
+    if not text.strip():
+        raise ReadError("empty: no text")
+    return Document(identity or place, single_line(title), text, source=place)

@@ -1,0 +1,40 @@
+"""Language models that say what a script tells them to: for tests, and for trying polyad without a model.
+
+``python -m polyad.adapters.scripted --port 8123`` serves one that answers every question with the beginning of the
+first passage, and cites it. Point polyad at it with ``OPENAI_BASE_URL=http://127.0.0.1:8123/v1``.
+"""
+
+from polyad.adapters.scripted.faults import (
+    CutConnection,
+    EmptyReply,
+    Fault,
+    Hang,
+    MalformedJson,
+    RateLimited,
+    Refused,
+    ServerError,
+    UnsupportedSchema,
+)
+from polyad.adapters.scripted.model import Line, ScriptedLanguageModel, cite_first_passage
+from polyad.adapters.scripted.server import Embedded, Recorded, Request, Say, ScriptedServer, Spoken
+
+__all__ = [
+    "CutConnection",
+    "Embedded",
+    "EmptyReply",
+    "Fault",
+    "Hang",
+    "Line",
+    "MalformedJson",
+    "RateLimited",
+    "Recorded",
+    "Refused",
+    "Request",
+    "Say",
+    "ScriptedLanguageModel",
+    "ScriptedServer",
+    "ServerError",
+    "Spoken",
+    "UnsupportedSchema",
+    "cite_first_passage",
+]

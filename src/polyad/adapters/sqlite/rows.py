@@ -1,0 +1,234 @@
+"""How the store's rows become the words of the model, and back."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, TypeVar
+
+import numpy as np
+
+from polyad.adapters.sqlite.full_text import searchable
+from polyad.errors import NotFoundError
+from polyad.model import (
+    Entity,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    IntArray,
+)
+
+T = TypeVar("T")
+
+_BATCH = 500  # values bound to one statement; SQLite's oldest limit is 999
+
+SELECT_HYPEREDGE = (
+    "SELECT hyperedge.id, hyperedge.kind, COALESCE(hyperedge.text, "
+    'SUBSTR(passage.text, hyperedge."start" + 1, hyperedge."end" - hyperedge."start")), passage.id, '
+    'hyperedge."start", hyperedge."end", hyperedge.score, hyperedge.vector '
+    "FROM hyperedge JOIN passage ON passage.number = hyperedge.passage"
+)
+
+
+SELECT_ENTITIES = (
+    "SELECT entity.key, name, type, description, COUNT(*), MAX(score) FROM incidence "
+    "JOIN entity ON entity.number = incidence.entity {} GROUP BY 1, 2, 3, 4"
+)
+
+
+def select_in(connection: sqlite3.Connection, query: str, values: Iterable[str]) -> list[tuple[Any, ...]]:
+    """Run ``query``, whose ``{}`` takes the placeholders of ``IN (...)``, over the values in batches."""
+    distinct = list(dict.fromkeys(values))
+    rows: list[tuple[Any, ...]] = []
+    for start in range(0, len(distinct), _BATCH):
+        batch = distinct[start : start + _BATCH]
+        rows += connection.execute(query.format(",".join("?" * len(batch))), batch).fetchall()
+    return rows
+
+
+def require_known(what: str, wanted: Iterable[str], known: Container[str]) -> None:
+    """Raise NotFoundError, with the first of them, if any id is unknown."""
+    unknown = [id for id in wanted if id not in known]
+    if unknown:
+        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+        raise NotFoundError(f"no {what} {unknown[0]!r} in this index{more}; `polyad stats` shows what it holds")
+
+
+def in_order(what: str, wanted: Sequence[str], found: Mapping[str, T]) -> list[T]:
+    """What was found, in the order it was asked for. Raises NotFoundError."""
+    require_known(what, wanted, found)
+    return [found[id] for id in wanted]
+
+
+def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]) -> None:
+    """Remove documents with their passages, hyperedges, incidences and words, and entities nothing mentions now."""
+    for document_id in document_ids:
+        row = connection.execute("SELECT number, title FROM document WHERE id = ?", [document_id]).fetchone()
+        if row is None:
+            continue
+        number, title = row
+        connection.executemany(
+            "INSERT INTO passage_words (passage_words, rowid, title, text) VALUES ('delete', ?, ?, ?)",
+            [
+                (passage, searchable(title), searchable(text))
+                for passage, text in connection.execute("SELECT number, text FROM passage WHERE document = ?", [number])
+            ],
+        )
+        touched = connection.execute(
+            "SELECT DISTINCT incidence.entity FROM passage JOIN hyperedge ON hyperedge.passage = passage.number "
+            "JOIN incidence ON incidence.hyperedge = hyperedge.number WHERE passage.document = ?",
+            [number],
+        ).fetchall()
+        connection.execute("DELETE FROM document WHERE number = ?", [number])
+        connection.executemany(
+            "DELETE FROM entity WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM incidence WHERE entity = ?1)", touched
+        )
+
+
+def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument) -> None:
+    """Insert a document whose id is free, with all that came from it."""
+    document = indexed.document
+    number = connection.execute(
+        "INSERT INTO document (id, title, text, source, digest, tokens) VALUES (?, ?, ?, ?, ?, ?)",
+        [document.id, document.title, document.text, document.source, indexed.digest, indexed.tokens],
+    ).lastrowid
+    keys = {part.entity_key for passage in indexed.passages for edge in passage.hyperedges for part in edge.incidences}
+    connection.executemany("INSERT OR IGNORE INTO entity (key) VALUES (?)", [(key,) for key in sorted(keys)])
+    entities = dict(select_in(connection, "SELECT key, number FROM entity WHERE key IN ({})", sorted(keys)))
+    for passage in indexed.passages:
+        _insert_passage(connection, number, document.title, passage, entities)
+
+
+def _insert_passage(
+    connection: sqlite3.Connection,
+    document: int | None,
+    title: str,
+    indexed: IndexedPassage,
+    entities: Mapping[str, int],
+) -> None:
+    passage = indexed.passage
+    number = connection.execute(
+        'INSERT INTO passage (document, id, text, "start", "end", digest, vector) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        [document, passage.id, passage.text, passage.start, passage.end, indexed.digest, blob_of(indexed.vector)],
+    ).lastrowid
+    connection.execute(
+        "INSERT INTO passage_words (rowid, title, text) VALUES (?, ?, ?)",
+        [number, searchable(title), searchable(passage.text)],
+    )
+    has_nul = "\x00" in passage.text  # where SQLite's SUBSTR would end
+    for item in indexed.hyperedges:
+        edge = item.hyperedge
+        is_span = not has_nul and edge.text == passage.text[edge.start : edge.end]
+        text = None if is_span else edge.text
+        row = connection.execute(
+            'INSERT INTO hyperedge (passage, id, kind, text, "start", "end", score, vector) '
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [number, edge.id, str(edge.kind), text, edge.start, edge.end, edge.score, blob_of(item.vector)],
+        ).lastrowid
+        connection.executemany(
+            "INSERT INTO incidence VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    entities[part.entity_key],
+                    row,
+                    part.role,
+                    part.name,
+                    part.type,
+                    part.description,
+                    part.score,
+                    part.grounded,
+                )
+                for part in item.incidences
+            ],
+        )
+
+
+def hyperedge_from(row: tuple[Any, ...]) -> Hyperedge:
+    """A row of :data:`SELECT_HYPEREDGE`."""
+    id, kind, text, passage_id, start, end, score = row[:7]
+    return Hyperedge(id, HyperedgeKind(kind), text, passage_id, start, end, score)
+
+
+def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[str]) -> dict[str, list[Incidence]]:
+    """The incidences of each hyperedge, sorted by entity key, then role."""
+    found: dict[str, list[Incidence]] = {id: [] for id in hyperedge_ids}
+    rows = select_in(
+        connection,
+        "SELECT entity.key, hyperedge.id, name, role, type, description, incidence.score, grounded FROM hyperedge "
+        "JOIN incidence ON incidence.hyperedge = hyperedge.number JOIN entity ON entity.number = incidence.entity "
+        "WHERE hyperedge.id IN ({}) ORDER BY entity.key, role",
+        found,
+    )
+    for row in rows:
+        key, hyperedge_id, name, role, type, description, score, grounded = row
+        found[hyperedge_id].append(Incidence(key, hyperedge_id, name, role, type, description, score, bool(grounded)))
+    return found
+
+
+def select_indexed_hyperedges(
+    connection: sqlite3.Connection, passage_ids: Sequence[str]
+) -> dict[str, list[IndexedHyperedge]]:
+    """The hyperedges of each passage with incidences and vectors, in order of their position."""
+    rows = select_in(
+        connection, f"{SELECT_HYPEREDGE} WHERE passage.id IN ({{}}) ORDER BY hyperedge.number", passage_ids
+    )
+    incidences = select_incidences(connection, [row[0] for row in rows])
+    found = defaultdict(list)
+    for row in rows:
+        edge = hyperedge_from(row)
+        found[edge.passage_id].append(IndexedHyperedge(edge, tuple(incidences[edge.id]), vector_from(row[7])))
+    return found
+
+
+def entity_views(rows: Sequence[tuple[Any, ...]]) -> list[Entity]:
+    """The entities in rows of :data:`SELECT_ENTITIES`, sorted by key."""
+    return [_entity(key, list(group)) for key, group in groupby(sorted(rows), key=lambda row: str(row[0]))]
+
+
+def _entity(key: str, rows: Sequence[tuple[Any, ...]]) -> Entity:
+    """One entity from its distinct (key, name, type, description, count, highest score)."""
+    names: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for _, name, type, _, count, _ in rows:
+        names[name] += count
+        types[type] += count if type else 0
+    return Entity(
+        key,
+        name=_vote(names),
+        type=_vote(types),
+        description="\n".join(sorted({row[3] for row in rows if row[3]})),
+        score=max(row[5] for row in rows),
+    )
+
+
+def _vote(counts: Counter[str]) -> str:
+    """The most frequent value, the first in order among equals."""
+    return min(counts, key=lambda value: (-counts[value], value))
+
+
+def blob_of(vector: FloatArray) -> bytes:
+    """A vector as it is stored."""
+    return vector.astype("<f4", copy=False).tobytes()
+
+
+def vector_from(blob: bytes) -> FloatArray:
+    """A stored vector, of shape ``[dimension]``."""
+    return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
+
+
+def matrix_from(blobs: Sequence[bytes], dimension: int) -> FloatArray:
+    """Vectors in one contiguous array of shape ``[len(blobs), dimension]``."""
+    return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(-1, dimension).astype(np.float32, copy=False)
+
+
+def row_lookup(numbers: Sequence[int]) -> IntArray:
+    """An array that maps each of the store's row numbers to its position in ``numbers``."""
+    lookup = np.full(max(numbers, default=0) + 1, -1, dtype=np.int64)
+    lookup[np.array(numbers, dtype=np.int64)] = np.arange(len(numbers))
+    return lookup

@@ -1,0 +1,489 @@
+"""The embedded store: one SQLite file in the index's directory, standard library only.
+
+Write-ahead logging lets any number of readers work beside one writer. A document is written, replaced or removed in
+one transaction, so after a crash it is there whole or not at all. Vectors lie as float32 blobs in the rows they
+describe and commit with them; nothing is pickled and no file is rewritten whole.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from polyad.adapters.sqlite.full_text import match_expression
+from polyad.adapters.sqlite.rows import (
+    SELECT_ENTITIES,
+    SELECT_HYPEREDGE,
+    blob_of,
+    delete_documents,
+    entity_views,
+    hyperedge_from,
+    in_order,
+    insert_document,
+    matrix_from,
+    require_known,
+    row_lookup,
+    select_in,
+    select_incidences,
+    select_indexed_hyperedges,
+    vector_from,
+)
+from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
+from polyad.model import (
+    SUBJECT,
+    Document,
+    Entity,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedPassage,
+    Passage,
+    Statistics,
+    Usage,
+)
+from polyad.protocols import Manifest, Reply, Topology
+from polyad.text.packaged import packaged
+
+FORMAT_VERSION = 2
+FILE_NAME = "index.sqlite"
+
+_BUSY_SECONDS = 60.0
+
+
+class SqliteStore:
+    """An index in ``directory / "index.sqlite"``; implements :class:`polyad.protocols.Store`.
+
+    Safe to use from several threads (each has a connection of its own) and processes. Use :meth:`create` or
+    :meth:`open`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connections: dict[threading.Thread, sqlite3.Connection] = {}
+        self._connecting = threading.Lock()
+        self._writing = threading.Lock()
+        self._closed = False
+        try:
+            self._manifest = self._read_manifest()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def exists(cls, directory: Path) -> bool:
+        """Whether there is an index in ``directory``; a file still empty, of a run that was killed at once, is none."""
+        path = directory / FILE_NAME
+        if not path.is_file():
+            return False
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+                return _is_laid_out(connection)
+        except sqlite3.Error:
+            return True  # what is wrong with it, opening it will say
+
+    @classmethod
+    def create(cls, directory: Path, embedder: str, dimension: int, mentions: str) -> SqliteStore:
+        """Make a new, empty index, or open the one that is there.
+
+        Args:
+            directory: Where to; made when missing.
+            embedder: Name of the embedder of all vectors.
+            dimension: Their length.
+            mentions: Name of the mention extractor.
+
+        Raises:
+            IndexMismatchError: there is an index, and it was built with others, or is of another format.
+            StoreError: the directory or the file cannot be written.
+        """
+        path = directory / FILE_NAME
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make the directory {str(directory)!r}: {error.strerror}") from error
+        with _translated(path), closing(_connect(path)) as connection:
+            _lay_out(connection, Manifest(FORMAT_VERSION, embedder, dimension, mentions))
+        store = cls(path)
+        store.check(embedder=embedder, mentions=mentions)
+        return store
+
+    @classmethod
+    def open(cls, directory: Path) -> SqliteStore:
+        """Open an existing index.
+
+        Raises:
+            StoreNotFoundError: there is none in ``directory``.
+            IndexMismatchError: it is of another format.
+        """
+        if not cls.exists(directory):
+            raise StoreNotFoundError(
+                f"no index in {str(directory)!r}; expected a directory made by: polyad index PATH --store {directory}"
+            )
+        return cls(directory / FILE_NAME)
+
+    def check(self, *, embedder: str | None = None, mentions: str | None = None) -> None:
+        """Raise IndexMismatchError unless the index was built with these."""
+        built = self._manifest
+        for what, wanted, found in (
+            ("embedder", embedder, built.embedder),
+            ("mention extractor", mentions, built.mentions),
+        ):
+            if wanted is not None and wanted != found:
+                raise IndexMismatchError(
+                    f"the index in {str(self._path.parent)!r} was built with the {what} {found!r}, not {wanted!r}; "
+                    "use that one, or index into another --store"
+                )
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the index was built with."""
+        return self._manifest
+
+    def version(self) -> int:
+        """Grows with every committed change to documents."""
+        with self._reading() as connection:
+            return int(_scalar(connection, "SELECT value FROM manifest WHERE key = 'version'"))
+
+    # Writing
+
+    def put(self, document: IndexedDocument) -> None:
+        """Store a document whole, in place of any earlier one of the same id."""
+        with self._transaction() as connection:
+            delete_documents(connection, [document.document.id])
+            insert_document(connection, document)
+
+    def remove(self, document_ids: Sequence[str]) -> None:
+        """Remove documents and all that came from them, or none of them if any is unknown (NotFoundError)."""
+        with self._transaction() as connection:
+            known = [id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", document_ids)]
+            require_known("document", document_ids, frozenset(known))
+            delete_documents(connection, sorted(known))
+
+    # Reading
+
+    def digests(self) -> dict[str, str]:
+        """The digest of every document, by id, sorted by id."""
+        with self._reading() as connection:
+            return dict(connection.execute("SELECT id, digest FROM document ORDER BY id"))
+
+    def known_passages(self, digests: Sequence[str]) -> dict[str, IndexedPassage]:
+        """The stored passages with these digests, with hyperedges and vectors, by digest."""
+        with self._reading() as connection:
+            rows = select_in(
+                connection,
+                'SELECT passage.digest, passage.id, document.id, document.title, passage.text, passage."start", '
+                'passage."end", passage.vector FROM passage JOIN document ON document.number = passage.document '
+                "WHERE passage.digest IN ({}) ORDER BY passage.id DESC",
+                digests,
+            )
+            found = {row[0]: (Passage(*row[1:7]), vector_from(row[7])) for row in rows}
+            edges = select_indexed_hyperedges(connection, [passage.id for passage, _ in found.values()])
+        return {
+            digest: IndexedPassage(passage, digest, vector, tuple(edges.get(passage.id, ())))
+            for digest, (passage, vector) in found.items()
+        }
+
+    def topology(self) -> Topology:
+        """The hypergraph and its vectors, whole, at one moment; rows are in the order of sorted ids."""
+        dimension = self._manifest.dimension
+        with self._reading() as connection:
+            passages = connection.execute(
+                "SELECT passage.number, passage.id, document.id, passage.vector FROM passage "
+                "JOIN document ON document.number = passage.document ORDER BY passage.id"
+            ).fetchall()
+            hyperedges = connection.execute(
+                "SELECT number, id, passage, vector, score FROM hyperedge ORDER BY id"
+            ).fetchall()
+            entities = connection.execute("SELECT number, key FROM entity ORDER BY key").fetchall()
+            incidences = connection.execute(
+                "SELECT entity, hyperedge, role = ? OR kind = ? FROM incidence "
+                "JOIN hyperedge ON hyperedge.number = incidence.hyperedge",
+                [SUBJECT, HyperedgeKind.TUPLE],
+            ).fetchall()
+        pairs = np.array(incidences, dtype=np.int64).reshape(-1, 3)
+        entity_rows = row_lookup([number for number, _ in entities])[pairs[:, 0]]
+        hyperedge_rows = row_lookup([row[0] for row in hyperedges])[pairs[:, 1]]
+        order = np.lexsort((hyperedge_rows, entity_rows))
+        return Topology(
+            passage_ids=[row[1] for row in passages],
+            document_of_passage=[row[2] for row in passages],
+            passage_vectors=matrix_from([row[3] for row in passages], dimension),
+            hyperedge_ids=[row[1] for row in hyperedges],
+            hyperedge_vectors=matrix_from([row[3] for row in hyperedges], dimension),
+            hyperedge_scores=np.array([row[4] for row in hyperedges], dtype=np.float32),
+            passage_of_hyperedge=row_lookup([row[0] for row in passages])[
+                np.array([row[2] for row in hyperedges], dtype=np.int64)
+            ],
+            entity_keys=[key for _, key in entities],
+            incidence_entity=entity_rows[order],
+            incidence_hyperedge=hyperedge_rows[order],
+            incidence_is_subject=pairs[order, 2],
+        )
+
+    def documents(self, ids: Sequence[str]) -> list[Document]:
+        """In the order given."""
+        with self._reading() as connection:
+            rows = select_in(connection, "SELECT id, title, text, source FROM document WHERE id IN ({})", ids)
+            return in_order("document", ids, {row[0]: Document(*row) for row in rows})
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """In the order given."""
+        with self._reading() as connection:
+            rows = select_in(
+                connection,
+                'SELECT passage.id, document.id, document.title, passage.text, passage."start", passage."end" '
+                "FROM passage JOIN document ON document.number = passage.document WHERE passage.id IN ({})",
+                ids,
+            )
+            return in_order("passage", ids, {row[0]: Passage(*row) for row in rows})
+
+    def hyperedges(self, ids: Sequence[str]) -> list[Hyperedge]:
+        """In the order given."""
+        with self._reading() as connection:
+            rows = select_in(connection, f"{SELECT_HYPEREDGE} WHERE hyperedge.id IN ({{}})", ids)
+            return in_order("hyperedge", ids, {row[0]: hyperedge_from(row) for row in rows})
+
+    def entities(self, keys: Sequence[str]) -> list[Entity]:
+        """The views over their incidences, in the order given."""
+        with self._reading() as connection:
+            views = entity_views(select_in(connection, SELECT_ENTITIES.format("WHERE entity.key IN ({})"), keys))
+        return in_order("entity", keys, {view.key: view for view in views})
+
+    def all_entities(self) -> list[Entity]:
+        """The view of every entity, sorted by key."""
+        with self._reading() as connection:
+            return entity_views(connection.execute(SELECT_ENTITIES.format("")).fetchall())
+
+    def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
+        """The incidences of each hyperedge, sorted by entity key, then role."""
+        with self._reading() as connection:
+            return select_incidences(connection, hyperedge_ids)
+
+    def memberships(self, entity_key: str) -> list[str]:
+        """Ids of the hyperedges that join an entity, sorted."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT DISTINCT hyperedge.id FROM entity JOIN incidence ON incidence.entity = entity.number "
+                "JOIN hyperedge ON hyperedge.number = incidence.hyperedge WHERE entity.key = ? ORDER BY 1",
+                [entity_key],
+            )
+            return [id for (id,) in rows]
+
+    def search_text(self, question: str, k: int) -> list[tuple[str, float]]:
+        """Ids and BM25 scores of the ``k`` best passages that share a word with ``question``."""
+        expression = match_expression(question)
+        if not expression:
+            return []
+        with self._reading() as connection:
+            most = k + 1
+            while True:
+                rows = connection.execute(
+                    "SELECT passage.id, -found.score FROM (SELECT rowid, bm25(passage_words) AS score "
+                    "FROM passage_words WHERE passage_words MATCH ? ORDER BY score LIMIT ?) AS found "
+                    "JOIN passage ON passage.number = found.rowid ORDER BY 2 DESC, 1",
+                    [expression, most],
+                ).fetchall()
+                # Ties go by id, which needs all of them: SQLite's own order among them is that of insertion.
+                if len(rows) < most or rows[k - 1][1] > rows[-1][1]:
+                    return rows[:k]
+                most *= 4
+
+    def statistics(self) -> Statistics:
+        """Sizes of the index."""
+        with self._reading() as connection:
+            documents, passages, entities, hyperedges, incidences = (
+                int(_scalar(connection, f"SELECT COUNT(*) FROM {table}"))
+                for table in ("document", "passage", "entity", "hyperedge", "incidence")
+            )
+            tokens = int(_scalar(connection, "SELECT COALESCE(SUM(tokens), 0) FROM document"))
+            cost = float(_scalar(connection, "SELECT COALESCE(SUM(cost), 0.0) FROM reply"))
+        size = sum(_size(file) for file in self._path.parent.glob(f"{FILE_NAME}*"))
+        settings = {"embedder": self._manifest.embedder, "mentions": self._manifest.mentions}
+        return Statistics(
+            documents, passages, entities, hyperedges, incidences, tokens, cost, disk_bytes=size, settings=settings
+        )
+
+    # Replies paid for earlier
+
+    def cached_replies(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """Language model replies paid for earlier, by key."""
+        with self._reading() as connection:
+            rows = select_in(
+                connection, "SELECT key, text, truncated FROM reply WHERE text IS NOT NULL AND key IN ({})", keys
+            )
+            return {row[0]: Reply(row[1], Usage(), cached=True, truncated=bool(row[2])) for row in rows}
+
+    def cache_reply(self, key: str, reply: Reply, *, usable: bool = True) -> None:
+        """Keep a reply, and add its cost to the index's account; of one that is not usable, the cost alone."""
+        usage = reply.usage
+        with self._transaction(changes_documents=False) as connection:
+            connection.execute(
+                "INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET text = excluded.text, "
+                "truncated = excluded.truncated, calls = calls + excluded.calls, "
+                "prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+                "completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost",
+                [
+                    key,
+                    reply.text if usable else None,
+                    reply.truncated,
+                    usage.calls,
+                    usage.prompt_tokens,
+                    usage.completion_tokens,
+                    usage.cost,
+                ],
+            )
+
+    # Vectors of entities, derived from all their incidences
+
+    def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
+        """By key, the vectors kept for entities, each with the digest of the text it was made from."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT key, digest, vector FROM entity_vector JOIN entity ON entity.number = entity_vector.entity"
+            )
+            return {key: (digest, vector_from(vector)) for key, digest, vector in rows}
+
+    def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
+        """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
+        with self._transaction(changes_documents=False) as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO entity_vector SELECT number, ?, ? FROM entity WHERE key = ?",
+                ((digest, blob_of(vector), key) for key, (digest, vector) in vectors.items()),
+            )
+
+    def close(self) -> None:
+        """Release the file. The store is unusable afterwards."""
+        self._closed = True
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    # Connections
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(f"{str(self._path)!r} was closed; open it again")
+        thread = threading.current_thread()
+        connection = self._connections.get(thread)
+        if connection is None:
+            with self._connecting:
+                for ended in [other for other in self._connections if not other.is_alive()]:
+                    self._connections.pop(ended).close()
+                connection = self._connections[thread] = _connect(self._path)
+        return connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """One consistent view of the index for as long as the block runs."""
+        with _translated(self._path):
+            connection = self._connection()
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _transaction(self, changes_documents: bool = True) -> Iterator[sqlite3.Connection]:
+        with self._writing, _translated(self._path):
+            connection = self._connection()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                if changes_documents:
+                    connection.execute("UPDATE manifest SET value = value + 1 WHERE key = 'version'")
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # SQLite itself ends it when the disk is full
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _read_manifest(self) -> Manifest:
+        with self._reading() as connection:
+            found = connection.execute("SELECT 1 FROM pragma_table_info('manifest') WHERE name IN ('key', 'value')")
+            rows = dict(connection.execute("SELECT key, value FROM manifest")) if len(found.fetchall()) == 2 else {}
+        if not {"format_version", "embedder", "dimension", "mentions"} <= rows.keys():
+            raise StoreError(f"{str(self._path)!r} belongs to another program; choose another --store")
+        format_version = int(rows["format_version"])
+        if format_version != FORMAT_VERSION:
+            raise IndexMismatchError(
+                f"{str(self._path)!r} has format {format_version}, this polyad reads {FORMAT_VERSION}; index again "
+                "into another --store"
+            )
+        return Manifest(format_version, rows["embedder"], int(rows["dimension"]), rows["mentions"])
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
+        connection.execute("PRAGMA foreign_keys = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_laid_out(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+
+
+def _lay_out(connection: sqlite3.Connection, manifest: Manifest) -> None:
+    """Create the tables and the manifest in one transaction, unless they are there."""
+    connection.execute("BEGIN IMMEDIATE")
+    if not _is_laid_out(connection):
+        for statement in _statements(packaged("polyad.adapters.sqlite", "schema.sql")):
+            connection.execute(statement)
+        values = {
+            "format_version": manifest.format_version,
+            "embedder": manifest.embedder,
+            "dimension": manifest.dimension,
+            "mentions": manifest.mentions,
+            "version": 0,
+        }
+        connection.executemany("INSERT INTO manifest VALUES (?, ?)", [(k, str(v)) for k, v in values.items()])
+    connection.execute("COMMIT")
+
+
+def _statements(script: str) -> Iterator[str]:
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Say what SQLite's errors mean for the user."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error) or "busy" in str(error):
+            raise StoreError(
+                f"another process has been writing to {str(path)!r} for {_BUSY_SECONDS:.0f} s; wait for it"
+            ) from error
+        raise StoreError(f"cannot use {str(path)!r}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{str(path)!r} is damaged or not an index ({error}); index again into another one") from error
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # the last connection of another process removed its log
+        return 0
+
+
+def _scalar(connection: sqlite3.Connection, query: str) -> str | int | float:
+    value: str | int | float = connection.execute(query).fetchone()[0]
+    return value

@@ -1,0 +1,5 @@
+"""``python -m polyad.cli``."""
+
+from polyad.cli import main
+
+main()

@@ -1,0 +1,388 @@
+"""The command line: each command a few lines over :class:`polyad.engine.Engine`.
+
+Results go to stdout, progress and warnings to stderr. Exit codes: 0 fine; 1 something could not be done though the
+command was right (a document failed, the language model gave no answer); 2 usage, configuration or a damaged store;
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from polyad import __version__, sample
+from polyad.adapters.sqlite import SqliteStore
+from polyad.cli import measure as cli_measure
+from polyad.cli import output, shapes
+from polyad.cli import train as cli_train
+from polyad.cli.options import (
+    Depth,
+    Embedder,
+    Explain,
+    Json,
+    MaxCost,
+    MaxTokens,
+    Mentions,
+    Method,
+    Model,
+    Quiet,
+    Retriever,
+    Rewrite,
+    Store,
+    directory_for,
+    open_engine,
+    settings_from,
+)
+from polyad.cli.settings import FILE_NAME, Configuration
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
+
+_USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
+_INTERRUPTED, _PIPE_CLOSED = 130, 141  # what a shell reports for a program ended by SIGINT, by SIGPIPE
+_KEPT = {
+    "index": "the documents indexed so far are kept; the same command goes on from there",
+    "remove": "either all of the documents were removed or none",
+    **dict.fromkeys(("eval", "demo"), "the documents indexed so far are kept if you gave --store"),
+}
+
+_EPILOG = f"""Settings come from flags, else from the environment (POLYAD_STORE, POLYAD_MODEL, OPENAI_BASE_URL, ...),
+else from {FILE_NAME} in the working directory.
+Exit codes: 0 fine, 1 something failed (a document, the language model), 2 usage or configuration."""
+
+
+class _Commands(TyperGroup):
+    """Turns what stops a command into one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # a closed pipe shows here, not at the interpreter's end
+        except PolyadError as error:
+            output.warn("error", str(error))
+            raise typer.Exit(2 if isinstance(error, _USAGE_ERRORS) else 1) from error
+        except KeyboardInterrupt as error:
+            output.warn("interrupted", _KEPT.get(ctx.invoked_subcommand, "nothing was changed"))
+            raise typer.Exit(_INTERRUPTED) from error
+        except BrokenPipeError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: not an error
+            raise typer.Exit(_PIPE_CLOSED) from error
+        return result
+
+
+app = typer.Typer(
+    name="polyad",
+    cls=_Commands,
+    help="Find and cite the evidence for a question in your documents, by walking a hypergraph of what they say.",
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        output.say(f"polyad {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _polyad(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of ``polyad`` itself; the help text of the group is the app's."""
+
+
+@app.command()
+def index(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Files and folders.")],
+    store: Store = None,
+    method: Method = None,
+    embedder: Embedder = None,
+    mentions: Mentions = None,
+    model: Model = None,
+    max_cost: MaxCost = 0.0,
+    max_tokens: MaxTokens = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what `facts` would cost, and index nothing; prices are settings.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add documents to an index.
+
+    The index is made when there is none. Reads .txt .md .html .pdf .docx .csv and .jsonl. A document that was indexed
+    before is replaced if it changed and left alone if not, so running the same command again is cheap. One that
+    cannot be read is reported and the rest goes on; the exit code is then 1.
+
+    With --method facts a language model extracts what each passage says, one call a passage; what it has replied is
+    kept, so that a run that was stopped goes on where it was. With --method tuples each line of a .jsonl, or row of a
+    .csv, is a fact: {"relation", "arguments": [{"role", "entity"}, ...]}, or a row whose columns are roles.
+
+    Example: polyad index handbook/ trials.pdf --store kb
+    """
+    settings = settings_from(store=store, method=method, embedder=embedder, mentions=mentions, model=model)
+    if missing := [str(path) for path in paths if not path.exists()]:  # before an index is made for nothing
+        raise ConfigurationError(f"there is no {missing[0]!r}; expected the path of a file or a folder")
+    method = settings.command.method
+    if method == "facts" and settings.language_model is None:  # before an index is made for nothing
+        raise ConfigurationError("the method 'facts' needs a language model; name one with --model or POLYAD_MODEL")
+    if dry_run:
+        _show_estimate(settings, paths, json)
+        return
+    with open_engine(settings, create=True) as engine, output.progress_bar(quiet or json) as progress:
+        report = engine.index(paths, method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress)
+    output.warn_of_failures(report)
+    if json:
+        output.say_json(shapes.index_json(report))
+    else:
+        output.show_index_report(report)
+    if not report.is_complete:
+        raise typer.Exit(1)
+
+
+def _show_estimate(settings: Configuration, paths: list[Path], json: bool) -> None:
+    """Of a new index in a directory that is gone afterwards: estimating leaves nothing behind."""
+    store = settings.command.store
+    directory = Path(store) if store and SqliteStore.exists(Path(store)) else None
+    with (
+        directory_for(str(directory) if directory else None) as place,
+        open_engine(settings, create=True, directory=place) as engine,
+    ):
+        usage = engine.estimate(paths, method=settings.command.method)
+    if json:
+        output.say_json({"estimate": shapes.usage_json(usage)})
+    else:
+        output.show_estimate(usage)
+
+
+@app.command()
+def search(
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    store: Store = None,
+    retriever: Retriever = None,
+    k: Depth = None,
+    explain: Explain = False,
+    rewrite: Rewrite = None,
+    embedder: Embedder = None,
+    mentions: Mentions = None,
+    model: Model = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the evidence for a question.
+
+    Prints the passages that hold it, best first. Needs no language model, unless the retriever is `hypermemory`.
+
+    Example: polyad search "Who funded the trial?" --store kb --explain
+    """
+    settings = settings_from(
+        store=store, retriever=retriever, k=k, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
+    )
+    command = settings.command
+    with open_engine(settings) as engine, output.progress_bar(quiet or json) as progress:
+        progress(0, None, "questions answered, loading")
+        evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
+    if json:
+        output.say_json(shapes.evidence_json(evidence, explain))
+    else:
+        output.show_evidence(evidence, explain)
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    store: Store = None,
+    retriever: Retriever = None,
+    k: Depth = None,
+    explain: Explain = False,
+    rewrite: Rewrite = None,
+    embedder: Embedder = None,
+    mentions: Mentions = None,
+    model: Model = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer a question, with citations.
+
+    The answer is made from the evidence that `polyad search` finds, each claim with its source. It is written by a
+    language model behind any OpenAI-compatible endpoint: name the model with --model and the endpoint with
+    OPENAI_BASE_URL. Without a model the evidence is printed instead.
+
+    Example: OPENAI_BASE_URL=http://localhost:11434/v1 polyad ask "Who funded the trial?" --store kb --model qwen3
+    """
+    settings = settings_from(
+        store=store, retriever=retriever, k=k, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
+    )
+    command = settings.command
+    streams = settings.language_model is not None and not json and sys.stdout.isatty()
+    with open_engine(settings) as engine:
+        with output.progress_bar(quiet or json) as progress:
+            progress(0, None, "questions answered, loading")
+            evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
+            progress(0, None, "questions answered, writing")
+            answer = None if streams else engine.answer(evidence)
+        if answer is None:  # streamed, which would run into a progress bar
+            try:
+                answer = engine.answer(evidence, output.say_piece)
+            finally:
+                output.say()
+    if json:
+        output.say_json(shapes.answer_json(answer, explain))
+    else:
+        output.show_answer(answer, explain, streams)
+
+
+@app.command()
+def remove(
+    document_ids: Annotated[list[str], typer.Argument(metavar="DOCUMENT_ID", help="As `search` shows them.")],
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Remove documents from an index.
+
+    Everything that came from them goes too. If one of them is unknown, none is removed.
+
+    Example: polyad remove handbook/old.md --store kb
+    """
+    with open_engine(settings_from(store=store), bare=True) as engine:
+        engine.remove(document_ids)
+        left = engine.statistics().documents
+    if json:
+        output.say_json({"removed": document_ids, "documents": left})
+    else:
+        output.say(f"{len(document_ids)} removed, {left:,} documents left")
+
+
+@app.command()
+def stats(store: Store = None, json: Json = False) -> None:
+    """Print the sizes of an index.
+
+    Also what was spent on language models for it, and what it was built with. Density is hyperedges per entity; mean
+    arity is how many entities a hyperedge joins.
+
+    Example: polyad stats --store kb
+    """
+    with open_engine(settings_from(store=store), bare=True) as engine:
+        shape = shapes.statistics_json(engine.statistics())
+    if json:
+        output.say_json(shape)
+    else:
+        output.show_fields(shape)
+
+
+@app.command()
+def show(
+    kind: Annotated[shapes.Kind, typer.Argument(help="What kind of thing.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="As `search --json` prints them; for an entity, its name.")],
+    store: Store = None,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Of an entity, also sum up its descriptions; long ones need a --model.")
+    ] = False,
+    model: Model = None,
+    json: Json = False,
+) -> None:
+    """Print one thing of an index, whole.
+
+    That is a document, a passage, an entity or a hyperedge.
+
+    Example: polyad show entity "Ada Lovelace" --store kb
+    """
+    with open_engine(settings_from(store=store, model=model), bare=True) as engine:
+        shape = shapes.look_up(engine, kind, id)
+        if summary and kind is shapes.Kind.ENTITY:
+            shape["summary"] = engine.summary(str(shape["key"]))
+    if json:
+        output.say_json(shape)
+    else:
+        output.show_fields(shape)
+
+
+@app.command()
+def facts(
+    entities: Annotated[list[str] | None, typer.Argument(metavar="ENTITY", help="Names.")] = None,
+    role: Annotated[
+        list[str] | None, typer.Option("--role", metavar="ROLE=ENTITY", help="An entity in a role; may be repeated.")
+    ] = None,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Print the hyperedges that join some entities.
+
+    All of the entities named are members of each. With --role, entities take the roles given, and the roles of the
+    others are shown: who else took part in the same fact, and as what.
+
+    Example: polyad facts --role giver=Alice --role recipient=Bob --store kb
+    """
+    bound = dict(map(_role_and_entity, role or ()))
+    if bool(bound) == bool(entities):
+        raise ConfigurationError("expected the names of entities, or --role ROLE=ENTITY, one of the two")
+    with open_engine(settings_from(store=store), bare=True) as engine:
+        found = (
+            [shapes.binding_json(binding) for binding in engine.roles(bound)]
+            if bound
+            else [shapes.hyperedge_json(engine, edge) for edge in engine.joining(entities or ())]
+        )
+    if json:
+        output.say_json({"facts": found})
+    else:
+        output.show_facts(found)
+
+
+def _role_and_entity(text: str) -> tuple[str, str]:
+    role, equals, entity = text.partition("=")
+    if not (role.strip() and equals and entity.strip()):
+        raise ConfigurationError(f"--role is {text!r}; expected ROLE=ENTITY, such as giver=Alice")
+    return role.strip(), entity.strip()
+
+
+app.command("eval")(cli_measure.evaluate)
+app.command("train")(cli_train.train)
+
+
+@app.command()
+def demo(
+    store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the index of the sample here.")] = None,
+    k: Depth = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try polyad on a bundled sample, offline.
+
+    Indexes it and finds the evidence for six questions. Each question needs two documents: one that names someone or
+    something, and one about it.
+
+    Example: polyad demo --store demo-kb
+    """
+    settings = settings_from(k=k)
+    with (
+        directory_for(store) as directory,
+        Engine.open(directory) as engine,
+        output.progress_bar(quiet or json) as progress,
+    ):
+        report = engine.index_documents(sample.documents(), progress=progress)
+        found = [(query, engine.search(query.text, settings.command.k)) for query in sample.questions()]
+    if json:
+        output.say_json(shapes.demo_json(report, found))
+    else:
+        output.show_demo(report, found, store)
+
+
+def main() -> None:
+    """Run the command line."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("polyad: warning: %(message)s"))
+    logging.getLogger("polyad").addHandler(handler)
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the streams of a fresh process
+    app(prog_name="polyad")

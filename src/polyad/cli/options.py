@@ -1,0 +1,89 @@
+"""What the commands share: options, and the engine that they name."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyad.adapters.openai import OpenAILanguageModel
+from polyad.cli import output
+from polyad.cli.settings import FILE_NAME, Configuration, load
+from polyad.engine import METHODS, RETRIEVERS, Engine
+
+Store = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Directory of the index. [POLYAD_STORE]")]
+Embedder = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Embedding model; an index keeps the one it was built with. [POLYAD_EMBEDDER]"),
+]
+Mentions = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="How names are found: rules, gliner, llm or given:FILE. [POLYAD_MENTIONS]"),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Language model at the endpoint of OPENAI_BASE_URL. [POLYAD_MODEL]"),
+]
+Method = Annotated[
+    str | None, typer.Option(metavar="NAME", help=f"How facts are formed: {', '.join(METHODS)}. [POLYAD_METHOD]")
+]
+Retriever = Annotated[
+    str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(RETRIEVERS)}. [POLYAD_RETRIEVER]")
+]
+Depth = Annotated[int | None, typer.Option("-k", metavar="N", help="Passages to find; 5 by default. [POLYAD_K]")]
+Explain = Annotated[bool, typer.Option("--explain", help="Also say why each passage was found, and by what path.")]
+Rewrite = Annotated[
+    bool | None,
+    typer.Option("--rewrite/--no-rewrite", help="Let `default` also embed rewritten questions; slower. [off]"),
+]
+MaxCost = Annotated[
+    float, typer.Option("--max-cost", metavar="USD", min=0, help="Stop before a language model costs more. [no limit]")
+]
+MaxTokens = Annotated[
+    int, typer.Option("--max-tokens", metavar="N", min=0, help="Stop before it takes more tokens. [no limit]")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Draw no progress bar.")]
+
+
+# From flags to an engine
+
+
+def settings_from(**flags: object) -> Configuration:
+    """What flags, environment and file say; warns of variables that look like settings and are none."""
+    settings = load(flags, os.environ, Path(FILE_NAME))
+    for variable in settings.unknown:
+        output.warn("warning", f"{variable} in the environment is no setting of polyad")
+    return settings
+
+
+def open_engine(
+    settings: Configuration, *, create: bool = False, bare: bool = False, directory: Path | None = None
+) -> Engine:
+    """An engine on the index that the settings name, or on ``directory``; ``bare`` where no model will be needed."""
+    path = directory or settings.command.directory()
+    if bare:
+        return Engine.open(path, create=False, settings=settings.stages)
+    if not create:
+        Engine.open(path, create=False).close()  # a wrong directory shows before any model is loaded
+    return Engine.open(
+        path,
+        embedder=settings.command.embedder or None,
+        mentions=settings.command.mentions or None,
+        language_model=OpenAILanguageModel(settings.language_model) if settings.language_model else None,
+        settings=settings.stages,
+        create=create,
+    )
+
+
+@contextmanager
+def directory_for(store: str | None) -> Iterator[Path]:
+    """The directory given, to be kept; or one that is gone afterwards."""
+    kept: AbstractContextManager[str] = nullcontext(store) if store else tempfile.TemporaryDirectory(prefix="polyad-")
+    with kept as directory:
+        yield Path(directory)

@@ -1,0 +1,336 @@
+"""What the commands print: JSON for programs, text for people, progress on the error stream."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+from polyad.cli.shapes import hyperedges_of, missing
+from polyad.engine import IndexReport
+from polyad.evaluation.datasets import Dataset, Query
+from polyad.evaluation.experiment import RetrieverResult, table_row
+from polyad.evaluation.signal_training import K, TrainingReport
+from polyad.evaluation.triple_training import PathReport
+from polyad.model import Answer, Evidence, ScoredPassage, Usage
+from polyad.protocols import Progress
+
+_SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
+
+# To the streams
+
+
+def say_json(value: object) -> None:
+    """Print ``value`` as JSON, and nothing else."""
+    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    typer.echo(json.dumps(value, ensure_ascii=not is_unicode, indent=2))
+
+
+def say(text: str = "") -> None:
+    """Print a line of a result."""
+    typer.echo(printable(text))
+
+
+def say_piece(text: str) -> None:
+    """Print a piece of an answer as it comes."""
+    typer.echo(printable(text), nl=False)
+
+
+def warn(kind: str, text: str) -> None:
+    """Print one line on the error stream: ``polyad: error: ...``."""
+    typer.echo(f"polyad: {kind}: {' '.join(printable(text).split())}", err=True)
+
+
+def printable(text: str) -> str:
+    r"""``text`` without the control characters that would drive the terminal.
+
+    >>> printable("red \x1b[31m alert")
+    'red  [31m alert'
+    """
+    return "".join(" " if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 else c for c in text)
+
+
+def console() -> Console:
+    """Where tables and wrapped text go: the standard output of this moment, without any interpretation of the text."""
+    return Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Progress]:
+    """Draw progress on the error stream, unless that is no terminal or ``quiet``."""
+    screen = Console(file=sys.stderr, stderr=True, markup=False, highlight=False, emoji=False)
+    columns = (SpinnerColumn(), TimeElapsedColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"))
+    with Bar(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(done: int, total: int | None, message: str) -> None:
+            count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+            bar.update(task, completed=done, total=total, description=f"{count} {message}")
+
+        yield show
+
+
+# Evidence
+
+
+def show_evidence(evidence: Evidence, explain: bool) -> None:
+    """Print numbered hits; with ``explain`` why each is there, and the walk that led to them."""
+    out = console()
+    if not evidence.passages:
+        say("nothing found")
+    for number, hit in enumerate(evidence.passages, 1):
+        passage = hit.passage
+        head = f"{number}. {passage.title or passage.document_id}"
+        out.print(_text(head, "bold") + _text(f"  {hit.score:.3f}  {passage.id}", "dim"), soft_wrap=True)
+        _say_indented(_snippet(evidence, hit))
+        if explain and hit.reason:
+            _say_indented(f"because: {hit.reason}")
+        say()
+    if explain and evidence.trace:
+        out.print(_trace_table(evidence))
+
+
+def _snippet(evidence: Evidence, hit: ScoredPassage, limit: int = _SNIPPET_CHARACTERS) -> str:
+    """The beginning of the passage, or of its best hyperedge where the passage is long."""
+    text = hit.passage.text
+    own = [edge for edge in hyperedges_of(evidence, hit) if edge.hyperedge.passage_id == hit.passage.id]
+    if len(text) > limit and own:
+        text = own[0].hyperedge.text
+    return _shortened(text.removeprefix(f"# {hit.passage.title}"), limit)  # the title is shown already
+
+
+def _say_indented(text: str) -> None:
+    """Print text wrapped to the width of the terminal."""
+    width = max(20, console().width - 1)
+    say(textwrap.fill(text, width, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False))
+
+
+def _shortened(text: str, limit: int) -> str:
+    """``text`` on one line of at most ``limit`` characters, give or take a word."""
+    words = " ".join(text.split())
+    return words if len(words) <= limit else f"{words[:limit].rsplit(' ', 1)[0]} ..."
+
+
+def _trace_table(evidence: Evidence) -> Table:
+    """The columns of HyperSU's Table 18."""
+    places = {hit.passage.id: str(number) for number, hit in enumerate(evidence.passages, 1)}
+    texts = {edge.hyperedge.id: edge.hyperedge.text for edge in evidence.hyperedges}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, share in (("hyperedge", 4), ("matched", 3), ("reached", None), ("via", 2), ("passage", None)):
+        table.add_column(name, ratio=share, max_width=None if share else 8)
+    table.add_column("score", justify="right")
+    for step in evidence.trace:
+        cells = (
+            _shortened(texts.get(step.hyperedge_id, step.hyperedge_id), 120),
+            step.matched,
+            step.reached,
+            ", ".join(step.via),
+            places.get(step.passage_id, step.passage_id),
+            f"{step.score:.3f}",
+        )
+        table.add_row(*(_text(cell) for cell in cells))
+    return table
+
+
+# Answers
+
+
+def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
+    """Print the answer, unless it was ``streamed`` already, and what it cites; without an answer, the evidence."""
+    if not answer.text:
+        show_evidence(answer.evidence, explain)
+    elif not streamed:
+        say(answer.text)
+    titles = {hit.passage.id: hit.passage.title for hit in answer.evidence.passages}
+    cited = dict(sorted((citation.number, citation) for citation in answer.citations))
+    if cited:
+        say()
+        say("Sources:")
+    for number, citation in cited.items():
+        say(f"  [{number}] {titles.get(citation.passage_id) or citation.document_id}  {citation.passage_id}")
+    if answer.text and explain:
+        say()
+        show_evidence(answer.evidence, explain)
+    if answer.dropped_citations:
+        warn("warning", f"{answer.dropped_citations} citations pointed at no passage and were removed")
+    if answer.note:
+        say(answer.note)
+
+
+# Indexes
+
+
+def show_index_report(report: IndexReport) -> None:
+    """Print what a run of indexing did."""
+    counts = report.counts
+    say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
+    say(f"{counts.passages:,} passages and {counts.hyperedges:,} hyperedges written in {report.seconds:.1f} s")
+    if report.usage.calls:
+        say(f"language model: {in_words(report.usage)}")
+    for note, count in report.notes.items():
+        say(f"  {count:,} {note}")
+
+
+def show_estimate(usage: Usage) -> None:
+    """Print what indexing would cost."""
+    if not usage.calls:
+        say("no call to a language model would be made")
+        return
+    say(f"about {in_words(usage)}; prompts are counted, replies guessed")
+    if not usage.cost:
+        say("for the cost set prompt_price and completion_price in the section [language_model] of polyad.toml")
+
+
+def in_words(usage: Usage) -> str:
+    """Calls, tokens and, where prices are known, cost."""
+    cost = f", ${usage.cost:,.4f}" if usage.cost else ""
+    return (
+        f"{usage.calls:,} calls, {usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens{cost}"
+    )
+
+
+def warn_of_failures(report: IndexReport) -> None:
+    """Say on the error stream what was not indexed, and why."""
+    if report.counts.stopped:
+        left = f"; {report.counts.left:,} documents were left" if report.counts.left else ""
+        warn("stopped", f"{report.counts.stopped}{left}")
+    for failure in report.failures:
+        warn("failed", f"{failure.id}: {failure.reason}")
+    if report.skipped:
+        more = f" and {len(report.skipped) - 1} more" if len(report.skipped) > 1 else ""
+        warn("warning", f"skipped, not a kind of file that is read: {report.skipped[0]}{more}")
+
+
+# Measurements
+
+
+def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
+    """Print what ``polyad eval`` measured."""
+    say(f"{dataset.name}: {len(dataset.queries):,} questions, k = {k}; measures in per cent, times in milliseconds")
+    say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
+    say(f"{index['passages']:,} passages, {index['hyperedges']:,} hyperedges, {index['entities']:,} entities")
+    say(f"memory at its peak: {index['peak_rss_mb']} MB")
+    _show_table([table_row(result) for result in results])
+
+
+def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> None:
+    """Print what training reached, and where the weights are."""
+    for file, report in reports.items():
+        say(f"{directory / file}, recall@{K} in per cent:")
+        _show_table(
+            [
+                {
+                    "benchmark": name,
+                    "trained on the others": f"{100 * report.unseen[name]:.1f}" if name in report.unseen else "-",
+                    "with these weights": f"{100 * report.seen[name]:.1f}",
+                    "among the candidates": f"{100 * report.candidates[name]:.1f}",
+                }
+                for name in report.seen
+            ]
+        )
+
+
+def show_path_training(
+    report: PathReport, results: Mapping[str, Sequence[RetrieverResult]], file: Path, k: int
+) -> None:
+    """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
+    reached = report.reached
+    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {report.train_triples:,} triples")
+    say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")
+    say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")
+    for name, rows in results.items():
+        say(f"\n{name}")
+        _show_table(
+            [
+                {
+                    "retriever": row.retriever,
+                    "recall": f"{100 * row.recall:.1f}",
+                    "all recall": f"{100 * row.all_recall:.1f}",
+                    "MRR": f"{100 * row.mrr:.1f}",
+                }
+                for row in rows
+            ]
+        )
+
+
+def show_demo(report: IndexReport, found: Sequence[tuple[Query, Evidence]], store: str | None) -> None:
+    """Print what ``polyad demo`` found, and what to do next."""
+    out = console()
+    show_index_report(report)
+    for number, (query, evidence) in enumerate(found, 1):
+        say()
+        out.print(_text(f"{number}. {query.text}", "bold"))
+        for hit in evidence.passages:
+            if hit.passage.document_id in query.gold:
+                _say_indented(f"* {hit.passage.title}: {_snippet(evidence, hit, _DEMO_CHARACTERS)}")
+        others = [hit.passage.title for hit in evidence.passages if hit.passage.document_id not in query.gold]
+        _say_indented(f"also found: {', '.join(others)}")
+        lost = missing(query, evidence)
+        _say_indented(f"not found, though needed: {', '.join(lost)}" if lost else "(both documents it needs)")
+    complete = sum(not missing(query, evidence) for query, evidence in found)
+    say()
+    say(f"{complete} of {len(found)} questions have all their evidence. No language model was used.")
+    say('Next: polyad index YOUR_FOLDER --store kb, then polyad search "YOUR QUESTION" --store kb --explain')
+    if store:
+        say(f'Or ask this index: polyad search "QUESTION" --store {store}')
+
+
+# Fields and tables
+
+
+def show_fields(values: Mapping[str, object]) -> None:
+    """Print names and values, one pair a line; what lies in a mapping or a list gets lines of its own."""
+    width = max(len(name) for name in values)
+    for name, value in values.items():
+        label = name.replace("_", " ")
+        if isinstance(value, Mapping):
+            show_fields({key: text for key, text in value.items() if text not in ("", None)})
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            say(f"{label}:")
+            for item in value:
+                say(f"  - {_on_one_line(item)}")
+        else:
+            is_number = isinstance(value, int | float)
+            say(f"{label:<{width}}  {f'{value:,}' if is_number else value}".rstrip())
+
+
+def show_facts(facts: Sequence[Mapping[str, object]]) -> None:
+    """Print facts, each with the names in its roles."""
+    if not facts:
+        say("nothing found")
+    for fact in facts:
+        say(f"{fact['id']}  {' '.join(str(fact['text']).split())}")
+        roles = fact["roles"]
+        for role, names in roles.items() if isinstance(roles, Mapping) else ():
+            say(f"    {role or '-'}: {'; '.join(names)}")
+
+
+def _on_one_line(item: object) -> str:
+    if isinstance(item, Mapping):
+        return "; ".join(f"{key.replace('_', ' ')}: {value}" for key, value in item.items() if value not in ("", None))
+    return str(item)
+
+
+def _show_table(rows: Sequence[Mapping[str, str]]) -> None:
+    """Print rows of equal keys: the first column as text, the others as numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(rows[0]):
+        table.add_column(name, justify="right" if place else "left", no_wrap=place == 0)
+    for row in rows:
+        table.add_row(*(_text(cell) for cell in row.values()))
+    console().print(table)
+
+
+def _text(words: str, style: str = "") -> Text:
+    return Text(printable(words), style=style)

@@ -1,0 +1,192 @@
+"""Training the linear scorer of the default retriever on questions whose evidence is known.
+
+Listwise: each gold passage competes with the candidates of its question that are not gold, and the scorer maximises
+the logarithm of its share under a softmax. Weights are at least 0, because every signal speaks for a passage; that
+keeps a scorer trained on a few hundred questions from exploiting how two of them happen to disagree, and it transfers
+better to other corpora.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.errors import ConfigurationError
+from polyad.evaluation.datasets import Query
+from polyad.evaluation.pictures import new_figure
+from polyad.model import FloatArray
+from polyad.retrieval.default.scorer import LinearScorer, weights_file
+from polyad.retrieval.default.signals import signal_names
+
+K = 5
+"""Depth at which recall is reported."""
+
+L2 = 0.03
+"""Weight of the squared weights, of standardised signals, in the loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question: the signals of its candidates, which of them are gold, and how many gold passages there are."""
+
+    signals: FloatArray
+    is_gold: npt.NDArray[np.bool_]
+    gold: int
+
+
+def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> LinearScorer:
+    """Fit weights for the signals ``names`` on the questions of all datasets, each dataset counting the same.
+
+    Raises:
+        ConfigurationError: no question has both gold and other candidates.
+    """
+    from scipy.optimize import minimize  # takes a third of a second to import
+
+    examples, importance = _with_importance(datasets)
+    signals = np.concatenate([example.signals for example in examples]).astype(np.float64)
+    deviations = np.maximum(signals.std(axis=0), 1e-9)
+    signals /= deviations
+    starts = np.cumsum([0, *(len(example.is_gold) for example in examples[:-1])])
+    is_gold = np.concatenate([example.is_gold for example in examples])
+    owners = np.repeat(np.arange(len(examples)), [len(example.is_gold) for example in examples])
+
+    def loss(weights: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        scores = signals @ weights
+        scores -= np.maximum.reduceat(scores, starts)[owners]
+        exponentials = np.exp(scores)
+        others = np.add.reduceat(exponentials * ~is_gold, starts)
+        shares = exponentials / (exponentials + others[owners])
+        part = (importance / np.add.reduceat(is_gold.astype(float), starts))[owners]
+        value = -(np.log(np.maximum(shares[is_gold], 1e-300)) * part[is_gold]).sum()
+        # Of a gold passage: 1 - share. Of another: minus its share against each gold passage of its question.
+        taken = np.add.reduceat(is_gold * part / (exponentials + others[owners]), starts)
+        slopes = np.where(is_gold, part * (1 - shares), -exponentials * taken[owners])
+        return (
+            float(value / len(examples) + L2 * weights @ weights),
+            -(signals.T @ slopes) / len(examples) + 2 * L2 * weights,
+        )
+
+    found = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(names))
+    return LinearScorer(dict(zip(names, (found.x / deviations).tolist(), strict=True)))
+
+
+def recall_at(examples: Sequence[Example], weights: FloatArray, k: int) -> float:
+    """Share of the gold passages among the best ``k`` candidates, averaged over questions, in [0, 1]."""
+    shares = []
+    for example in examples:
+        best = np.argsort(-(example.signals @ weights), kind="stable")[:k]
+        shares.append(example.is_gold[best].sum() / example.gold)
+    return float(np.mean(shares))
+
+
+def coverage(examples: Sequence[Example]) -> float:
+    """Share of the gold passages among all candidates: the most that any scorer can reach."""
+    return float(np.mean([example.is_gold.sum() / example.gold for example in examples]))
+
+
+def _with_importance(
+    datasets: Sequence[Sequence[Example]],
+) -> tuple[list[Example], npt.NDArray[np.float64]]:
+    """The questions with a gold candidate, and what each counts, 1 on average."""
+    examples = []
+    importance = []
+    for dataset in datasets:
+        usable = [example for example in dataset if example.is_gold.any() and not example.is_gold.all()]
+        examples += usable
+        importance += [1 / max(1, len(usable))] * len(usable)
+    if not examples:
+        raise ConfigurationError(
+            "no question can be trained on; expected some whose gold passages are found among others that are not gold"
+        )
+    weights = np.array(importance)
+    return examples, weights / weights.mean()
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """What training reached; recall at :data:`K`, in [0, 1].
+
+    Attributes:
+        scorer: Fitted on all datasets.
+        unseen: Of each dataset, the recall of a scorer trained on the others; empty with fewer than two datasets.
+        seen: Of each dataset, the recall of ``scorer`` itself.
+        candidates: Of each dataset, the share of gold passages among the candidates, which bounds both.
+    """
+
+    scorer: LinearScorer
+    unseen: dict[str, float]
+    seen: dict[str, float]
+    candidates: dict[str, float]
+
+
+def examples_of(found: Iterable[tuple[list[str], FloatArray]], queries: Sequence[Query]) -> list[Example]:
+    """Examples from the signals of each query's candidates (:meth:`polyad.engine.Engine.signals`)."""
+    return [
+        Example(signals, np.array([document in query.gold for document in documents], dtype=bool), len(query.gold))
+        for query, (documents, signals) in zip(queries, found, strict=True)
+    ]
+
+
+def report(datasets: Mapping[str, Sequence[Example]], names: Sequence[str]) -> TrainingReport:
+    """Train on all datasets, and leave each out in turn to see what a scorer reaches on data it was not trained on.
+
+    Args:
+        datasets: Examples by the name of their dataset; columns beyond ``names`` are not used.
+        names: Of the first signals of every example.
+    """
+    used = {
+        name: [Example(example.signals[:, : len(names)], example.is_gold, example.gold) for example in examples]
+        for name, examples in datasets.items()
+    }
+    scorer = train(list(used.values()), names)
+    unseen = {}
+    for name in used if len(used) > 1 else ():
+        others = train([examples for other, examples in used.items() if other != name], names)
+        unseen[name] = recall_at(used[name], others.vector(names), K)
+    return TrainingReport(
+        scorer,
+        unseen,
+        {name: recall_at(examples, scorer.vector(names), K) for name, examples in used.items()},
+        {name: coverage(examples) for name, examples in used.items()},
+    )
+
+
+def save(datasets: Mapping[str, Sequence[Example]], directory: Path) -> dict[str, TrainingReport]:
+    """Train with the signals of rewriting and without, and write weights, picture and report into ``directory``.
+
+    Returns:
+        The reports by the name of their file of weights.
+
+    Raises:
+        ConfigurationError: the directory cannot be written.
+    """
+    reports = {weights_file(rewriting): report(datasets, signal_names(rewriting)) for rewriting in (False, True)}
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for file, trained in reports.items():
+            comment = f"trained on {', '.join(datasets)} by: polyad train default"
+            (directory / file).write_text(trained.scorer.to_text(comment), encoding="utf-8")
+            _draw(trained.scorer, datasets, directory / Path(file).with_suffix(".png"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
+    return reports
+
+
+def _draw(scorer: LinearScorer, datasets: Mapping[str, Sequence[Example]], path: Path) -> None:
+    """Save a picture of what each signal contributes: its weight times its standard deviation over all candidates."""
+    signals = np.concatenate([example.signals for examples in datasets.values() for example in examples])
+    deviations = signals.std(axis=0)[: len(scorer.weights)].tolist()
+    shares = sorted(
+        (weight * deviation, name) for (name, weight), deviation in zip(scorer.weights.items(), deviations, strict=True)
+    )
+    figure = new_figure(path.name, 8, 0.35 * len(shares) + 1)
+    if figure is None:
+        return
+    axes = figure.subplots()
+    axes.barh([name for _, name in shares], [share for share, _ in shares], color="#4472a8")
+    axes.set_xlabel("weight x standard deviation of the signal")
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,275 @@
+"""What HyperRetriever's scorer is trained on: triples met on the way to the evidence (HyperRAG, section 3.1.4).
+
+The walk is that of the search, but only right triples are followed: those right are the positives, the others of the
+same heads the negatives. Which are right follows from what a benchmark knows, answers and gold passages; see
+:func:`collect`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.config import HyperRetrieverSettings
+from polyad.evaluation.datasets import Query
+from polyad.hypergraph.distance import Triples
+from polyad.hypergraph.incidence import Hypergraph
+from polyad.model import FloatArray, IntArray
+from polyad.protocols import Embedder, Progress, silent
+from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.hyperretriever.scorer import Recipe
+from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk, distinct
+from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.snapshot import Snapshot
+from polyad.text.keys import entity_key
+
+BoolArray = npt.NDArray[np.bool_]
+
+POSITIVES = 32
+"""Most positives taken of one question at one hop."""
+
+NEGATIVES = 96
+"""Most negatives likewise. What bounds them is the hop, not the head: one gold passage makes dozens of heads."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathExamples:
+    """Labelled triples as rows of arrays of vectors, so that tens of thousands take little room.
+
+    Attributes:
+        recipe: What a scorer reads of them.
+        question_vectors: ``[questions, dimension]``.
+        entity_vectors: ``[entities, dimension]``.
+        hyperedge_vectors: ``[hyperedges, dimension]``.
+        questions: Row of each triple's question, ``[triples]``; so the next three.
+        heads: Row of its head.
+        edges: Row of its hyperedge.
+        tails: Row of its tail.
+        extras: What follows the vectors in x, float32 ``[triples, recipe.extras]``.
+        labels: Whether it is right.
+    """
+
+    recipe: Recipe
+    question_vectors: FloatArray
+    entity_vectors: FloatArray
+    hyperedge_vectors: FloatArray
+    questions: IntArray
+    heads: IntArray
+    edges: IntArray
+    tails: IntArray
+    extras: FloatArray
+    labels: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def features(self, rows: IntArray) -> FloatArray:
+        """The vector x of some triples (HyperRAG, eq. 9), float32 ``[rows, recipe.width]``."""
+        return np.hstack(
+            [
+                self.question_vectors[self.questions[rows]],
+                self.entity_vectors[self.heads[rows]],
+                self.hyperedge_vectors[self.edges[rows]],
+                self.entity_vectors[self.tails[rows]],
+                self.extras[rows],
+            ]
+        )
+
+
+def merged(parts: Sequence[PathExamples]) -> PathExamples:
+    """The examples of several sets as one; at least one, all of one recipe."""
+    if len(parts) == 1:
+        return parts[0]
+    questions, entities, edges = (
+        np.cumsum([0, *(len(getattr(part, name)) for part in parts[:-1])])
+        for name in ("question_vectors", "entity_vectors", "hyperedge_vectors")
+    )
+    return PathExamples(
+        parts[0].recipe,
+        np.concatenate([part.question_vectors for part in parts]),
+        np.concatenate([part.entity_vectors for part in parts]),
+        np.concatenate([part.hyperedge_vectors for part in parts]),
+        np.concatenate([part.questions + start for part, start in zip(parts, questions, strict=True)]),
+        np.concatenate([part.heads + start for part, start in zip(parts, entities, strict=True)]),
+        np.concatenate([part.edges + start for part, start in zip(parts, edges, strict=True)]),
+        np.concatenate([part.tails + start for part, start in zip(parts, entities, strict=True)]),
+        np.concatenate([part.extras for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+    )
+
+
+def split(queries: Sequence[Query], seed: int = 0) -> tuple[list[Query], list[Query], list[Query]]:
+    """Questions for training, validation and test: 64, 16 and 20 per cent (HyperRAG, Table 5).
+
+    By a hash of seed and id, so that the order of the file and the other questions' texts change nothing.
+    """
+    ordered = sorted(queries, key=lambda query: (_number(f"{seed}:{query.id}"), query.id))
+    first, second = round(0.64 * len(ordered)), round(0.8 * len(ordered))
+    return ordered[:first], ordered[first:second], ordered[second:]
+
+
+def collect(
+    snapshot: Snapshot,
+    embedder: Embedder,
+    linker: QuestionLinker,
+    queries: Sequence[Query],
+    settings: HyperRetrieverSettings,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> PathExamples:
+    """Walk towards the evidence of some questions and label what is met.
+
+    With ``settings.positives`` being ``evidence``, a triple is right when its hyperedge is in a gold passage. With
+    ``answers``, as in the paper, when it is on a shortest path from a topic entity to an entity that is an accepted
+    answer, found by its normalised name. Questions whose answer is no entity other than a topic (yes, no, a choice of
+    two that are named) have the subjects of their gold passages in its place, or all entities of these where they
+    have no subject. Paths stay inside the hyperedges of gold passages if one does, since many others are as short.
+
+    Args:
+        snapshot: The index.
+        embedder: The one it was built with.
+        linker: Finds the questions' entities.
+        queries: With gold documents.
+        settings: What is walked, how far, what the scorer will read and what is right.
+        seed: Of the choice where a hop has more than :data:`POSITIVES` or :data:`NEGATIVES`.
+        progress: Told of each question.
+    """
+    recipe = recipe_of(settings, embedder)
+    reader = QuestionReader(snapshot, embedder, linker, signals=settings.signals)
+    space = Space.of(snapshot, embedder, binary=settings.binary, progress=progress)
+    gold_passages = _gold_passages(snapshot, queries)
+    vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
+    found = [_no_triples(recipe)]
+    for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
+        question = reader.read(query.text)
+        vectors[number] = question.vector
+        is_right = _rule(snapshot, space, query, gold, question.topics, settings)
+        walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
+        random = np.random.default_rng([seed, _number(query.id)])
+        for _ in range(settings.depth):
+            triples, extras = walk.hop()
+            labels = is_right(triples)
+            rows = _sampled(labels, random)
+            origins = space.origins[triples.edges[rows]]
+            numbers = np.full(len(rows), number)
+            found.append((numbers, triples.heads[rows], origins, triples.tails[rows], extras[rows], labels[rows]))
+            if not labels.any():
+                break
+            walk.follow(triples, np.flatnonzero(labels))
+        progress(number + 1, len(queries), "questions walked")
+    columns = [np.concatenate([hop[column] for hop in found]) for column in range(6)]
+    return PathExamples(recipe, vectors, space.entity_vectors, space.hyperedge_vectors, *columns)
+
+
+def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, BoolArray]:
+    none = np.empty(0, dtype=np.int64)
+    return none, none, none, none, np.empty((0, recipe.extras), dtype=np.float32), np.empty(0, dtype=bool)
+
+
+def recipe_of(settings: HyperRetrieverSettings, embedder: Embedder) -> Recipe:
+    """What a scorer trained with some settings reads."""
+    return Recipe(
+        embedder=embedder.name,
+        dimension=embedder.dimension,
+        rounds=settings.rounds,
+        starts=settings.distance_starts,
+        closeness=settings.closeness,
+        signals=tuple(signal_names(rewriting=False)) if settings.signals else (),
+    )
+
+
+def distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: int) -> IntArray:
+    """Hyperedges on the shortest way from any of ``starts`` to each entity, -1 beyond ``depth``; ``[entities]``.
+
+    Args:
+        graph: The hypergraph.
+        starts: Rows of entities.
+        allowed: Which hyperedges may be used, ``[hyperedges]``.
+        depth: Farthest entity looked for.
+    """
+    found = np.full(graph.node_count, -1)
+    found[starts] = 0
+    frontier = starts
+    for distance in range(1, depth + 1):
+        edges = distinct(graph.memberships.gather(frontier)[0])
+        reached = distinct(graph.members.gather(edges[allowed[edges]])[0])
+        frontier = reached[found[reached] < 0]
+        found[frontier] = distance
+    return found
+
+
+Rule = Callable[[Triples], BoolArray]
+
+
+def _rule(
+    snapshot: Snapshot, space: Space, query: Query, gold: IntArray, topics: IntArray, settings: HyperRetrieverSettings
+) -> Rule:
+    """Says which triples of a question are right."""
+    in_gold = np.isin(space.passages, gold)
+    if settings.positives == "evidence":
+        return lambda triples: in_gold[triples.edges]
+    targets = _targets(snapshot, query, gold, topics)
+    inside = _paths(space.graph, topics, targets, in_gold, settings.depth)
+    return inside or _paths(space.graph, topics, targets, np.ones_like(in_gold), settings.depth) or _nothing
+
+
+def _nothing(triples: Triples) -> BoolArray:
+    return np.zeros(len(triples), dtype=bool)
+
+
+def _paths(graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: BoolArray, depth: int) -> Rule | None:
+    """On a shortest path from the topics to a target; None when no target is within reach."""
+    there = distances(graph, topics, allowed, depth)
+    back = [(there[target], distances(graph, np.array([target]), allowed, depth)) for target in targets.tolist()]
+    ways = [(length, rest) for length, rest in back if length > 0]
+
+    def is_right(triples: Triples) -> BoolArray:
+        before, after = there[triples.heads], there[triples.tails]
+        steps = allowed[triples.edges] & (before >= 0) & (after == before + 1)
+        onward = np.zeros(len(triples), dtype=bool)
+        for length, rest in ways:
+            onward |= (rest[triples.tails] >= 0) & (after + rest[triples.tails] == length)
+        right: BoolArray = steps & onward
+        return right
+
+    return is_right if ways else None
+
+
+def _targets(snapshot: Snapshot, query: Query, gold: IntArray, topics: IntArray) -> IntArray:
+    """Answers that are entities; else the subjects of the gold passages; else all of their entities. No topics."""
+    keys = (entity_key(answer) for answer in query.answers)
+    answers = {snapshot.entity_rows[key] for key in keys if key in snapshot.entity_rows}
+    entities = distinct(snapshot.entities_of_passage.gather(gold)[0])
+    subject = [bool(np.isin(snapshot.passages_about[row], gold).any()) for row in entities.tolist()]
+    for rows in (np.array(sorted(answers), dtype=np.int64), entities[np.array(subject, dtype=bool)], entities):
+        others = rows[~np.isin(rows, topics)]
+        if len(others):
+            return others
+    return topics[:0]
+
+
+def _gold_passages(snapshot: Snapshot, queries: Sequence[Query]) -> list[IntArray]:
+    """Rows of the passages of each question's gold documents."""
+    rows: dict[str, list[int]] = {}
+    for row in range(snapshot.passage_count):
+        rows.setdefault(snapshot.document_id(row), []).append(row)
+    return [
+        np.array(sorted(row for document in query.gold for row in rows.get(document, ())), dtype=np.int64)
+        for query in queries
+    ]
+
+
+def _sampled(labels: BoolArray, random: np.random.Generator) -> IntArray:
+    """Rows of at most so many right and wrong triples, chosen at random, in order."""
+    shuffled = random.permutation(len(labels))
+    right, wrong = shuffled[labels[shuffled]], shuffled[~labels[shuffled]]
+    return np.sort(np.concatenate([right[:POSITIVES], wrong[:NEGATIVES]]))
+
+
+def _number(text: str) -> int:
+    """A number that depends on the text alone, in [0, 2 ** 64)."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")

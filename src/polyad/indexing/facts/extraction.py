@@ -1,0 +1,248 @@
+"""What a language model extracts from a passage: n-ary facts, each with the entities it joins.
+
+HyperGraphRAG, section 4.1: a hyperedge is a sentence with a score in (0, 10], an entity a name with a type, an
+explanation and a score in (0, 100]. How they are asked for, and how a reply is read, is a style's affair; what the
+readers have in common is here. Every one of them keeps two rules. What is returned stands in the reply, name by name
+and sentence by sentence, but for white space. What is dropped or repaired is counted, with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from polyad.errors import LanguageModelError
+from polyad.model import Passage
+from polyad.protocols import Prompt
+from polyad.text.keys import entity_key
+from polyad.text.packaged import packaged
+
+_NUMBER = r"\d+(?:[.,]\d+)?"
+_SCORE = re.compile(
+    rf"""[\s"'“”*(\[]*(?:score\b[\s:=]*)?(?P<number>[-+]?{_NUMBER})"""
+    rf"""(?:\s*(?:(?P<percent>%)|(?:/|(?:out\s+)?of\b)\s*(?P<whole>{_NUMBER})))?[\s"'“”*)\].,;]*""",
+    re.IGNORECASE,
+)
+
+
+class UnreadableReplyError(LanguageModelError):
+    """The reply holds no record in the style's format, nor does it say that there is nothing to extract."""
+
+    def __init__(self, reply: str, expected: str) -> None:
+        super().__init__(
+            f"expected {expected}, but the language model replied {reply[:200]!r}; asking again may help, else another "
+            "model or extraction style"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedEntity:
+    """An entity as a reply names it in one fact.
+
+    Attributes:
+        name: As the reply writes it, on one line. Not checked against the passage.
+        type: Empty, or what kind of thing it is, in the model's own labels.
+        description: Empty, or what the passage says of it.
+        score: Importance in (0, 100].
+    """
+
+    name: str
+    type: str = ""
+    description: str = ""
+    score: float = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedFact:
+    """A sentence that joins entities.
+
+    Attributes:
+        text: As the reply writes it, on one line.
+        score: Completeness in (0, 10].
+        entities: Its members in the reply's order, no two of one entity key. May be empty.
+    """
+
+    text: str
+    score: float = 10.0
+    entities: tuple[ExtractedEntity, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """All that one reply says.
+
+    Attributes:
+        facts: In the reply's order, no two of one text.
+        notes: How often something was dropped or repaired, by reason, in words for a report.
+    """
+
+    facts: tuple[ExtractedFact, ...] = ()
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+
+class ExtractionStyle(Protocol):
+    """A way to ask for facts, and to read the reply."""
+
+    @property
+    def name(self) -> str:
+        """Identifies the style and the settings that change its prompt."""
+
+    def prompt(self, passage: Passage) -> Prompt:
+        """Asks for the facts of a passage."""
+
+    def more(self, passage: Passage, so_far: str) -> Prompt:
+        """Asks for what the earlier replies, ``so_far``, missed, in the same format: a gleaning round."""
+
+    def parse(self, reply: str) -> Extraction:
+        """Read a reply, however untidy or cut short.
+
+        Raises:
+            UnreadableReplyError: there is no record in it, and it does not say that there is nothing.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A range of scores, open at 0 where models are asked for 0 to ``highest``.
+
+    Attributes:
+        highest: The best score, and the one taken where there is none.
+        lowest: What 0, and all else below it, counts as: a low score, yet one that a product of scores survives.
+    """
+
+    highest: float
+    lowest: float
+
+    def read(self, value: object, notes: Counter[str]) -> float:
+        """The score that ``value`` stands for, in ``[lowest, highest]``: a number, "8", "8/10", "8 out of 10", "80%".
+
+        What is missing or no number counts as ``highest``; what is out of range, as the nearer end of the range.
+        """
+        if value is None or value == "":
+            notes["score missing"] += 1
+            return self.highest
+        number = self._in_words(value, notes) if isinstance(value, str) else _as_float(value)
+        if math.isnan(number):
+            notes["score that is not a number"] += 1
+            return self.highest
+        notes["score out of range"] += not 0 <= number <= self.highest
+        return min(max(number, self.lowest), self.highest)
+
+    def _in_words(self, text: str, notes: Counter[str]) -> float:
+        match = _SCORE.match(text)
+        if match is None:
+            return math.nan
+        number = float(match["number"].replace(",", "."))
+        whole = 100.0 if match["percent"] else float((match["whole"] or "0").replace(",", "."))
+        if whole == 0:
+            return number
+        notes["score given as a share"] += 1
+        return number / whole * self.highest
+
+
+FACT_SCORES = Scale(10.0, 0.5)
+ENTITY_SCORES = Scale(100.0, 1.0)
+
+
+def _as_float(value: object) -> float:
+    """NaN for what is no number; a truth value is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def is_score(text: str) -> bool:
+    """Whether a field holds a score and nothing else."""
+    return _SCORE.fullmatch(text) is not None
+
+
+def one_line(value: object) -> str:
+    r"""A text with its runs of white space as single spaces; "" for what is no text and no whole number.
+
+    Whole numbers are names of years and models. A text with half of a surrogate pair, which a broken JSON escape
+    leaves behind, cannot be stored and counts as none.
+
+    >>> one_line(" Ada\n Lovelace "), one_line(1815), one_line(None), one_line("\ud83d")
+    ('Ada Lovelace', '1815', '', '')
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or any("\ud800" <= character <= "\udfff" for character in value):
+        return ""
+    return " ".join(value.split())
+
+
+def entity_from_fields(fields: Sequence[str], notes: Counter[str]) -> ExtractedEntity | None:
+    """The entity of a record with the fields name, type, description and score; all but the name may be missing."""
+    name = one_line(fields[0])
+    if not name:
+        notes["entity without a name"] += 1
+        return None
+    rest = list(fields[1:])
+    scores = [place for place, text in enumerate(rest) if is_score(text)]
+    place = scores[-1] if scores else 2
+    score = ENTITY_SCORES.read(rest.pop(place) if place < len(rest) else None, notes)
+    notes["field too many"] += max(0, len(rest) - 2)
+    kind, description, *_ = *map(one_line, rest), "", ""
+    return ExtractedEntity(name, kind, description, score)
+
+
+def identity(name: str) -> str:
+    """What two spellings of one name have in common: the entity key, or the name in lower case where it has none."""
+    return entity_key(name) or name.casefold()
+
+
+def union(entities: Iterable[ExtractedEntity]) -> tuple[ExtractedEntity, ...]:
+    """Each entity once, by its first spelling: first type, all descriptions, highest score."""
+    known: dict[str, ExtractedEntity] = {}
+    for entity in entities:
+        key = identity(entity.name)
+        known[key] = _joined(known[key], entity) if key in known else entity
+    return tuple(known.values())
+
+
+def _joined(first: ExtractedEntity, second: ExtractedEntity) -> ExtractedEntity:
+    lines = dict.fromkeys([*first.description.split("\n"), *second.description.split("\n")])
+    return replace(
+        first,
+        type=first.type or second.type,
+        description="\n".join(line for line in lines if line),
+        score=max(first.score, second.score),
+    )
+
+
+def extraction(facts: Iterable[ExtractedFact], notes: Counter[str]) -> Extraction:
+    """What a reply says, with each fact once, and each entity once in a fact."""
+    known: dict[str, ExtractedFact] = {}
+    for fact in facts:
+        entities = union(fact.entities)
+        notes["entity named twice in a fact"] += len(fact.entities) - len(entities)
+        notes["fact given twice"] += fact.text in known
+        earlier = known.get(fact.text, fact)
+        members = entities if earlier is fact else union([*earlier.entities, *entities])
+        known[fact.text] = replace(earlier, score=max(earlier.score, fact.score), entities=members)
+    return Extraction(tuple(known.values()), {reason: notes[reason] for reason in sorted(notes) if notes[reason]})
+
+
+def merged(first: Extraction, addition: Extraction) -> Extraction:
+    """What two replies about one passage say together."""
+    return extraction([*first.facts, *addition.facts], Counter(first.notes) + Counter(addition.notes))
+
+
+def instructions(file: str) -> tuple[str, str]:
+    """The two parts of a file of prompts: what the model is told to do, and how it is asked for more."""
+    first, more = packaged("polyad.indexing.facts", file).split("\n---\n")
+    return first.strip(), more.strip()
+
+
+def passage_text(passage: Passage) -> str:
+    """A passage as it is shown to a model: a line with its title, where it has one, and its text."""
+    title = one_line(passage.title)
+    return f"Title: {title}\n\n{passage.text}" if title else passage.text

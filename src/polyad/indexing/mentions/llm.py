@@ -1,0 +1,109 @@
+"""Mentions found by a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from polyad.errors import LanguageModelError
+from polyad.indexing.locate import occurrences
+from polyad.model import Mention
+from polyad.protocols import LanguageModel, Prompt
+from polyad.text.loose_json import first_json
+from polyad.text.packaged import packaged
+
+_SYSTEM = packaged("polyad.indexing.mentions", "llm.md")
+_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {
+        "entities": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "type": {"type": "string"},
+                    "importance": {"type": "number"},
+                },
+                "required": ["name", "type", "importance"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["entities"],
+    "additionalProperties": False,
+}
+
+
+class LanguageModelMentionExtractor:
+    """Asks a language model for the names in each text, and finds them there.
+
+    A name is located wherever it occurs, with the case as given or else in any case. Names that do not occur in the
+    text are the model's invention: they are dropped, and ``dropped`` counts them.
+    """
+
+    def __init__(self, llm: LanguageModel) -> None:
+        self._llm = llm
+        self.dropped = 0
+        """Names that did not occur in their text, over all calls."""
+
+    @property
+    def name(self) -> str:
+        """The model decides what is found, but is chosen anew with every run: a better one may go on with an index."""
+        return "llm"
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        """The mentions in each text by ``start``, then longest first.
+
+        Raises:
+            LanguageModelError: no usable reply for one of the texts; nothing is returned for any of them then.
+        """
+        asked = [position for position, text in enumerate(texts) if text.strip()]
+        prompts = [Prompt(user=texts[position], system=_SYSTEM, json_schema=_SCHEMA) for position in asked]
+        outcomes = self._llm.complete(prompts) if prompts else []
+        found: list[list[Mention]] = [[] for _ in texts]
+        for position, outcome in zip(asked, outcomes, strict=True):
+            if isinstance(outcome, LanguageModelError):
+                raise outcome
+            found[position] = self._located(_entities(outcome.text), texts[position])
+        return found
+
+    def _located(self, entities: Sequence[Mention], text: str) -> list[Mention]:
+        located: dict[tuple[int, int], Mention] = {}
+        for entity in entities:
+            spans = occurrences(entity.name, text) or occurrences(entity.name, text, ignore_case=True)
+            self.dropped += not spans
+            for start, end in spans:
+                mention = Mention(text[start:end], start, end, type=entity.type, score=entity.score)
+                located.setdefault((start, -end), mention)
+        return [located[key] for key in sorted(located)]
+
+
+def _entities(reply: str) -> list[Mention]:
+    """The entities in a reply: JSON as asked for, or what models make of it (a fence, a preface, a bare list)."""
+    listed = first_json(reply)
+    if isinstance(listed, dict):
+        listed = listed.get("entities")
+    if not isinstance(listed, list):
+        raise LanguageModelError(f'expected {{"entities": [...]}}, but the language model replied {reply[:200]!r}')
+    return list(_valid(listed))
+
+
+def _valid(listed: Sequence[Any]) -> Iterator[Mention]:
+    for item in listed:
+        entity = {"name": item} if isinstance(item, str) else item
+        if isinstance(entity, dict) and isinstance(entity.get("name"), str) and entity["name"].strip():
+            yield Mention(
+                entity["name"].strip(),
+                -1,
+                -1,
+                type=str(entity.get("type") or ""),
+                score=_score(entity.get("importance")),
+            )
+
+
+def _score(importance: object) -> float:
+    """In (0, 100]; 100 where the model gave none or nonsense."""
+    if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance <= 100:
+        return 100.0
+    return float(importance)

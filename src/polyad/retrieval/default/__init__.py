@@ -1,0 +1,1 @@
+"""The default retriever: links and similarities, weighed by what was learned on questions with known evidence."""

@@ -1,0 +1,123 @@
+"""The default retriever: multi-hop evidence without a language model.
+
+Candidates come from similarity, words and two hops of links; a linear scorer weighs their signals
+(:mod:`polyad.retrieval.default.signals`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyad.model import Evidence, FloatArray, IntArray, TraceStep
+from polyad.protocols import Embedder
+from polyad.retrieval.baselines import best
+from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.signals import SignalExtractor, State, matrix, signal_names
+from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.snapshot import Snapshot
+
+_REASONS = 3  # signals named for each passage
+_HYPEREDGES_SHOWN = 3  # of each passage
+
+
+class DefaultRetriever:
+    """Ranks candidate passages by the weighted sum of their signals.
+
+    Args:
+        snapshot: The index.
+        embedder: The one it was built with.
+        linker: Finds the question's entities.
+        scorer: The weights; by default those that come with polyad.
+        rewriting: Whether to embed rewritten questions too, one more small batch of encoding.
+    """
+
+    name = "default"
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        embedder: Embedder,
+        linker: QuestionLinker,
+        scorer: LinearScorer | None = None,
+        *,
+        rewriting: bool = False,
+    ) -> None:
+        self._snapshot = snapshot
+        self._rewriting = rewriting
+        self._names = signal_names(rewriting)
+        self._signals = SignalExtractor(snapshot, embedder, linker, rewriting=rewriting)
+        self._weights = (scorer or LinearScorer.bundled(rewriting=rewriting)).vector(self._names)
+
+    def retrieve(self, question: str, k: int) -> Evidence:
+        """The ``k`` best passages, with the signals that placed them and their hyperedges nearest to the question."""
+        if not self._snapshot.passage_count:
+            return self._snapshot.evidence(question, self.name, [])
+        state = self._signals.state(question)
+        parts = matrix(state, self._rewriting) * self._weights
+        scores = parts.sum(axis=1)
+        chosen = best(scores, k)
+        rows = state.candidates[chosen]
+        hits = [
+            (int(row), float(scores[place]), self._reason(state, int(row), parts[place]))
+            for row, place in zip(rows, chosen, strict=True)
+        ]
+        edges, similarities, owners = self._hyperedges(rows, state)
+        return self._snapshot.evidence(
+            question,
+            self.name,
+            hits,
+            list(zip(edges.tolist(), similarities.tolist(), strict=True)),
+            [(entity, 1.0) for entity in state.linked.entities],
+            self._trace(state, edges, similarities, rows[owners]),
+        )
+
+    def signals(self, question: str) -> tuple[list[str], FloatArray]:
+        """The document of every candidate passage, and its signals; float32 ``[candidates, signals]``."""
+        state = self._signals.state(question)
+        documents = [self._snapshot.document_id(row) for row in state.candidates.tolist()]
+        return documents, matrix(state, self._rewriting)
+
+    def _reason(self, state: State, passage: int, parts: FloatArray) -> str:
+        """The signals that speak most for a passage, and where its link came from."""
+        strongest = [place for place in best(parts, _REASONS).tolist() if parts[place] > 0]
+        reasons = [f"{self._names[place]} {parts[place]:.2f}" for place in strongest]
+        source, entity = _origin(state, passage)
+        if source >= 0:
+            title = self._snapshot.passages([source])[0].title or self._snapshot.passage_id(source)
+            reasons.append(f"linked from {title!r} by {self._snapshot.entity_names([entity])[entity]!r}")
+        return "; ".join(reasons)
+
+    def _hyperedges(self, passages: IntArray, state: State) -> tuple[IntArray, FloatArray, IntArray]:
+        """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
+        snapshot = self._snapshot
+        edges, owners = snapshot.hyperedges_of_passage.gather(passages)
+        similarities = (snapshot.hyperedge_vectors[edges] @ state.gauge.vectors.T).max(axis=1)
+        order = np.lexsort((edges, -similarities, owners))
+        edges, owners, similarities = edges[order], owners[order], similarities[order]
+        place = np.arange(len(owners)) - np.searchsorted(owners, owners)
+        shown = place < _HYPEREDGES_SHOWN
+        return edges[shown], similarities[shown], owners[shown]
+
+    def _trace(self, state: State, edges: IntArray, similarities: FloatArray, passages: IntArray) -> list[TraceStep]:
+        snapshot = self._snapshot
+        origins = [_origin(state, passage)[1] for passage in passages.tolist()]
+        names = snapshot.entity_names(sorted({entity for entity in origins if entity >= 0}))
+        return [
+            TraceStep(
+                snapshot.hyperedge_id(edge),
+                snapshot.passage_id(passage),
+                state.linked.text,
+                "link" if entity >= 0 else "question",
+                (names[entity],) if entity >= 0 else (),
+                similarity,
+            )
+            for edge, passage, entity, similarity in zip(
+                edges.tolist(), passages.tolist(), origins, similarities.tolist(), strict=True
+            )
+        ]
+
+
+def _origin(state: State, passage: int) -> tuple[int, int]:
+    """(source passage, entity) of the strongest link to a passage; (-1, -1) when none leads there."""
+    hop = max(state.hops, key=lambda hop: float(hop.link[passage]))
+    return int(hop.source[passage]), int(hop.entity[passage])

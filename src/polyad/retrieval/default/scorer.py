@@ -1,0 +1,81 @@
+"""The linear scorer of the default retriever: a weight for each signal, kept as text.
+
+A linear scorer can say why: a passage's score is the sum of its signals times their weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from polyad.errors import ConfigurationError
+from polyad.model import FloatArray
+from polyad.text.packaged import packaged
+
+
+def weights_file(rewriting: bool) -> str:
+    """The name of the file that weights are kept in."""
+    return "weights_rewriting.tsv" if rewriting else "weights.tsv"
+
+
+@dataclass(frozen=True, slots=True)
+class LinearScorer:
+    """Weights by the names of their signals."""
+
+    weights: dict[str, float]
+
+    @classmethod
+    def bundled(cls, *, rewriting: bool) -> LinearScorer:
+        """The weights that come with polyad, for the signals with rewriting or without."""
+        name = weights_file(rewriting)
+        return cls.from_text(packaged("polyad.retrieval.default", name), name)
+
+    @classmethod
+    def load(cls, path: Path) -> LinearScorer:
+        """Weights that were trained earlier.
+
+        Raises:
+            ConfigurationError: the file is missing or not a list of weights.
+        """
+        try:
+            return cls.from_text(path.read_text(encoding="utf-8"), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"cannot read the weights in {str(path)!r}: {error}") from error
+
+    @classmethod
+    def from_text(cls, text: str, name: str) -> LinearScorer:
+        """Parse lines of a signal's name, a tab and its weight; lines that begin with ``#`` are comments."""
+        weights = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            signal, _, weight = line.partition("\t")
+            try:
+                weights[signal] = float(weight)
+            except ValueError as error:
+                raise ConfigurationError(
+                    f"{name}, line {number}: {line!r}; expected a signal's name, a tab and a number"
+                ) from error
+        return cls(weights)
+
+    def to_text(self, comment: str) -> str:
+        """The file's contents, under a comment of one line."""
+        lines = [f"# {comment}", *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items())]
+        return "\n".join(lines) + "\n"
+
+    def vector(self, signals: Sequence[str]) -> FloatArray:
+        """The weights in the order of ``signals``; float32 ``[signals]``.
+
+        Raises:
+            ConfigurationError: the weights are for other signals.
+        """
+        if set(signals) != set(self.weights):
+            odd = sorted(set(signals) ^ set(self.weights))
+            raise ConfigurationError(
+                f"these weights are for other signals (first difference: {odd[0]!r}); train them again with: "
+                "polyad train default BEIR_DIR"
+            )
+        return np.array([self.weights[signal] for signal in signals], dtype=np.float32)

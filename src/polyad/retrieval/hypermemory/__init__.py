@@ -1,0 +1,1 @@
+"""HyperRAG's HyperMemory: a beam search that a language model steers."""

@@ -1,0 +1,169 @@
+"""Asking a language model what its candidates are worth: one prompt for each entity or hyperedge, many at a time.
+
+Candidates are offered by number, so that no text has to be repeated word for word to be recognised.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.protocols import LanguageModel, Prompt, Reply
+from polyad.retrieval.hypermemory.replies import Repair, read_scores, read_verdict, shares
+from polyad.text.packaged import packaged
+
+_EDGES, _ENTITIES, _SUFFICIENCY = (
+    packaged("polyad.retrieval.hypermemory", name) for name in ("hyperedges.md", "entities.md", "sufficiency.md")
+)
+
+_SCORES_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {
+        "scores": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"number": {"type": "integer"}, "score": {"type": "number"}},
+                "required": ["number", "score"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["scores"],
+    "additionalProperties": False,
+}
+
+_VERDICT_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "sufficient": {"type": "boolean"}},
+    "required": ["reason", "sufficient"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What is to be scored in one prompt.
+
+    Attributes:
+        about: The entity whose hyperedges, or the hyperedge whose entities, these are.
+        items: Each in one line; 1 or more.
+        similarities: Their cosines to the question, in [-1, 1]; asked for only when the model gives no reply.
+    """
+
+    about: str
+    items: Sequence[str]
+    similarities: Callable[[], Sequence[float]]
+
+
+class Judge:
+    """Asks a language model about one question, a bounded number of times.
+
+    Args:
+        model: Who is asked.
+        question: What the search is for.
+        width: Hyperedges the model may choose from those of one entity.
+        max_calls: Prompts that may be sent.
+
+    Attributes:
+        calls: Prompts sent so far.
+        repairs: Replies that failed or had to be put right, by kind.
+    """
+
+    def __init__(self, model: LanguageModel, question: str, *, width: int, max_calls: int) -> None:
+        self._model = model
+        self._question = question
+        self._max_calls = max_calls
+        self._edge_instructions = _EDGES.format(width=width)
+        self.calls = 0
+        self.repairs: Counter[Repair] = Counter()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no further prompt may be sent."""
+        return self.calls >= self._max_calls
+
+    def edge_scores(self, offers: Sequence[Candidates]) -> list[tuple[float, ...] | None]:
+        """S_F of the hyperedges of each entity (equation 14), all asked at once; None where no call was left.
+
+        Raises:
+            NoMoreRepliesError: asking further is of no use.
+        """
+        return self._scores(offers, self._edge_instructions, ("Entity", "Texts"), selective=True)
+
+    def entity_scores(self, offers: Sequence[Candidates]) -> list[tuple[float, ...] | None]:
+        """S_E of the entities of each hyperedge (equation 15), likewise."""
+        return self._scores(offers, _ENTITIES, ("Text", "Entities"), selective=False)
+
+    def sufficient(self, evidence: str) -> bool:
+        """Whether ``evidence`` answers the question (equation 17); without a readable reply it does not.
+
+        Raises:
+            NoMoreRepliesError: asking further is of no use.
+        """
+        user = f"Question: {one_line(self._question)}\n\n{evidence}"
+        verdict = None
+        for outcome in self._complete([Prompt(user=user, system=_SUFFICIENCY, json_schema=_VERDICT_SCHEMA)]):
+            if isinstance(outcome, LanguageModelError):
+                self.repairs[Repair.FAILED] += 1
+            else:
+                verdict = read_verdict(outcome.text)
+                self.repairs[Repair.UNREADABLE_VERDICT] += verdict is None
+        return verdict is True
+
+    def notes(self) -> dict[str, int]:
+        """Calls and repairs, by name; kinds of repair that were not needed are left out."""
+        return {"llm_calls": self.calls, **{kind.value: self.repairs[kind] for kind in Repair if self.repairs[kind]}}
+
+    def _scores(
+        self, offers: Sequence[Candidates], system: str, labels: tuple[str, str], *, selective: bool
+    ) -> list[tuple[float, ...] | None]:
+        # Shares of one whole: a candidate that is alone has all of it, whatever the model would say.
+        asked = [position for position, offer in enumerate(offers) if len(offer.items) > 1]
+        prompts = [
+            Prompt(user=_laid_out(self._question, offers[position], labels), system=system, json_schema=_SCORES_SCHEMA)
+            for position in asked
+        ]
+        outcomes = dict(zip(asked, self._complete(prompts), strict=False))
+        scores: list[tuple[float, ...] | None] = []
+        for position, offer in enumerate(offers):
+            if len(offer.items) == 1:
+                scores.append((1.0,))
+            elif position in outcomes:
+                scores.append(self._read(outcomes[position], offer, selective))
+            else:
+                scores.append(None)
+        return scores
+
+    def _read(self, outcome: Reply | LanguageModelError, offer: Candidates, selective: bool) -> tuple[float, ...]:
+        if isinstance(outcome, LanguageModelError):
+            self.repairs[Repair.FAILED] += 1
+            return shares(offer.similarities())
+        reading = read_scores(outcome.text, len(offer.items), selective=selective)
+        self.repairs.update(reading.repairs)
+        return reading.scores
+
+    def _complete(self, prompts: Sequence[Prompt]) -> list[Reply | LanguageModelError]:
+        """The outcomes of as many of ``prompts`` as may still be sent."""
+        allowed = prompts[: self._max_calls - self.calls]
+        if not allowed:
+            return []
+        self.calls += len(allowed)
+        outcomes = self._model.complete(allowed)
+        for outcome in outcomes:
+            if isinstance(outcome, NoMoreRepliesError):
+                raise outcome
+        return outcomes
+
+
+def one_line(text: str) -> str:
+    """``text`` without line breaks, so that nothing in it can pass for a numbered line of the prompt."""
+    return " ".join(text.split())
+
+
+def _laid_out(question: str, offer: Candidates, labels: tuple[str, str]) -> str:
+    about, items = labels
+    numbered = "\n".join(f"{number}. {item}" for number, item in enumerate(offer.items, start=1))
+    return f"Question: {one_line(question)}\n\n{about}: {offer.about}\n\n{items}:\n{numbered}"

@@ -1,0 +1,266 @@
+"""The beam search of HyperMemory: which hyperedges and entities are followed (HyperRAG, section 3.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from polyad.config import HyperMemorySettings
+from polyad.model import FloatArray, ScoredHyperedge
+from polyad.protocols import Embedder
+from polyad.retrieval.baselines import best
+from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
+from polyad.retrieval.snapshot import Snapshot
+from polyad.text.tokens import count_tokens
+
+_START_HYPEREDGES = 3
+"""Nearest hyperedges whose entities the search starts from when the question names none."""
+
+_BLOCK = 32  # hyperedges read at once until the budget of tokens is used up; a hub has thousands
+
+_DESCRIPTION_CHARACTERS = 300  # of what is said of an entity; a common one is described in every passage
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An entity to go on from, the topic entity it was reached from, and the score of the path to it."""
+
+    entity: int
+    topic: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One more hyperedge on a path: a triple of head, hyperedge and tail, with the score of the path so far.
+
+    Attributes:
+        topic: The entity the path began at.
+        heads: The entity the path came from; then others that led to the same hyperedge with lower scores.
+        edge: The hyperedge.
+        tail: The entity the path goes on to; -1 where it ends, because every member of the hyperedge was visited
+            before, or could not be asked about.
+        depth: From 1.
+        score: The product of all scores on the path, in (0, 1].
+    """
+
+    topic: int
+    heads: tuple[int, ...]
+    edge: int
+    tail: int
+    depth: int
+    score: float
+
+
+class BeamSearch:
+    """The state of one search; a retriever serves many threads, each with a search of its own.
+
+    Attributes:
+        topics: Rows of the entities it started from.
+        steps: The kept steps, those of smaller depth first, then best first.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        embedder: Embedder,
+        judge: Judge,
+        settings: HyperMemorySettings,
+        vector: FloatArray,
+    ) -> None:
+        self._snapshot = snapshot
+        self._embedder = embedder
+        self._judge = judge
+        self._settings = settings
+        self._vector = vector
+        self._closeness: FloatArray = snapshot.hyperedge_vectors @ vector
+        self._views: dict[int, ScoredHyperedge] = {}
+        self._texts: dict[int, str] = {}
+        self._used: set[int] = set()
+        self._visited: set[int] = set()
+        self._depth = 0
+        self._sufficient = False
+        self.topics: list[int] = []
+        self.steps: list[Step] = []
+
+    def starts(self) -> list[int]:
+        """Entities to start from when the question names none: of the nearest hyperedges, those with nearest names."""
+        entities: dict[int, None] = {}
+        for edge in best(self._closeness, _START_HYPEREDGES).tolist():
+            members = self._snapshot.graph.members[edge].tolist()
+            entities.update(dict.fromkeys(self._nearest(members, self._settings.width)))
+        return list(entities)
+
+    def notes(self) -> dict[str, int]:
+        """How far the search went, and whether it ended because the evidence sufficed."""
+        return {"depth": self._depth, **({"sufficient": 1} if self._sufficient else {})}
+
+    def run(self, topics: Sequence[int]) -> None:
+        """Search from ``topics`` until the evidence suffices, nothing is left to follow, or a limit is reached."""
+        self.topics = list(topics)
+        self._visited = set(topics)
+        frontier = [Reached(entity, entity, 1.0) for entity in topics]
+        while frontier and self._depth < self._settings.depth and not self._judge.exhausted:
+            self._depth += 1
+            frontier = self._go_on(frontier)
+            # Where the search ends anyway the verdict would change nothing, and is not asked for.
+            if frontier and self._depth < self._settings.depth and not self._judge.exhausted:
+                self._sufficient = self._judge.sufficient(self._context())
+                if self._sufficient:
+                    return
+
+    def _go_on(self, frontier: Sequence[Reached]) -> list[Reached]:
+        """One depth of the search: keeps the best triples (equation 16) and returns where they lead.
+
+        A hyperedge without an unvisited member leads nowhere, yet may hold the answer: the best of these are kept as
+        evidence beside the beam, with the score of their hyperedge alone.
+        """
+        chosen = _without_repeats(self._choose_edges(frontier))
+        tails = self._score_tails([step.edge for step in chosen])
+        triples = [
+            replace(step, tail=tail, score=step.score * score)
+            for step in chosen
+            for tail, score in tails[step.edge].items()
+            if score > 0
+        ]
+        kept = self._best(triples)
+        ends = self._best([step for step in chosen if not tails[step.edge]])
+        self.steps += sorted([*kept, *ends], key=_rank)
+        self._used.update(step.edge for step in (*kept, *ends))
+        reached: dict[int, Reached] = {}
+        for step in kept:  # best first, so that of two paths to one entity the better one goes on
+            reached.setdefault(step.tail, Reached(step.tail, step.topic, step.score))
+        self._visited.update(reached)
+        return list(reached.values())
+
+    def _best(self, steps: Iterable[Step]) -> list[Step]:
+        return sorted(steps, key=_rank)[: self._settings.width]
+
+    def _choose_edges(self, frontier: Sequence[Reached]) -> list[Step]:
+        """For each entity of the frontier its best hyperedges, with the score of the path that would go through."""
+        offers = [(reached, edges) for reached in frontier if (edges := self._offered(reached.entity))]
+        names = self._snapshot.entity_names([reached.entity for reached, _ in offers])
+        scored = self._judge.edge_scores(
+            [
+                Candidates(
+                    one_line(names[reached.entity]),
+                    [self._texts[edge] for edge in edges],
+                    partial(self._closeness[edges].tolist),
+                )
+                for reached, edges in offers
+            ]
+        )
+        chosen = []
+        for (reached, edges), scores in zip(offers, scored, strict=True):
+            # Equal scores leave the order of the offer: nearest to the question first.
+            ranked = sorted(zip(scores or (), edges, strict=scores is not None), key=lambda pair: -pair[0])
+            chosen += [
+                Step(reached.topic, (reached.entity,), edge, -1, self._depth, reached.score * score)
+                for score, edge in ranked[: self._settings.width]
+                if score > 0
+            ]
+        return chosen
+
+    def _offered(self, entity: int) -> list[int]:
+        """The unused hyperedges of an entity nearest to the question, as many as fit the budget; one at least."""
+        edges = np.array([row for row in self._snapshot.graph.memberships[entity].tolist() if row not in self._used])
+        if not len(edges):
+            return []
+        ordered = edges[np.lexsort((edges, -self._closeness[edges]))].tolist()
+        offered: list[int] = []
+        tokens = 0
+        for begin in range(0, len(ordered), _BLOCK):
+            self._read(ordered[begin : begin + _BLOCK])
+            for edge in ordered[begin : begin + _BLOCK]:
+                tokens += count_tokens(f"{len(offered) + 1}. {self._texts[edge]}")
+                if offered and tokens > self._settings.edge_tokens:
+                    return offered
+                offered.append(edge)
+        return offered
+
+    def _score_tails(self, edges: Iterable[int]) -> dict[int, dict[int, float]]:
+        """The unvisited entities of each hyperedge with their scores, which do not depend on the head; often none."""
+        offers = []
+        tails: dict[int, dict[int, float]] = {}
+        for edge in edges:
+            tails[edge] = {}
+            members = [row for row in self._snapshot.graph.members[edge].tolist() if row not in self._visited]
+            if members:
+                offers.append((edge, self._nearest(members, self._settings.entity_limit)))
+        names = self._snapshot.entity_names(sorted({row for _, members in offers for row in members}))
+        scored = self._judge.entity_scores(
+            [
+                Candidates(
+                    self._texts[edge], [one_line(names[row]) for row in members], partial(self._name_closeness, members)
+                )
+                for edge, members in offers
+            ]
+        )
+        for (edge, members), scores in zip(offers, scored, strict=True):
+            tails[edge] = dict(zip(members, scores, strict=True)) if scores else {}
+        return tails
+
+    def _nearest(self, entities: Sequence[int], limit: int) -> list[int]:
+        """The entities whose names are nearest to the question, by row; all of them where there are few."""
+        if len(entities) <= limit:
+            return list(entities)
+        nearest = best(np.array(self._name_closeness(entities), dtype=np.float32), limit)
+        return sorted(entities[position] for position in nearest.tolist())
+
+    def _name_closeness(self, entities: Sequence[int]) -> list[float]:
+        names = self._snapshot.entity_names(entities)
+        vectors = self._embedder.encode([names[row] for row in entities], "query")
+        closeness: list[float] = (vectors @ self._vector).tolist()
+        return closeness
+
+    def _read(self, edges: Sequence[int]) -> None:
+        """Fetch hyperedges and their texts as they are shown, in one line.
+
+        The title goes before a text that does not contain it: "She was born there" says nothing by itself.
+        """
+        snapshot = self._snapshot
+        new = [edge for edge in edges if edge not in self._views]
+        if not new:
+            return
+        views = snapshot.evidence("", "", (), [(edge, 0.0) for edge in new]).hyperedges
+        passages = snapshot.passages([int(snapshot.passage_of[edge]) for edge in new])
+        for edge, view, passage in zip(new, views, passages, strict=True):
+            title, text = one_line(passage.title), one_line(view.hyperedge.text)
+            self._views[edge] = view
+            self._texts[edge] = text if title.casefold() in text.casefold() else f"{title}: {text}"
+
+    def _context(self) -> str:
+        """All evidence so far: each hyperedge with its entities, and what is known of the entities on the paths."""
+        edges = list(dict.fromkeys(step.edge for step in self.steps))
+        on_path = {
+            self._snapshot.entity_key(row) for step in self.steps for row in (*step.heads, step.tail) if row >= 0
+        }
+        lines = []
+        described: dict[str, str] = {}
+        for number, edge in enumerate(edges, start=1):
+            members = self._views[edge].members
+            names = ", ".join(one_line(entity.name) for entity in members[: self._settings.entity_limit])
+            lines.append(f"{number}. {self._texts[edge]}\n   Entities: {names}")
+            for entity in members:
+                if entity.key in on_path and entity.description:
+                    said = one_line(entity.description)[:_DESCRIPTION_CHARACTERS]
+                    described[entity.key] = f"{one_line(entity.name)}: {said}"
+        known = "\n".join(["Known of the entities:", *described.values(), "", ""]) if described else ""
+        return known + "\n".join(["Texts:", *lines])
+
+
+def _rank(step: Step) -> tuple[float, int, int, int]:
+    return -step.score, step.heads[0], step.edge, step.tail
+
+
+def _without_repeats(steps: Iterable[Step]) -> list[Step]:
+    """The best step through each hyperedge: others lead to the same entities and would only take places in the beam."""
+    found: dict[int, Step] = {}
+    for step in sorted(steps, key=_rank):
+        first = found.setdefault(step.edge, step)
+        if first is not step:
+            found[step.edge] = replace(first, heads=first.heads + step.heads)
+    return list(found.values())

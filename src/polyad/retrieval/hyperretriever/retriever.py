@@ -1,0 +1,259 @@
+"""HyperRAG's HyperRetriever: along the triples that a trained scorer holds plausible (section 3.1).
+
+From the entities a question names it walks to the tails of plausible triples, hop by hop. Where few triples are
+plausible enough, the threshold is lowered in steps (section 3.1.5), so that a sparse index still yields evidence.
+A passage is ranked by the most plausible of its hyperedges and by its own similarity to the question.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.config import HyperRetrieverSettings
+from polyad.hypergraph.distance import Triples
+from polyad.model import Evidence, FloatArray, IntArray, TraceStep
+from polyad.protocols import Embedder
+from polyad.retrieval.baselines import best
+from polyad.retrieval.hyperretriever.scorer import Plausibility, Projection
+from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk, WalkQuestion, distinct
+from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.snapshot import Snapshot
+
+_HYPEREDGES_SHOWN = 3  # of each passage
+_ENTITIES_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Kept triples as parallel arrays, each of shape ``[triples]``, in the order they were met.
+
+    Attributes:
+        heads: Rows of entities.
+        edges: Rows of hyperedges of the index.
+        tails: Rows of entities.
+        plausibilities: float32, in (0, 1).
+        hops: The hop each was met at, from 1.
+    """
+
+    heads: IntArray
+    edges: IntArray
+    tails: IntArray
+    plausibilities: FloatArray
+    hops: IntArray
+
+
+class HyperRetriever:
+    """Ranks passages by the plausibility of the triples that lead to them.
+
+    Args:
+        snapshot: The index.
+        embedder: The one it was built with.
+        linker: Finds the question's entities.
+        settings: See :class:`polyad.config.HyperRetrieverSettings`.
+        scorer: By default that of the settings.
+
+    Raises:
+        ConfigurationError: the scorer is for another embedder or variant, or there is none.
+    """
+
+    name = "hyperretriever"
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        embedder: Embedder,
+        linker: QuestionLinker,
+        settings: HyperRetrieverSettings,
+        scorer: Plausibility | None = None,
+    ) -> None:
+        scorer = scorer or Plausibility.from_settings(settings.weights, embedder.name, signals=settings.signals)
+        scorer.recipe.require(embedder.name, signals=settings.signals)
+        self._snapshot = snapshot
+        self._embedder = embedder
+        self._settings = settings
+        self._scorer = scorer
+        self._reader = QuestionReader(snapshot, embedder, linker, signals=settings.signals)
+        self._ready: tuple[Space, Projection] | None = None
+        self._preparing = threading.Lock()
+
+    def retrieve(self, question: str, k: int) -> Evidence:
+        """The ``k`` best passages; those that no kept hyperedge leads to count by similarity alone."""
+        snapshot = self._snapshot
+        if not snapshot.passage_count:
+            return snapshot.evidence(question, self.name, [])
+        walked = self._reader.read(question)
+        found = self._search(walked)
+        strongest = _strongest_of_each(found)
+        edges, plausibilities = found.edges[strongest], found.plausibilities[strongest]
+        scores = _passage_scores(
+            snapshot.passage_of[edges], plausibilities, snapshot.passage_vectors @ walked.vector, self._settings
+        )
+        rows = best(scores, k)
+        shown = strongest[self._shown(edges, plausibilities, rows)]
+        counts = np.bincount(snapshot.passage_of[edges], minlength=snapshot.passage_count)
+        return snapshot.evidence(
+            question,
+            self.name,
+            [(row, float(scores[row]), _reason(int(counts[row]))) for row in rows.tolist()],
+            list(zip(found.edges[shown].tolist(), found.plausibilities[shown].tolist(), strict=True)),
+            _entities(walked.topics, found),
+            self._trace(question, found, shown),
+        )
+
+    def prepare(self) -> tuple[Space, Projection]:
+        """What is made once for an index: entity vectors and all that does not depend on the question."""
+        with self._preparing:
+            if self._ready is None:
+                space = Space.of(self._snapshot, self._embedder, binary=self._settings.binary)
+                self._ready = space, Projection(self._scorer, space.entity_vectors, space.hyperedge_vectors)
+            return self._ready
+
+    def _search(self, question: WalkQuestion) -> Found:
+        """Hop by hop, while triples are followed (HyperRAG, section 3.1.5); one pass of the scorer for each hop."""
+        space, projection = self.prepare()
+        walk = TripleWalk(space, self._scorer.recipe, question, self._settings.triples_per_hop)
+        hops = []
+        for hop in range(1, self._settings.depth + 1):
+            triples, extras = walk.hop()
+            origins = space.origins[triples.edges]
+            scores = projection.scores(question.vector, Triples(triples.heads, origins, triples.tails), extras)
+            kept, followed = choose(triples.edges, scores, space.density, self._settings)
+            numbers = np.full(len(kept), hop)
+            hops.append(Found(triples.heads[kept], origins[kept], triples.tails[kept], scores[kept], numbers))
+            if not len(followed):
+                break
+            walk.follow(triples, followed)
+        return Found(
+            np.concatenate([found.heads for found in hops]),
+            np.concatenate([found.edges for found in hops]),
+            np.concatenate([found.tails for found in hops]),
+            np.concatenate([found.plausibilities for found in hops]),
+            np.concatenate([found.hops for found in hops]),
+        )
+
+    def _shown(self, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
+        """Positions of the best hyperedges of some passages: most plausible first, then best connected, then by row."""
+        snapshot = self._snapshot
+        owners = snapshot.passage_of[edges]
+        order = np.lexsort((edges, -plausibilities, owners))
+        order = order[_places(owners[order]) < _HYPEREDGES_SHOWN]
+        order = order[np.isin(owners[order], passages)]
+        connected = _connectivity(snapshot, edges, order)
+        return order[np.lexsort((edges[order], -connected, -plausibilities[order]))]
+
+    def _trace(self, question: str, found: Found, shown: IntArray) -> list[TraceStep]:
+        snapshot = self._snapshot
+        names = snapshot.entity_names(distinct(found.heads[shown]).tolist())
+        return [
+            TraceStep(
+                snapshot.hyperedge_id(edge),
+                snapshot.passage_id(int(snapshot.passage_of[edge])),
+                question,
+                f"hop {hop}",
+                (names[head],),
+                plausibility,
+            )
+            for edge, hop, head, plausibility in zip(
+                found.edges[shown].tolist(),
+                found.hops[shown].tolist(),
+                found.heads[shown].tolist(),
+                found.plausibilities[shown].tolist(),
+                strict=True,
+            )
+        ]
+
+
+def choose(
+    edges: IntArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
+) -> tuple[IntArray, IntArray]:
+    """Which triples of a hop are kept, and which of these are expanded (HyperRAG, section 3.1.5, eq. 11 and 12).
+
+    What reaches tau_0 is kept and expanded. Where that is fewer than M hyperedges, the threshold is lowered and what
+    reaches it then is kept too; it is expanded only in a hypergraph that is not sparse. In a dense one the most
+    plausible are kept, up to a limit.
+
+    Args:
+        edges: Hyperedge of each triple.
+        scores: Plausibility of each.
+        density: Delta(G).
+        settings: Thresholds and limits.
+
+    Returns:
+        Positions of the kept triples, and of those to expand, each sorted.
+    """
+    lowered = final_threshold(edges, scores, settings) if settings.adaptive else settings.threshold
+    kept = scores >= lowered
+    if density > settings.high_density and kept.sum() > settings.triples_kept:
+        most = best(np.where(kept, scores, -1), settings.triples_kept)
+        kept = np.zeros(len(scores), dtype=bool)
+        kept[most] = True
+    followed = kept & (scores >= settings.threshold) if density <= settings.low_density else kept
+    return np.flatnonzero(kept), np.flatnonzero(followed)
+
+
+def final_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieverSettings) -> float:
+    """The first of tau_0, tau_0 - c, .. that ``minimum_hyperedges`` reach, or the last (HyperRAG, eq. 11)."""
+    for reduction in range(settings.reductions + 1):
+        threshold = settings.threshold - settings.decay * reduction
+        if len(distinct(edges[scores >= threshold])) >= settings.minimum_hyperedges:
+            break
+    return threshold
+
+
+def _strongest_of_each(found: Found) -> IntArray:
+    """The position of the most plausible triple of each hyperedge, the earliest of equals; by hyperedge."""
+    order = np.lexsort((-found.plausibilities, found.edges))
+    strongest: IntArray = order[_places(found.edges[order]) == 0]
+    return strongest
+
+
+def _places(ordered: IntArray) -> IntArray:
+    """For each of some sorted numbers, how many equal ones stand before it."""
+    places: IntArray = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    return places
+
+
+def _passage_scores(
+    owners: IntArray, plausibilities: FloatArray, dense: FloatArray, settings: HyperRetrieverSettings
+) -> FloatArray:
+    """The score of every passage: the mean of its best hyperedges, mixed with its similarity; ``[passages]``."""
+    order = np.lexsort((-plausibilities, owners))
+    order = order[_places(owners[order]) < settings.hyperedges_per_passage]
+    sums = np.bincount(owners[order], weights=plausibilities[order], minlength=len(dense))
+    counts = np.bincount(owners[order], minlength=len(dense))
+    share = settings.dense_weight
+    scores: FloatArray = ((1 - share) * sums / np.maximum(counts, 1) + share * dense).astype(np.float32)
+    return scores
+
+
+def _connectivity(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> IntArray:
+    """How many of ``edges`` share a member with each of those at ``positions``, itself not counted."""
+    graph = snapshot.graph
+    kept: npt.NDArray[np.bool_] = np.zeros(graph.edge_count, dtype=bool)
+    kept[edges] = True
+    counts = []
+    for edge in edges[positions].tolist():
+        meeting = graph.memberships.gather(graph.members[edge])[0]
+        counts.append(len(distinct(meeting[kept[meeting]])) - 1)
+    return np.array(counts, dtype=np.int64)
+
+
+def _entities(topics: IntArray, found: Found) -> list[tuple[int, float]]:
+    """The topics, which are certain, then the tails by the most plausible triple that leads to them."""
+    scores = dict.fromkeys(topics.tolist(), 1.0)
+    order = np.lexsort((found.tails, -found.plausibilities))
+    for tail, score in zip(found.tails[order].tolist(), found.plausibilities[order].tolist(), strict=True):
+        if len(scores) >= _ENTITIES_SHOWN:
+            break
+        scores.setdefault(tail, score)
+    return list(scores.items())[:_ENTITIES_SHOWN]
+
+
+def _reason(hyperedges: int) -> str:
+    if not hyperedges:
+        return "similar to the question, not reached"
+    return f"{hyperedges} plausible hyperedge{'s' if hyperedges > 1 else ''}"

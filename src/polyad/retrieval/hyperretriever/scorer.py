@@ -1,0 +1,281 @@
+"""The plausibility of a triple: HyperRAG's classifier f_theta (section 3.1.4), run with numpy.
+
+A perceptron with one hidden layer reads a question and a triple as x = [q || h || f || t || extras] (eq. 9): the
+vectors of the question, the head, the hyperedge and the tail, then the structural numbers and what else the recipe
+names. The first layer is linear, so W x is a sum of parts, and the parts of heads, hyperedges and tails do not depend
+on the question: they are multiplied once for an index (:class:`Projection`), and a triple costs three look-ups and a
+dot product of the hidden layer's width.
+
+Weights are kept in one safetensors file whose metadata say what they are for. They are of no use with the vectors of
+another embedder, so loading them beside one is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from polyad.errors import ConfigurationError, MissingExtraError
+from polyad.hypergraph.distance import Triples
+from polyad.model import FloatArray
+
+HIDDEN = 256
+"""Width of the hidden layer of a new scorer."""
+
+BUNDLED_FOR = "all-MiniLM-L6-v2"
+"""The embedder that the weights that come with polyad are for."""
+
+_BLOCK = 2048  # triples scored at once: the hidden layer of as many stays in the processor's cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What a scorer reads, and where it came from: the metadata of a file of weights.
+
+    Attributes:
+        embedder: Name of the embedder of all vectors.
+        dimension: Length of its vectors.
+        rounds: L of the directional distance encoding (:mod:`polyad.hypergraph.distance`), 0 or more.
+        starts: Where the encoding starts: the entities the question names, or every head (eq. 4).
+        closeness: Whether the cosines of the question to head, hyperedge and tail are read too.
+        signals: Names of the signals of the hyperedge's passage that are read too; mostly none.
+        trained_on: Names of the data sets; none for a scorer that was not trained.
+    """
+
+    embedder: str
+    dimension: int
+    rounds: int = 2
+    starts: Literal["heads", "topics"] = "topics"
+    closeness: bool = True
+    signals: tuple[str, ...] = ()
+    trained_on: tuple[str, ...] = ()
+
+    @property
+    def extras(self) -> int:
+        """How many numbers follow the four vectors."""
+        return 2 * (1 + 2 * self.rounds) + 3 * self.closeness + len(self.signals)
+
+    @property
+    def width(self) -> int:
+        """Length of x."""
+        return 4 * self.dimension + self.extras
+
+    def require(self, embedder: str, *, signals: bool) -> None:
+        """Refuse to be used for anything else.
+
+        Raises:
+            ConfigurationError: the vectors are another embedder's, or signals are read and should not be, or the
+                reverse.
+        """
+        if embedder != self.embedder:
+            raise ConfigurationError(
+                f"these weights were trained with the embedder {self.embedder!r}, and the index was built with "
+                f"{embedder!r}; {_how_to_train(signals)}"
+            )
+        if bool(self.signals) != signals:
+            wanted, found = ("with", "without") if signals else ("without", "with")
+            raise ConfigurationError(
+                f"these weights are for HyperRetriever {found} signals; expected some for it {wanted} them; "
+                f"set signals = {str(not signals).lower()} in the section [hyperretriever], or {_how_to_train(signals)}"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plausibility:
+    """A perceptron with one hidden layer: p = sigmoid(output . relu(hidden x + hidden_bias) + output_bias).
+
+    Attributes:
+        recipe: What x is.
+        hidden: float32 ``[hidden, width]``.
+        hidden_bias: float32 ``[hidden]``.
+        output: float32 ``[hidden]``.
+        output_bias: float32 ``[1]``.
+
+    Raises:
+        ConfigurationError: the arrays do not fit together or do not fit the recipe.
+    """
+
+    recipe: Recipe
+    hidden: FloatArray
+    hidden_bias: FloatArray
+    output: FloatArray
+    output_bias: FloatArray
+
+    def __post_init__(self) -> None:
+        units = len(self.output)
+        expected = {
+            "hidden": (units, self.recipe.width),
+            "hidden_bias": (units,),
+            "output": (units,),
+            "output_bias": (1,),
+        }
+        for name, shape in expected.items():
+            if getattr(self, name).shape != shape:
+                raise ConfigurationError(
+                    f"the weights {name!r} have shape {getattr(self, name).shape}; expected {shape} for "
+                    f"{self.recipe.width} numbers a triple; {_how_to_train(bool(self.recipe.signals))}"
+                )
+
+    @classmethod
+    def untrained(cls, recipe: Recipe, seed: int = 0, units: int = HIDDEN) -> Plausibility:
+        """Weights as training begins with them: small and random. What a trained scorer is compared with."""
+        random = np.random.default_rng(seed)
+
+        def uniform(fan_in: int, *shape: int) -> FloatArray:
+            return random.uniform(-(fan_in**-0.5), fan_in**-0.5, shape).astype(np.float32)
+
+        width = recipe.width
+        return cls(
+            recipe, uniform(width, units, width), uniform(width, units), uniform(units, units), uniform(units, 1)
+        )
+
+    def scores(self, features: FloatArray) -> FloatArray:
+        """The plausibility of each x, in (0, 1); the plain forward pass, which :class:`Projection` takes apart.
+
+        Args:
+            features: float32 ``[triples, width]``.
+        """
+        hidden = np.maximum(features @ self.hidden.T + self.hidden_bias, 0)
+        return _sigmoid(hidden @ self.output + self.output_bias)
+
+    def save(self, path: Path) -> None:
+        """Write the weights as float16, which halves the file and moves scores by less than a thousandth.
+
+        Raises:
+            ConfigurationError: the file cannot be written.
+            MissingExtraError: safetensors is not installed.
+        """
+        try:
+            from safetensors.numpy import save
+        except ImportError as error:
+            raise MissingExtraError("safetensors", "local") from error
+        arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=np.float16) for name in _ARRAYS}
+        metadata = {name: json.dumps(value) for name, value in asdict(self.recipe).items()}
+        try:
+            path.write_bytes(save(arrays, metadata))
+        except OSError as error:
+            raise ConfigurationError(f"cannot write the weights to {str(path)!r}: {error.strerror}") from error
+
+    @classmethod
+    def load(cls, path: Path) -> Plausibility:
+        """Weights that were saved earlier.
+
+        Raises:
+            ConfigurationError: the file is missing, or not one of such weights.
+            MissingExtraError: safetensors is not installed.
+        """
+        try:
+            from safetensors import SafetensorError, safe_open
+        except ImportError as error:
+            raise MissingExtraError("safetensors", "local") from error
+        try:
+            with safe_open(path, framework="numpy") as file:
+                metadata = file.metadata() or {}
+                arrays = [file.get_tensor(name).astype(np.float32) for name in _ARRAYS]
+            return cls(_recipe(metadata), *arrays)
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"cannot read the weights in {str(path)!r}: {error}; expected a file written by "
+                "polyad train hyperretriever"
+            ) from error
+
+    @classmethod
+    def bundled(cls, embedder: str, *, signals: bool) -> Plausibility:
+        """The weights that come with polyad.
+
+        Raises:
+            ConfigurationError: they are for another embedder.
+        """
+        if embedder != BUNDLED_FOR:
+            raise ConfigurationError(
+                f"the weights that come with polyad are for the embedder {BUNDLED_FOR!r}, and the index was built "
+                f"with {embedder!r}; {_how_to_train(signals)}"
+            )
+        with as_file(files("polyad.retrieval.hyperretriever").joinpath(weights_file(signals=signals))) as path:
+            return cls.load(path)
+
+    @classmethod
+    def from_settings(cls, weights: str, embedder: str, *, signals: bool) -> Plausibility:
+        """The weights in the file ``weights``, or where it is empty the bundled ones, fit for an index.
+
+        Raises:
+            ConfigurationError: there are none, or they are for another embedder or variant.
+        """
+        found = cls.load(Path(weights)) if weights else cls.bundled(embedder, signals=signals)
+        found.recipe.require(embedder, signals=signals)
+        return found
+
+
+class Projection:
+    """A scorer with what does not depend on the question multiplied beforehand, for one index.
+
+    Holds two arrays of ``[entities, hidden]`` and one of ``[hyperedges, hidden]`` in float32: 2 KiB an entity with 256
+    hidden units. Equal to the plain forward pass but for the order of summation.
+
+    Args:
+        scorer: The scorer.
+        entity_vectors: float32 ``[entities, dimension]``.
+        hyperedge_vectors: float32 ``[hyperedges, dimension]``.
+    """
+
+    def __init__(self, scorer: Plausibility, entity_vectors: FloatArray, hyperedge_vectors: FloatArray) -> None:
+        dimension = scorer.recipe.dimension
+        question, head, edge, tail = (scorer.hidden[:, dimension * n : dimension * (n + 1)] for n in range(4))
+        self._scorer = scorer
+        self._question = question
+        self._extras = np.ascontiguousarray(scorer.hidden[:, 4 * dimension :].T)
+        self._heads = entity_vectors @ head.T
+        self._edges = hyperedge_vectors @ edge.T
+        self._tails = entity_vectors @ tail.T
+
+    def scores(self, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
+        """The plausibility of each triple, float32 ``[triples]``, in (0, 1).
+
+        Args:
+            question: Its vector, ``[dimension]``.
+            triples: Rows of the arrays of vectors.
+            extras: float32 ``[triples, recipe.extras]``.
+        """
+        scorer = self._scorer
+        constant = self._question @ question + scorer.hidden_bias
+        logits = np.empty(len(triples), dtype=np.float32)
+        for start in range(0, len(triples), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            hidden = extras[block] @ self._extras
+            hidden += constant
+            hidden += self._heads[triples.heads[block]]
+            hidden += self._edges[triples.edges[block]]
+            hidden += self._tails[triples.tails[block]]
+            logits[block] = np.maximum(hidden, 0, out=hidden) @ scorer.output
+        return _sigmoid(logits + scorer.output_bias)
+
+
+_ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
+
+
+def weights_file(*, signals: bool) -> str:
+    """The name of the file that weights are kept in."""
+    return "hyperretriever_signals.safetensors" if signals else "hyperretriever.safetensors"
+
+
+def _how_to_train(signals: bool) -> str:
+    variant = " with signals = true in the section [hyperretriever] of polyad.toml" if signals else ""
+    return f"train some with: polyad train hyperretriever BEIR_DIR{variant}"
+
+
+def _recipe(metadata: Mapping[str, str]) -> Recipe:
+    values: dict[str, Any] = {field.name: json.loads(metadata[field.name]) for field in fields(Recipe)}
+    values["signals"], values["trained_on"] = tuple(values["signals"]), tuple(values["trained_on"])
+    return Recipe(**values)
+
+
+def _sigmoid(logits: FloatArray) -> FloatArray:
+    """Through tanh, which does not overflow."""
+    result: FloatArray = np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * logits))
+    return result

@@ -1,0 +1,203 @@
+"""The triples of a question, hop by hop, and what a scorer reads of them: the same in training and in search.
+
+HyperRAG, sections 3.1.1 to 3.1.3. A hop takes the hyperedges of the entities it starts from, the *frontier*, as
+triples (head, hyperedge, tail) whose heads are the frontier; who walks chooses which tails to go on from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyad.hypergraph.bipartite import binary as cut_into_pairs
+from polyad.hypergraph.distance import Triples, directional_distances, triple_encoding, triples_of
+from polyad.hypergraph.incidence import Hypergraph
+from polyad.model import FloatArray, IntArray
+from polyad.protocols import Embedder, Progress, silent
+from polyad.retrieval.baselines import best
+from polyad.retrieval.default.signals import SignalExtractor, matrix
+from polyad.retrieval.hyperretriever.scorer import Recipe
+from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.snapshot import Snapshot
+
+_NEAREST = 3  # hyperedges whose entities a question starts from when it names none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """What is walked, over one snapshot.
+
+    Attributes:
+        graph: The hypergraph, or its pairs.
+        origins: The row in the index of each hyperedge of ``graph``.
+        passages: The row of the passage of each hyperedge of ``graph``.
+        entity_vectors: float32 ``[entities, dimension]``.
+        hyperedge_vectors: float32 ``[hyperedges of the index, dimension]``.
+    """
+
+    graph: Hypergraph
+    origins: IntArray
+    passages: IntArray
+    entity_vectors: FloatArray
+    hyperedge_vectors: FloatArray
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, embedder: Embedder, *, binary: bool, progress: Progress = silent) -> Space:
+        """The space of an index; ``binary`` cuts its hyperedges into pairs (:mod:`polyad.hypergraph.bipartite`)."""
+        graph, origins = (
+            cut_into_pairs(snapshot.graph) if binary else (snapshot.graph, np.arange(snapshot.graph.edge_count))
+        )
+        vectors = snapshot.entity_vectors(embedder, progress)
+        return cls(graph, origins, snapshot.passage_of[origins], vectors, snapshot.hyperedge_vectors)
+
+    @property
+    def density(self) -> float:
+        """Delta(G): hyperedges an entity; 0 for an empty index."""
+        return self.graph.edge_count / self.graph.node_count if self.graph.node_count else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WalkQuestion:
+    """A question as a walk needs it.
+
+    Attributes:
+        text: Its words.
+        vector: Its vector, ``[dimension]``.
+        topics: Rows of the entities it starts from, sorted.
+        signals: Of every passage, float32 ``[passages, signals]``; no columns where the scorer reads none.
+    """
+
+    text: str
+    vector: FloatArray
+    topics: IntArray
+    signals: FloatArray
+
+
+class QuestionReader:
+    """Makes questions ready for a walk.
+
+    Args:
+        snapshot: The index.
+        embedder: The one it was built with.
+        linker: Finds the question's entities.
+        signals: Whether to compute the signals of the default retriever.
+    """
+
+    def __init__(self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, signals: bool) -> None:
+        self._snapshot = snapshot
+        self._embedder = embedder
+        self._linker = linker
+        self._extractor = SignalExtractor(snapshot, embedder, linker, rewriting=False) if signals else None
+
+    def read(self, question: str) -> WalkQuestion:
+        """Its vector, topic entities and signals.
+
+        A question that names no entity of the index starts from those of the hyperedges nearest to it.
+        """
+        count = self._snapshot.passage_count
+        if self._extractor is None:
+            vector = self._embedder.encode([question], "query")[0]
+            linked, signals = self._linker.link(question), np.zeros((count, 0), dtype=np.float32)
+        else:
+            state = self._extractor.state(question)
+            vector, linked = state.gauge.vectors[0], state.linked
+            values = matrix(state, rewriting=False)
+            signals = np.zeros((count, values.shape[1]), dtype=np.float32)
+            signals[state.candidates] = values
+        topics = np.array(sorted(linked.entities), dtype=np.int64)
+        if not len(topics):
+            nearest = best(self._snapshot.hyperedge_vectors @ vector, _NEAREST)
+            topics = distinct(self._snapshot.graph.members.gather(nearest)[0])
+        return WalkQuestion(question, vector, topics, signals)
+
+
+class TripleWalk:
+    """One walk from a question's topic entities. Not for several threads; each question has its own.
+
+    A hyperedge that was followed is not met again at later hops: all it leads to is known by then. In training those
+    are the right ones, so meeting them again would teach the scorer to repeat itself.
+
+    Args:
+        space: What is walked.
+        recipe: What the scorer reads.
+        question: Where it starts.
+        triples_per_hop: Most triples at one hop, those of the hyperedges nearest to the question first; at least one
+            hyperedge.
+    """
+
+    def __init__(self, space: Space, recipe: Recipe, question: WalkQuestion, triples_per_hop: int) -> None:
+        self._space = space
+        self._recipe = recipe
+        self._question = question
+        self._limit = triples_per_hop
+        # For the hyperedges of the index; pairs cut from one have its text, so its closeness.
+        self._closeness: FloatArray = space.hyperedge_vectors @ question.vector
+        self._was_head = np.zeros(space.graph.node_count, dtype=bool)
+        self._was_followed = np.zeros(space.graph.edge_count, dtype=bool)
+        self._heads: list[IntArray] = []
+        self._edges: list[IntArray] = []
+        self._tails: list[IntArray] = []
+        self._frontier = question.topics
+
+    def hop(self) -> tuple[Triples, FloatArray]:
+        """The triples of the frontier, and the extras of each: float32 ``[triples, recipe.extras]``.
+
+        Returns:
+            Triples sorted by head, then hyperedge, then tail; none when the walk has come to its end.
+        """
+        triples = triples_of(self._space.graph, self._nearest_edges(), self._frontier)
+        self._was_head[self._frontier] = True
+        self._heads.append(triples.heads)
+        self._edges.append(triples.edges)
+        self._tails.append(triples.tails)
+        return triples, self._extras(triples)
+
+    def follow(self, triples: Triples, chosen: IntArray) -> None:
+        """Go on from the tails of some triples of the last hop that were no heads yet.
+
+        Args:
+            triples: What :meth:`hop` gave.
+            chosen: Positions of those to follow.
+        """
+        self._was_followed[triples.edges[chosen]] = True
+        tails = distinct(triples.tails[chosen])
+        self._frontier = tails[~self._was_head[tails]]
+
+    def _nearest_edges(self) -> IntArray:
+        """Hyperedges of the frontier: all when their triples are within the limit, else the nearest."""
+        graph = self._space.graph
+        edges = graph.memberships.gather(self._frontier)[0]
+        edges = np.sort(edges[~self._was_followed[edges]])
+        starts = np.flatnonzero(np.diff(edges, prepend=-1))
+        heads = np.diff(starts, append=len(edges))
+        edges = edges[starts]
+        triples = heads * (graph.members.degrees(edges) - 1)
+        if triples.sum() <= self._limit:
+            return edges
+        order = np.lexsort((edges, -self._closeness[self._space.origins[edges]]))
+        fitting = np.cumsum(triples[order]) <= self._limit
+        fitting[0] = True
+        return edges[order[fitting]]
+
+    def _extras(self, triples: Triples) -> FloatArray:
+        """The structural numbers over all triples met so far (eq. 8), then cosines and signals as the recipe says."""
+        recipe, question, space = self._recipe, self._question, self._space
+        met = Triples(np.concatenate(self._heads), np.concatenate(self._edges), np.concatenate(self._tails))
+        starts = question.topics if recipe.starts == "topics" else met.heads
+        rows, encodings = directional_distances(met, starts, recipe.rounds)
+        columns = [triple_encoding(triples, rows, encodings)]
+        if recipe.closeness:
+            near = np.empty(space.graph.node_count, dtype=np.float32)
+            near[rows] = space.entity_vectors[rows] @ question.vector
+            edges = self._closeness[space.origins[triples.edges]]
+            columns.append(np.column_stack([near[triples.heads], edges, near[triples.tails]]))
+        if recipe.signals:
+            columns.append(question.signals[space.passages[triples.edges]])
+        return np.hstack(columns)
+
+
+def distinct(numbers: IntArray) -> IntArray:
+    """Sorted, each once; several times faster than ``numpy.unique``."""
+    ordered = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=-1) > 0]

@@ -1,0 +1,1 @@
+"""HyperSU: clue-guided expansion from both ends."""

@@ -1,0 +1,62 @@
+"""Clues: what a question needs evidence of, one short description for each aspect (HyperSU, section 4.2)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from polyad.errors import LanguageModelError
+from polyad.protocols import LanguageModel, Prompt
+from polyad.retrieval.question import LinkedQuestion
+from polyad.text.loose_json import first_json
+from polyad.text.packaged import packaged
+
+
+class ClueAgent(Protocol):
+    """Derives clues from a question."""
+
+    def clues(self, question: LinkedQuestion) -> list[str]:
+        """One clue or more; any of them may activate a hyperedge."""
+
+
+class QuestionClues:
+    """Clues without a language model: the question, and the question without the names it links to.
+
+    The second asks for what is sought, not for more about what is known: "Where did the director of film die?" is
+    nearer to the biography of a director than the question that names the film.
+    """
+
+    def clues(self, question: LinkedQuestion) -> list[str]:
+        """The question and its remainder."""
+        return list(dict.fromkeys([question.text, question.remainder]))
+
+
+class LanguageModelClues:
+    """Clues by a language model (the paper's prompt A); an unusable reply falls back to the question."""
+
+    def __init__(self, model: LanguageModel, max_clues: int) -> None:
+        self._model = model
+        self._max_clues = max_clues
+        self._instructions = packaged("polyad.retrieval.hypersu", "clues.md")
+
+    def clues(self, question: LinkedQuestion) -> list[str]:
+        """At most ``max_clues`` of the model's clues, or the question alone."""
+        schema = {
+            "type": "object",
+            "properties": {"clues": {"type": "array", "items": {"type": "string"}}},
+            "required": ["clues"],
+            "additionalProperties": False,
+        }
+        system = self._instructions.format(max_clues=self._max_clues)
+        outcome = self._model.complete([Prompt(user=question.text, system=system, json_schema=schema)])[0]
+        if isinstance(outcome, LanguageModelError):
+            return [question.text]
+        return _parsed(outcome.text)[: self._max_clues] or [question.text]
+
+
+def _parsed(text: str) -> list[str]:
+    """The clues in a reply that is JSON, perhaps with words or a code fence around it; none if it is not."""
+    reply = first_json(text)
+    clues = reply.get("clues") if isinstance(reply, dict) else None
+    if not isinstance(clues, list):
+        return []
+    return list(dict.fromkeys(clue.strip() for clue in clues if isinstance(clue, str) and clue.strip()))
