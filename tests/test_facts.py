@@ -36,7 +36,7 @@ from polyad.engine import Engine, IndexReport
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.indexing.facts.builder import FEW, UNGROUNDED
 from polyad.model import Document, Incidence, Usage
-from polyad.protocols import Prompt, Reply
+from polyad.protocols import Gate, Prompt, Reply
 from polyad.text.tokens import count_tokens
 
 SPLIT = SplitSettings(passage_tokens=30, overlap_tokens=0)
@@ -173,9 +173,10 @@ def test_faults_cost_the_facts_of_their_passages_and_the_next_run_makes_up_for_i
     assert len(script.met) == 12 + 7 + 5 + 3
     assert {PASSAGES[failure.id] for failure in report.failures} == script.met
     assert len(report.failures) == len(script.met)
-    assert all("its text is indexed, its facts are missing" in failure.reason for failure in report.failures)
+    assert all("its text is indexed, new facts are missing" in failure.reason for failure in report.failures)
     assert (report.counts.added, report.counts.passages, report.counts.stopped) == (90, 120, "")
-    assert report.counts.hyperedges == report.usage.calls == 120 - len(script.met)
+    assert report.counts.hyperedges == 120 - len(script.met)
+    assert report.usage.calls == report.counts.hyperedges + 5, "empty replies are paid for too"
 
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         for failure in report.failures:
@@ -408,27 +409,41 @@ def test_what_one_model_said_stays_when_another_goes_on(tmp_path: Path) -> None:
 # The gate
 
 
-def outcomes_of(url: str, gate: Callable[[Prompt], None], **settings: Any) -> list[Reply | LanguageModelError]:
+def outcomes_of(url: str, gate: Gate, **settings: Any) -> list[Reply | LanguageModelError]:
     return model_at(url, **settings).complete([Prompt(user=str(number)) for number in range(60)], gate=gate)
 
 
-def test_the_gate_is_asked_once_a_prompt_however_often_it_is_tried() -> None:
+def test_the_gate_is_asked_before_every_try() -> None:
     passed: list[str] = []
 
     def unsteady(request: Request) -> Spoken:
         return ServerError() if len(server.requests) % 3 == 0 else "fine"
 
+    def gate(prompt: Prompt, spent: Usage) -> None:
+        passed.append(prompt.user)
+
     with ScriptedServer(unsteady) as server:
-        outcomes = outcomes_of(server.base_url, lambda prompt: passed.append(prompt.user), max_retries=9, retry_delay=0)
-        assert len(server.requests) > 60
-    assert sorted(passed) == sorted(map(str, range(60)))
+        outcomes = outcomes_of(server.base_url, gate, max_retries=9, retry_delay=0)
+        assert len(passed) == len(server.requests) > 60
     assert {type(outcome) for outcome in outcomes} == {Reply}
+
+
+def test_the_gate_hears_what_was_spent_in_vain_and_can_end_it() -> None:
+    def gate(prompt: Prompt, spent: Usage) -> None:
+        if spent.calls == 3:
+            raise NoMoreRepliesError("enough")
+
+    with ScriptedServer([""]) as server:
+        (outcome,) = model_at(server.base_url, max_retries=9, retry_delay=0).complete([Prompt(user="a")], gate=gate)
+        assert len(server.requests) == 3
+    assert isinstance(outcome, NoMoreRepliesError)
+    assert outcome.usage.calls == 3
 
 
 def test_a_gate_that_closes_lets_what_is_under_way_end_and_nothing_else_begin() -> None:
     room = threading.Semaphore(20)
 
-    def gate(prompt: Prompt) -> None:
+    def gate(prompt: Prompt, spent: Usage) -> None:
         if not room.acquire(blocking=False):
             raise NoMoreRepliesError("enough")
 
@@ -443,7 +458,7 @@ def test_a_gate_that_closes_lets_what_is_under_way_end_and_nothing_else_begin() 
 def test_a_gate_that_closed_is_not_asked_again() -> None:
     asked_at_gate: list[str] = []
 
-    def gate(prompt: Prompt) -> None:
+    def gate(prompt: Prompt, spent: Usage) -> None:
         asked_at_gate.append(prompt.user)
         if len(asked_at_gate) == 5:
             raise NoMoreRepliesError("enough")
@@ -458,14 +473,14 @@ def test_a_gate_that_closed_is_not_asked_again() -> None:
 def test_after_a_wrong_key_the_gate_is_not_even_asked() -> None:
     passed: list[str] = []
     with ScriptedServer([Refused(401)]) as server:
-        outcomes = outcomes_of(server.base_url, lambda prompt: passed.append(prompt.user))
+        outcomes = outcomes_of(server.base_url, lambda prompt, spent: passed.append(prompt.user))
         assert len(server.requests) == len(passed) <= CONCURRENCY
     assert {type(outcome) for outcome in outcomes} == {NoMoreRepliesError}
 
 
 def test_a_failure_of_one_request_is_no_reason_to_stop() -> None:
     with ScriptedServer([Refused(400, "too long"), "fine"]) as server:
-        outcomes = outcomes_of(server.base_url, lambda prompt: None)
+        outcomes = outcomes_of(server.base_url, lambda prompt, spent: None)
     assert Counter(type(outcome) for outcome in outcomes) == {Reply: 59, LanguageModelError: 1}
 
 
@@ -506,7 +521,7 @@ def test_incidences_come_back_as_they_were_built(tmp_path: Path) -> None:
         report = engine.index_documents(TRIO, method="facts")
         edge, incidences = engine.hyperedge("bell#0000/000")
     assert incidences == [
-        Incidence("bell of tarn", edge.id, "Bell of Tarn", "subject"),
+        Incidence("bell of tarn", edge.id, "Bell of Tarn", "subject", score=60.0),
         Incidence("ines moreau", edge.id, "INES MOREAU", "", "maker", "Cast it.", 60.0),
         Incidence("thor", edge.id, "Thor", "", "god", "Hammers.", 5.0, grounded=False),
     ]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from polyad.config import FactSettings
+from polyad.adapters.reading.files import FileReader
+from polyad.adapters.reading.tuples import TupleReader
+from polyad.config import FactSettings, ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.facts.budget import Budget
@@ -16,7 +19,7 @@ from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.parts import Parts
-from polyad.protocols import Retriever
+from polyad.protocols import Reader, Retriever
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.default.scorer import LinearScorer
@@ -33,23 +36,50 @@ from polyad.retrieval.snapshot import Snapshot
 # Construction
 
 
-def fact_builder(parts: Parts, max_cost: float = 0.0, max_tokens: int = 0) -> FactBuilder:
-    """Extracts facts with the language model, within a budget; 0 for no limit.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may spend on the language model; 0 for no limit.
 
-    Raises:
-        ConfigurationError: no language model is set, or its prices are not and ``max_cost`` is, or a limit is below 0.
+    Attributes:
+        max_cost: US dollars.
+        max_tokens: Prompt and completion tokens together.
     """
-    for name, limit in (("max_cost", max_cost), ("max_tokens", max_tokens)):
-        if not limit >= 0:  # nor is NaN, which would limit nothing
-            raise ConfigurationError(f"{name} is {limit}; expected 0 (no limit) or more")
+
+    max_cost: float = 0.0
+    max_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        for name, limit in (("max_cost", self.max_cost), ("max_tokens", self.max_tokens)):
+            if not limit >= 0:  # nor is NaN, which would limit nothing
+                raise ConfigurationError(f"{name} is {limit}; expected 0 (no limit) or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to build hyperedges.
+
+    Attributes:
+        build: Makes the builder.
+        read: Makes the reader of what is indexed.
+        needs_language_model: Whether it spends on one, and can be limited.
+        describes_entities: Whether it says what entities are, so that they are worth embedding at once.
+    """
+
+    build: Callable[[Parts, Limits], HyperedgeBuilder]
+    read: Callable[[ReadSettings], Reader] = FileReader
+    needs_language_model: bool = False
+    describes_entities: bool = False
+
+
+def _facts(parts: Parts, limits: Limits) -> HyperedgeBuilder:
     model = parts.require_language_model("the method 'facts'")
-    if max_cost and not model.cost(1_000_000, 1_000_000):
+    if limits.max_cost and not model.cost(1_000_000, 1_000_000):
         raise ConfigurationError(
             "max_cost needs the language model's prices; set prompt_price and completion_price (US dollars a million "
             "tokens) in the section [language_model] of polyad.toml, or give max_tokens"
         )
     settings = parts.settings.facts
-    budget = Budget(model, max_cost=max_cost, max_tokens=max_tokens)
+    budget = Budget(model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
     return FactBuilder(parts.splitter, model, _style(settings), settings, budget)
 
 
@@ -57,29 +87,41 @@ def _style(settings: FactSettings) -> ExtractionStyle:
     return PaperExtractionStyle(settings.language) if settings.style == "paper" else CompactExtractionStyle()
 
 
-def _unit_builder(parts: Parts) -> SemanticUnitBuilder:
+def _semantic_units(parts: Parts, _: Limits) -> HyperedgeBuilder:
     return SemanticUnitBuilder(parts.splitter, parts.extractor, parts.embedder, parts.settings.segmentation)
 
 
-_BUILDERS: Mapping[str, Callable[[Parts], HyperedgeBuilder]] = {
-    "semantic-units": _unit_builder,
-    "facts": fact_builder,
-    "tuples": lambda _: TupleBuilder(),
+_METHODS: Mapping[str, Method] = {
+    "semantic-units": Method(_semantic_units),
+    "facts": Method(_facts, needs_language_model=True, describes_entities=True),
+    "tuples": Method(lambda *_: TupleBuilder(), read=TupleReader),
 }
 
-METHODS = tuple(_BUILDERS)
+METHODS = tuple(_METHODS)
 """Ways to build hyperedges."""
 
 
-def make_builder(method: str, parts: Parts) -> HyperedgeBuilder:
+def method_called(name: str) -> Method:
+    """The method of that name.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    if name not in _METHODS:
+        raise ConfigurationError(f"no method {name!r}; expected one of {', '.join(METHODS)}")
+    return _METHODS[name]
+
+
+def make_builder(name: str, parts: Parts, limits: Limits) -> HyperedgeBuilder:
     """The builder of that method.
 
     Raises:
-        ConfigurationError: there is no such method, or it lacks what it needs.
+        ConfigurationError: there is no such method, it lacks what it needs, or there is nothing to limit.
     """
-    if method not in _BUILDERS:
-        raise ConfigurationError(f"no method {method!r}; expected one of {', '.join(METHODS)}")
-    return _BUILDERS[method](parts)
+    method = method_called(name)
+    if limits != Limits() and not method.needs_language_model:
+        raise ConfigurationError(f"max_cost and max_tokens limit the method 'facts' only, not {name!r}; leave them out")
+    return method.build(parts, limits)
 
 
 # Retrieval
@@ -129,39 +171,45 @@ def default_retriever(snapshot: Snapshot, parts: Parts, *, rewriting: bool | Non
     )
 
 
-_RETRIEVERS: Mapping[str, Callable[[Snapshot, Parts], Retriever]] = {
-    "default": default_retriever,
-    "hypergraphrag": _hypergraphrag,
-    "hypersu": _hypersu,
-    "hyperretriever": _hyperretriever,
-    "hypermemory": _hypermemory,
-    "standard": lambda snapshot, parts: DenseRetriever(snapshot, parts.embedder),
-    "bm25": lambda snapshot, _: LexicalRetriever(snapshot),
-    "none": lambda snapshot, _: NoRetriever(snapshot),
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """A way to find evidence.
+
+    Attributes:
+        make: Makes the retriever of an index.
+        needs_language_model: Whether it does nothing without one.
+        reads_entity_vectors: Whether it compares entities by vectors, which the first search of an index makes.
+    """
+
+    make: Callable[[Snapshot, Parts], Retriever]
+    needs_language_model: bool = False
+    reads_entity_vectors: bool = False
+
+
+_RETRIEVERS: Mapping[str, Retrieval] = {
+    "default": Retrieval(default_retriever),
+    "hypergraphrag": Retrieval(_hypergraphrag, reads_entity_vectors=True),
+    "hypersu": Retrieval(_hypersu),
+    "hyperretriever": Retrieval(_hyperretriever, reads_entity_vectors=True),
+    "hypermemory": Retrieval(_hypermemory, needs_language_model=True),
+    "standard": Retrieval(lambda snapshot, parts: DenseRetriever(snapshot, parts.embedder)),
+    "bm25": Retrieval(lambda snapshot, _: LexicalRetriever(snapshot)),
+    "none": Retrieval(lambda snapshot, _: NoRetriever(snapshot)),
 }
 
 RETRIEVERS = tuple(_RETRIEVERS)
 """Ways to find evidence."""
 
-
-NEED_LANGUAGE_MODEL = frozenset({"hypermemory"})
+NEED_LANGUAGE_MODEL = frozenset(name for name, retrieval in _RETRIEVERS.items() if retrieval.needs_language_model)
 """Retrievers that do nothing without a language model."""
 
-READ_ENTITY_VECTORS = frozenset({"hypergraphrag", "hyperretriever"})
-"""Retrievers that compare entities by vectors, which are made at the first search of an index."""
 
-
-def require_retriever(name: str) -> None:
-    """Raise ConfigurationError unless there is a retriever of that name."""
-    if name not in _RETRIEVERS:
-        raise ConfigurationError(f"no retriever {name!r}; expected one of {', '.join(RETRIEVERS)}")
-
-
-def make_retriever(name: str, snapshot: Snapshot, parts: Parts) -> Retriever:
-    """The retriever of that name.
+def retrieval_called(name: str) -> Retrieval:
+    """The way to find evidence of that name.
 
     Raises:
-        ConfigurationError: there is no such retriever, or it lacks what it needs.
+        ConfigurationError: there is none.
     """
-    require_retriever(name)
-    return _RETRIEVERS[name](snapshot, parts)
+    if name not in _RETRIEVERS:
+        raise ConfigurationError(f"no retriever {name!r}; expected one of {', '.join(RETRIEVERS)}")
+    return _RETRIEVERS[name]

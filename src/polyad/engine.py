@@ -9,27 +9,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
-from polyad.adapters.reading.files import FileReader
-from polyad.adapters.reading.tuples import TupleReader
 from polyad.adapters.sqlite import SqliteStore
 from polyad.answering.answer import CitingAnswerer
 from polyad.answering.summary import summarise
 from polyad.assembly import (
     METHODS,
     NEED_LANGUAGE_MODEL,
-    READ_ENTITY_VECTORS,
     RETRIEVERS,
+    Limits,
     default_retriever,
-    fact_builder,
     make_builder,
-    make_retriever,
-    require_retriever,
+    method_called,
+    retrieval_called,
 )
 from polyad.by_name import DEFAULT_EMBEDDER, DEFAULT_EXTRACTOR, load_embedder, load_extractor
 from polyad.config import Settings
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
-from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.pipeline import IndexCounts, Indexer
 from polyad.model import (
     Answer,
@@ -46,7 +42,7 @@ from polyad.model import (
     Usage,
 )
 from polyad.parts import Parts
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Retriever, silent
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Retriever, silent
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.roles import RoleBinding, answer_roles
 from polyad.retrieval.snapshot import Snapshot
@@ -68,8 +64,7 @@ class IndexReport:
         seconds: Wall time.
         encode_seconds: The part of it spent inside the embedder.
         embedded_texts: How many texts that were.
-        usage: What was spent on the language model.
-        notes: What extraction found, dropped and repaired, counted by reason.
+        usage: What was spent on the language model, on replies that could not be used too.
     """
 
     counts: IndexCounts
@@ -78,12 +73,16 @@ class IndexReport:
     encode_seconds: float
     embedded_texts: int
     usage: Usage = field(default_factory=Usage)
-    notes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
         """What could not be indexed, with reasons."""
         return self.counts.failures
+
+    @property
+    def notes(self) -> Mapping[str, int]:
+        """What was found, dropped and repaired in what was written, counted by reason, sorted by it."""
+        return {reason: count for reason, count in sorted(self.counts.notes.items()) if count}
 
     @property
     def is_complete(self) -> bool:
@@ -222,29 +221,19 @@ class Engine:
     ) -> IndexReport:
         """Index documents that are already in memory; otherwise as :meth:`index`."""
         parts = self._parts
-        is_extracting = method == "facts"
-        if (max_cost or max_tokens) and not is_extracting:
-            raise ConfigurationError(
-                f"max_cost and max_tokens limit the method 'facts' only, not {method!r}; leave them out"
-            )
-        builder = fact_builder(parts, max_cost, max_tokens) if is_extracting else make_builder(method, parts)
+        builder = make_builder(method, parts, Limits(max_cost, max_tokens))
         embedder = parts.embedder
-        started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.texts
+        started, encoding, texts, spent = time.perf_counter(), embedder.seconds, embedder.texts, self._spent
         counts = self._indexer(builder).index(documents, progress)
-        if is_extracting and counts.passages:  # what entities are said to be is what they will be found by
-            with self._lock:
-                snapshot = self._current_snapshot()
-            snapshot.entity_vectors(embedder, progress)  # not under the lock: searches go on meanwhile
+        if method_called(method).describes_entities and counts.passages:
+            self._embed_entities(progress)
         return IndexReport(
             counts,
             skipped=(),
             seconds=time.perf_counter() - started,
             encode_seconds=embedder.seconds - encoding,
             embedded_texts=embedder.texts - texts,
-            usage=builder.usage if isinstance(builder, FactBuilder) else Usage(),
-            notes={note: count for note, count in sorted(builder.notes.items()) if count}
-            if isinstance(builder, FactBuilder)
-            else {},
+            usage=self._spent - spent,
         )
 
     def estimate(self, paths: Iterable[str | Path], *, method: str = "facts") -> Usage:
@@ -255,20 +244,24 @@ class Engine:
         Raises:
             ConfigurationError: as for :meth:`index`.
         """
-        builder = make_builder(method, self._parts)
+        builder = make_builder(method, self._parts, Limits())
         documents = self._reader(method).read([Path(path) for path in paths])
-        if not isinstance(builder, FactBuilder):
+        if not method_called(method).needs_language_model:
             return Usage()
         known = self._parts.require_language_model("an estimate").known
         batches = self._indexer(builder).pending(documents)
         return sum((builder.estimate(passages, known) for passages in batches), Usage())
 
-    def _reader(self, method: str) -> FileReader | TupleReader:
-        settings = self._parts.settings.read
-        return TupleReader(settings) if method == "tuples" else FileReader(settings)
+    def _reader(self, method: str) -> Reader:
+        return method_called(method).read(self._parts.settings.read)
 
     def _indexer(self, builder: HyperedgeBuilder) -> Indexer:
         return Indexer(self._store, self._parts.embedder, self._parts.splitter, builder)
+
+    def _embed_entities(self, progress: Progress) -> None:
+        with self._lock:
+            snapshot = self._current_snapshot()
+        snapshot.entity_vectors(self._parts.embedder, progress)  # not under the lock: searches go on meanwhile
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and everything that came from them.
@@ -308,10 +301,8 @@ class Engine:
     def _prepare(self, retriever: str, progress: Progress) -> None:
         """Load and make what is needed once: no part of a search's time."""
         self.retriever(retriever)
-        if retriever in READ_ENTITY_VECTORS:
-            with self._lock:
-                snapshot = self._current_snapshot()
-            snapshot.entity_vectors(self._parts.embedder, progress)  # not under the lock: other searches go on
+        if retrieval_called(retriever).reads_entity_vectors:
+            self._embed_entities(progress)
 
     def _retrieve(self, question: str, k: int, retriever: str) -> Evidence:
         for _ in range(_ATTEMPTS - 1):
@@ -365,11 +356,11 @@ class Engine:
         Raises:
             ConfigurationError: there is none.
         """
-        require_retriever(name)
+        retrieval = retrieval_called(name)
         with self._lock:
             snapshot = self._current_snapshot()
             if name not in self._retrievers:
-                self._retrievers[name] = make_retriever(name, snapshot, self._parts)
+                self._retrievers[name] = retrieval.make(snapshot, self._parts)
             return self._retrievers[name]
 
     def _current_snapshot(self) -> Snapshot:
@@ -443,7 +434,11 @@ class Engine:
 
     @property
     def llm_tokens(self) -> int:
-        """Prompt and completion tokens this engine has spent on its language model."""
+        """Prompt and completion tokens that this thread has spent on the language model."""
+        return self._spent.tokens
+
+    @property
+    def _spent(self) -> Usage:
+        """By this thread on the language model."""
         model = self._parts.language_model
-        usage = model.usage if model else Usage()
-        return usage.prompt_tokens + usage.completion_tokens
+        return model.usage if model else Usage()

@@ -10,12 +10,17 @@
     ├── ReadError                  one document cannot be read; reported, never fatal
     ├── EmbedderError              the embedder failed or broke its contract
     └── LanguageModelError         the LLM failed after retries, or replied with something unusable
-        └── NoMoreRepliesError     it would fail for every further request: a wrong key, no connection, a spent budget
+        ├── NoMoreRepliesError     it would fail for every further request: a wrong key, no connection, a spent budget
+        └── UnreadableReplyError   it replied, but not in the form asked for
+
+Adapters also have exceptions of their own, which never leave them.
 
 A message names the value that was wrong, what was expected, and what to do about it.
 """
 
 from __future__ import annotations
+
+from polyad.model import Usage
 
 
 class PolyadError(Exception):
@@ -60,8 +65,26 @@ class EmbedderError(PolyadError):
 
 
 class LanguageModelError(PolyadError):
-    """The language model gave no usable reply, after the retries that were allowed."""
+    """The language model gave no usable reply, after the retries that were allowed.
+
+    Attributes:
+        usage: What was paid for the tries all the same.
+    """
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or Usage()
 
 
 class NoMoreRepliesError(LanguageModelError):
     """Asking further is of no use: the key, the model or the address is wrong, or the budget is spent."""
+
+
+class UnreadableReplyError(LanguageModelError):
+    """The language model replied in another form than it was asked for. Such a reply is not kept."""
+
+    def __init__(self, reply: str, expected: str) -> None:
+        super().__init__(
+            f"expected {expected}, but the language model replied {reply[:200]!r}; asking again may help, else another "
+            "model"
+        )

@@ -311,6 +311,19 @@ class Usage:
             self.cost + other.cost,
         )
 
+    def __sub__(self, earlier: Usage) -> Usage:
+        return Usage(
+            self.calls - earlier.calls,
+            self.prompt_tokens - earlier.prompt_tokens,
+            self.completion_tokens - earlier.completion_tokens,
+            self.cost - earlier.cost,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:

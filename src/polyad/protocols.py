@@ -49,6 +49,10 @@ class Embedder(Protocol):
 class Reader(Protocol):
     """Turns files and folders into documents; what cannot be read comes back as a failure, in its place."""
 
+    @property
+    def skipped(self) -> Sequence[str]:
+        """Files that the last reading passed over because they are of a kind that is not read."""
+
     def read(self, paths: Iterable[Path]) -> Iterator[Document | Failure]:
         """Yield every document below ``paths`` in a fixed order. Never raises for a bad file."""
 
@@ -102,8 +106,12 @@ class Reply:
     truncated: bool = False
 
 
-Gate = Callable[[Prompt], None]
-"""Lets a prompt pass, or raises NoMoreRepliesError."""
+OnOutcome = Callable[[int, Reply | LanguageModelError], None]
+"""Told of the outcome of the prompt at a position. It may refuse a reply by raising LanguageModelError, which is then
+the outcome."""
+
+Gate = Callable[[Prompt, Usage], None]
+"""Lets a prompt pass, on which so much was spent in vain before, or raises NoMoreRepliesError to have none sent."""
 
 
 class LanguageModel(Protocol):
@@ -116,17 +124,16 @@ class LanguageModel(Protocol):
     def complete(
         self,
         prompts: Sequence[Prompt],
-        on_reply: Callable[[int, Reply], None] | None = None,
+        on_outcome: OnOutcome | None = None,
         gate: Gate | None = None,
     ) -> list[Reply | LanguageModelError]:
         """One outcome a prompt, in order; a prompt that failed after its retries does not fail the others.
 
         Args:
             prompts: What to ask, many at a time.
-            on_reply: Told of each reply as it comes, with the position of its prompt, in the calling thread: whoever
-                pays for replies can keep each one before the next arrives. It may refuse a reply by raising
-                LanguageModelError, which is then the outcome of that prompt.
-            gate: Called before each prompt is sent, from any thread; raises NoMoreRepliesError to have none sent.
+            on_outcome: Told of each outcome as it comes, in the calling thread: whoever pays for replies can keep each
+                one before the next arrives.
+            gate: Called before each try at a prompt, from any thread.
         """
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
@@ -199,6 +206,9 @@ class Store(Protocol):
 
     def known_passages(self, digests: Sequence[str]) -> dict[str, IndexedPassage]:
         """The stored passages with these digests, with hyperedges and vectors, by digest."""
+
+    def indexed_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
+        """The passages of these documents, with hyperedges and vectors; none of a document that is not there."""
 
     def topology(self) -> Topology:
         """The hypergraph and its vectors, whole, at one moment."""

@@ -247,7 +247,7 @@ def test_the_limit_of_tokens_counts_what_was_spent_and_not_what_was_feared() -> 
 
 
 def test_requests_over_the_limit_wait() -> None:
-    def give_up(position: int, reply: Reply) -> None:
+    def give_up(position: int, reply: Reply | LanguageModelError) -> None:
         time.sleep(0.1)
         if len(server.requests) >= 3:
             raise KeyboardInterrupt
@@ -358,16 +358,18 @@ def test_each_reply_is_handed_over_as_it_comes_in_the_calling_thread() -> None:
         time.sleep(0.1 if user_text(request) == "0" else 0.0)
         return Refused(400) if user_text(request) == "2" else user_text(request)
 
-    def on_reply(position: int, reply: Reply) -> None:
-        heard.append((position, reply.text, threading.current_thread() is threading.main_thread()))
+    def on_outcome(position: int, outcome: Reply | LanguageModelError) -> None:
+        text = outcome.text if isinstance(outcome, Reply) else "failed"
+        heard.append((position, text, threading.current_thread() is threading.main_thread()))
 
     with ScriptedServer(slow_first) as server:
-        model(server).complete([Prompt(user=str(number)) for number in range(3)], on_reply)
-    assert heard == [(1, "1", True), (0, "0", True)]
+        model(server).complete([Prompt(user=str(number)) for number in range(3)], on_outcome)
+    assert sorted(heard[:2]) == [(1, "1", True), (2, "failed", True)]
+    assert heard[2:] == [(0, "0", True)]
 
 
 def test_a_caller_that_fails_ends_the_batch() -> None:
-    def refuse(position: int, reply: Reply) -> None:
+    def refuse(position: int, reply: Reply | LanguageModelError) -> None:
         raise RuntimeError("disk full")
 
     with ScriptedServer(["yes"], delay=0.02) as server:
@@ -378,7 +380,7 @@ def test_a_caller_that_fails_ends_the_batch() -> None:
 
 
 def test_an_interrupted_batch_does_not_go_on_waiting_for_retries() -> None:
-    def interrupt(position: int, reply: Reply) -> None:
+    def interrupt(position: int, reply: Reply | LanguageModelError) -> None:
         raise KeyboardInterrupt
 
     def one_limited(request: Request) -> Spoken:

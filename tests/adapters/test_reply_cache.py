@@ -16,7 +16,7 @@ from polyad.adapters.sqlite import SqliteStore
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
-from polyad.protocols import Gate, LanguageModel, Prompt, Reply
+from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply
 
 
 @pytest.fixture
@@ -74,11 +74,11 @@ def test_a_streamed_reply_is_kept_and_recalled_in_one_piece(store: SqliteStore) 
     assert texts(model.complete([Prompt(user="a")])) == ["one two"]
 
 
-def test_on_reply_hears_every_reply_once(store: SqliteStore) -> None:
+def test_on_outcome_hears_every_reply_once(store: SqliteStore) -> None:
     model = CachedLanguageModel(ScriptedLanguageModel(shout), store)
     model.complete([Prompt(user="b")])
     heard: list[tuple[int, str]] = []
-    model.complete([Prompt(user=user) for user in "aba"], lambda place, reply: heard.append((place, reply.text)))
+    model.complete([Prompt(user=user) for user in "aba"], lambda place, reply: heard.append((place, texts([reply])[0])))
     assert sorted(heard) == [(0, "A"), (1, "B"), (2, "A")]
 
 
@@ -89,11 +89,11 @@ def test_what_was_paid_for_before_a_crash_is_kept(store: SqliteStore) -> None:
         def complete(
             self,
             prompts: Sequence[Prompt],
-            on_reply: Callable[[int, Reply], None] | None = None,
+            on_outcome: OnOutcome | None = None,
             gate: Gate | None = None,
         ) -> list[Reply | LanguageModelError]:
-            assert on_reply is not None
-            on_reply(1, Reply("paid", Usage(1, 10, 10, 0.01)))
+            assert on_outcome is not None
+            on_outcome(1, Reply("paid", Usage(1, 10, 10, 0.01)))
             raise KeyboardInterrupt
 
         def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
@@ -137,6 +137,18 @@ def test_concurrent_replies_reach_the_store_in_the_calling_thread(
     assert writers == [threading.current_thread()] * 19
 
 
+def test_what_failures_cost_is_on_the_account(store: SqliteStore) -> None:
+    spent = Usage(3, 30, 60, 0.03)
+    inner = ScriptedLanguageModel([LanguageModelError("only thoughts", spent), "fine"])
+    model = CachedLanguageModel(inner, store)
+    heard: list[Usage] = []
+    model.complete([Prompt(user="a"), Prompt(user="a")], lambda place, outcome: heard.append(outcome.usage))
+    assert heard == [spent, Usage()], "the same prompt twice is paid for once"
+    assert model.usage == spent
+    assert store.statistics().cost == pytest.approx(0.03)
+    assert texts(model.complete([Prompt(user="a")])) == ["fine"]
+
+
 def test_the_key_depends_on_everything_that_decides_the_reply() -> None:
     prompts = [
         Prompt(user="a"),
@@ -156,7 +168,7 @@ def test_the_key_depends_on_everything_that_decides_the_reply() -> None:
 
 
 def test_a_refused_reply_is_paid_for_and_asked_again(store: SqliteStore) -> None:
-    def refuse(position: int, reply: Reply) -> None:
+    def refuse(position: int, reply: Reply | LanguageModelError) -> None:
         raise LanguageModelError("unreadable")
 
     inner = ScriptedLanguageModel([Reply("garbage", Usage(1, 10, 10, 0.01)), Reply("fine", Usage(1, 10, 10, 0.01))])
@@ -171,15 +183,15 @@ def test_a_recalled_reply_can_be_refused_too(store: SqliteStore) -> None:
     model = CachedLanguageModel(ScriptedLanguageModel(["first", "second"]), store)
     model.complete([Prompt(user="a")])
 
-    def refuse_first(position: int, reply: Reply) -> None:
-        if reply.text == "first":
+    def refuse_first(position: int, reply: Reply | LanguageModelError) -> None:
+        if texts([reply]) == ["first"]:
             raise LanguageModelError("no longer readable")
 
     assert texts(model.complete([Prompt(user="a")], refuse_first)) == ["second"]
 
 
 def test_a_closed_gate_lets_nothing_more_be_asked(store: SqliteStore) -> None:
-    def gate(prompt: Prompt) -> None:
+    def gate(prompt: Prompt, spent: Usage) -> None:
         if prompt.user != "a":
             raise NoMoreRepliesError("enough")
 

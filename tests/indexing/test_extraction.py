@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.errors import LanguageModelError
+from polyad.errors import LanguageModelError, UnreadableReplyError
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import (
     ENTITY_SCORES,
@@ -16,7 +16,6 @@ from polyad.indexing.facts.extraction import (
     ExtractedFact,
     Extraction,
     ExtractionStyle,
-    UnreadableReplyError,
     entity_from_fields,
     extraction,
     instructions,

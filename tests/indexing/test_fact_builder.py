@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.config import FactSettings, SplitSettings
-from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.builder import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FEW, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.extraction import ExtractionStyle, UnreadableReplyError
+from polyad.indexing.facts.extraction import ExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Usage
@@ -59,14 +59,16 @@ def builder_of(
 
 
 def built(builder: FactBuilder, one: Passage | None = None) -> list[DraftHyperedge]:
-    (drafts,) = builder.build([one or passage()])
-    assert isinstance(drafts, list), drafts
-    return drafts
+    (found,) = builder.build([one or passage()])
+    assert found.failure is None
+    return list(found.hyperedges)
 
 
 def facts_of(reply: str, one: Passage | None = None, **settings: bool) -> tuple[list[DraftHyperedge], dict[str, int]]:
     builder = builder_of(ScriptedLanguageModel([reply]), **settings)  # type: ignore[arg-type]
-    return built(builder, one), dict(+builder.notes)
+    (found,) = builder.build([one or passage()])
+    assert found.failure is None
+    return list(found.hyperedges), dict(+found.notes)
 
 
 def members(draft: DraftHyperedge) -> list[tuple[str, str, str, bool]]:
@@ -200,7 +202,7 @@ def test_each_passage_is_asked_about_once_and_the_order_stays() -> None:
     model = ScriptedLanguageModel(said)
     passages = [passage(f"Text {number}", id=f"d#{number:04}") for number in range(10, 20)]
     outcomes = builder_of(model).build(passages)
-    texts = [draft.hyperedge.text for drafts in outcomes if isinstance(drafts, list) for draft in drafts]
+    texts = [draft.hyperedge.text for found in outcomes for draft in found.hyperedges]
     assert texts == [f"Of {number}" for number in range(10, 20)]
     assert len(model.prompts) == 10
     assert builder_of(model).build([]) == []
@@ -211,10 +213,9 @@ def test_a_passage_whose_reply_cannot_be_read_is_asked_about_so_many_times(attem
     model = ScriptedLanguageModel(lambda prompt: REFUSAL if "Bad" in prompt.user else reply_of(MET))
     builder = builder_of(model, attempts=attempts)
     good, bad = builder.build([passage(), passage("Bad.", id="e#0000")])
-    assert isinstance(good, list)
-    assert isinstance(bad, UnreadableReplyError)
+    assert good.failure is None
+    assert isinstance(bad.failure, UnreadableReplyError)
     assert len(model.prompts) == 1 + attempts
-    assert builder.usage.calls == 1 + attempts, "what cannot be read is paid for too"
 
 
 def test_a_second_reply_that_can_be_read_counts() -> None:
@@ -224,15 +225,15 @@ def test_a_second_reply_that_can_be_read_counts() -> None:
 
 def test_a_passage_that_failed_otherwise_is_not_asked_about_again() -> None:
     model = ScriptedLanguageModel([LanguageModelError("busy"), reply_of(MET)])
-    (outcome,) = builder_of(model, attempts=5).build([passage()])
-    assert str(outcome) == "busy"
+    (found,) = builder_of(model, attempts=5).build([passage()])
+    assert str(found.failure) == "busy"
     assert len(model.prompts) == 1
 
 
 def test_a_reply_that_was_cut_is_used_and_counted() -> None:
     builder = builder_of(ScriptedLanguageModel([Reply(reply_of(MET), Usage(1), truncated=True)]))
-    assert len(built(builder)) == 1
-    assert builder.notes["replies cut at the model's limit"] == 1
+    (found,) = builder.build([passage()])
+    assert len(found.hyperedges) == found.notes["replies cut at the model's limit"] == 1
 
 
 def test_progress_says_how_many_passages_and_tokens() -> None:
@@ -261,41 +262,42 @@ def test_the_name_says_what_changes_the_result() -> None:
 
 def test_gleaning_sends_all_replies_so_far_and_joins_what_they_say() -> None:
     model = ScriptedLanguageModel([reply_of(MET), reply_of(MET, BRASS), reply_of()])
-    builder = builder_of(model, gleaning=2)
-    drafts = built(builder)
-    assert [draft.hyperedge.text for draft in drafts] == [MET[0], BRASS[0]]
-    assert [draft.hyperedge.id for draft in drafts] == ["d#0000/000", "d#0000/001"]
+    (found,) = builder_of(model, gleaning=2).build([passage()])
+    assert [draft.hyperedge.text for draft in found.hyperedges] == [MET[0], BRASS[0]]
+    assert [draft.hyperedge.id for draft in found.hyperedges] == ["d#0000/000", "d#0000/001"]
     _, second, third = (prompt.user for prompt in model.prompts)
     assert reply_of(MET) in second
     assert f"{reply_of(MET)}\n{reply_of(MET, BRASS)}" in third
-    assert builder.notes["fact given twice"] == 1
+    assert found.notes["fact given twice"] == 1
 
 
 def test_what_was_found_stays_when_a_gleaning_reply_is_unreadable() -> None:
     model = ScriptedLanguageModel([reply_of(MET), REFUSAL, reply_of(BRASS)])
-    builder = builder_of(model, gleaning=2)
-    assert [draft.hyperedge.text for draft in built(builder)] == [MET[0], BRASS[0]]
-    assert builder.notes["gleaning rounds without a usable reply"] == 1
+    (found,) = builder_of(model, gleaning=2).build([passage()])
+    assert [draft.hyperedge.text for draft in found.hyperedges] == [MET[0], BRASS[0]]
+    assert found.failure is None
+    assert found.notes["gleaning rounds without a usable reply"] == 1
 
 
-def test_a_passage_is_tried_again_when_a_gleaning_request_fails() -> None:
+def test_what_was_found_stays_when_a_gleaning_request_fails_and_the_passage_is_tried_again() -> None:
     model = ScriptedLanguageModel([reply_of(MET), LanguageModelError("busy")])
-    (outcome,) = builder_of(model, gleaning=2).build([passage()])
-    assert isinstance(outcome, LanguageModelError)
+    (found,) = builder_of(model, gleaning=2).build([passage()])
+    assert [draft.hyperedge.text for draft in found.hyperedges] == [MET[0]]
+    assert str(found.failure) == "busy"
     assert len(model.prompts) == 2
 
 
 def test_a_passage_without_a_readable_reply_is_not_gleaned() -> None:
     model = ScriptedLanguageModel([REFUSAL])
-    (outcome,) = builder_of(model, gleaning=3, attempts=1).build([passage()])
-    assert isinstance(outcome, LanguageModelError)
+    (found,) = builder_of(model, gleaning=3, attempts=1).build([passage()])
+    assert isinstance(found.failure, UnreadableReplyError)
     assert len(model.prompts) == 1
 
 
 def test_a_run_that_is_stopped_while_gleaning_leaves_the_passage_for_the_next() -> None:
     model = ScriptedLanguageModel([reply_of(MET), NoMoreRepliesError("enough"), reply_of(BRASS)])
-    (outcome,) = builder_of(model, gleaning=1).build([passage()])
-    assert isinstance(outcome, NoMoreRepliesError)
+    (found,) = builder_of(model, gleaning=1).build([passage()])
+    assert isinstance(found.failure, NoMoreRepliesError)
 
 
 # Paying
@@ -306,12 +308,12 @@ def test_a_budget_lets_the_first_passages_pass_and_tells_the_others() -> None:
     passages = [passage(f"Text {number}.", id=f"d#{number:04}") for number in range(30)]
     builder = builder_of(model, max_tokens=6000)
     outcomes = builder.build(passages)
-    done = [isinstance(outcome, list) for outcome in outcomes]
+    done = [found.failure is None for found in outcomes]
     assert done == sorted(done, reverse=True)
     assert 10 < sum(done) < 30
-    assert {type(outcome) for outcome in outcomes[sum(done) :]} == {NoMoreRepliesError}
-    assert len(model.prompts) == sum(done) == builder.usage.calls
-    assert builder.usage.prompt_tokens + builder.usage.completion_tokens <= 6000
+    assert {type(found.failure) for found in outcomes[sum(done) :]} == {NoMoreRepliesError}
+    assert len(model.prompts) == sum(done)
+    assert sent(model) < 6000
 
 
 def test_failures_do_not_use_up_the_budget_of_the_next_batch() -> None:
@@ -319,7 +321,7 @@ def test_failures_do_not_use_up_the_budget_of_the_next_batch() -> None:
     builder = builder_of(model, max_tokens=20_000)
     for batch in range(20):
         outcomes = builder.build([passage(f"Text {number} of {batch}.", id=f"d#{number:04}") for number in range(10)])
-        assert [str(outcome) for outcome in outcomes] == ["busy"] * 10
+        assert [str(found.failure) for found in outcomes] == ["busy"] * 10
 
 
 # Estimating
@@ -327,8 +329,8 @@ def test_failures_do_not_use_up_the_budget_of_the_next_batch() -> None:
 PASSAGES = [passage(f"{TEXT} And a number, {number}.", id=f"d#{number:04}") for number in range(12)]
 
 
-def none_known(prompts: Sequence[Prompt]) -> list[bool]:
-    return [False] * len(prompts)
+def none_known(prompts: Sequence[Prompt]) -> list[str | None]:
+    return [None] * len(prompts)
 
 
 def sent(model: ScriptedLanguageModel) -> int:
@@ -349,19 +351,30 @@ def test_an_estimate_counts_the_prompts_that_are_then_sent(style: ExtractionStyl
 
 def test_an_estimate_with_gleaning_counts_every_round() -> None:
     passages = [passage(f"{TEXT * 8} {number}", id=f"d#{number:04}") for number in range(12)]
-    first, later = reply_of((TEXT * 8, ["brass"])), reply_of((TEXT * 3, ["brass"]))
+    first, later = reply_of((TEXT * 26, ["brass"])), reply_of((TEXT * 12, ["brass"]))
     model = ScriptedLanguageModel(lambda prompt: later if "Earlier replies" in prompt.user else first)
     builder = builder_of(model, gleaning=2)
     estimate = builder.estimate(passages, none_known)
     builder.build(passages)
     assert estimate.calls == len(model.prompts) == 36
     assert estimate.prompt_tokens == pytest.approx(sent(model), rel=0.05)
-    assert estimate.completion_tokens == pytest.approx(builder.usage.completion_tokens, rel=0.1)
+    assert estimate.completion_tokens == pytest.approx(12 * count_tokens(first) + 24 * count_tokens(later), rel=0.1)
 
 
 def test_what_is_known_is_not_estimated() -> None:
     builder = builder_of(ScriptedLanguageModel([]))
-    known: Callable[[Sequence[Prompt]], list[bool]] = lambda prompts: [place % 3 == 0 for place in range(len(prompts))]  # noqa: E731
-    assert builder.estimate(PASSAGES, known).calls == 8
-    assert builder.estimate(PASSAGES, lambda prompts: [True] * len(prompts)) == Usage()
+    assert builder.estimate(PASSAGES, lambda prompts: ["", None, None] * (len(prompts) // 3)).calls == 8
+    assert builder.estimate(PASSAGES, lambda prompts: [""] * len(prompts)) == Usage()
     assert builder.estimate([], none_known) == Usage()
+
+
+def test_a_gleaning_round_that_is_not_known_is_estimated_after_a_first_reply_that_is() -> None:
+    builder = builder_of(ScriptedLanguageModel([]), gleaning=2)
+    said = reply_of(MET)
+
+    def known(prompts: Sequence[Prompt]) -> list[str | None]:
+        return [None if said in prompt.user else said for prompt in prompts]
+
+    estimate = builder.estimate([passage()], known)
+    assert estimate.calls == 2
+    assert estimate.prompt_tokens > count_tokens(said)

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, UnreadableReplyError, identity
+from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, identity
 from polyad.model import Passage
 from polyad.text.tokens import count_tokens
 

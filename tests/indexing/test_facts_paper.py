@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.errors import ConfigurationError
-from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, UnreadableReplyError, identity
+from polyad.errors import ConfigurationError, UnreadableReplyError
+from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, identity
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.model import Passage
 

@@ -16,7 +16,7 @@ from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
 from polyad.config import FactSettings, SegmentationSettings, SplitSettings
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
-from polyad.indexing.builder import DraftHyperedge, HyperedgeBuilder, Tell, untold
+from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, untold
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
@@ -24,7 +24,7 @@ from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
-from polyad.model import Document, Failure, FloatArray, Mention, Passage
+from polyad.model import Document, Failure, FloatArray, Mention, Passage, Usage
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, Store, TextKind
 
 SENTENCES = [
@@ -69,6 +69,15 @@ class CountingEmbedder:
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         self.texts += texts
         return self._embedder.encode(texts, kind)
+
+
+class Fussy(CountingEmbedder):
+    """Fails on some texts."""
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        if any("unlucky" in text for text in texts):
+            raise EmbedderError("too unlucky")
+        return super().encode(texts, kind)
 
 
 class FailingExtractor:
@@ -202,11 +211,15 @@ def extracted(prompt: Prompt) -> str:
 
 
 def fact_indexer_of(
-    store: Store, model: LanguageModel, embedder: Embedder | None = None, split: SplitSettings = SMALL
+    store: Store,
+    model: LanguageModel,
+    embedder: Embedder | None = None,
+    split: SplitSettings = SMALL,
+    facts: FactSettings | None = None,
 ) -> Indexer:
     splitter = SentenceSplitter(split)
     cached = CachedLanguageModel(model, store)
-    builder = FactBuilder(splitter, cached, CompactExtractionStyle(), FactSettings(), Budget(cached))
+    builder = FactBuilder(splitter, cached, CompactExtractionStyle(), facts or FactSettings(), Budget(cached))
     return Indexer(store, embedder or HashingEmbedder(16), splitter, builder)
 
 
@@ -406,12 +419,6 @@ def test_an_error_that_is_no_documents_fault_ends_the_run(error: Exception) -> N
 
 
 def test_an_embedder_that_fails_on_one_text_costs_one_document() -> None:
-    class Fussy(CountingEmbedder):
-        def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-            if any("unlucky" in text for text in texts):
-                raise EmbedderError("too unlucky")
-            return super().encode(texts, kind)
-
     store = make_store()
     assert index(indexer_of(store, Fussy()), BAD, GOOD).failures == (Failure("bad", "too unlucky"),)
     assert list(store.digests()) == ["good"]
@@ -487,11 +494,12 @@ def test_a_builder_is_given_passages_with_their_place_in_the_document() -> None:
     class Remembering:
         name = "remembering"
 
-        def build(
-            self, passages: Sequence[Passage], tell: Tell = untold
-        ) -> list[list[DraftHyperedge] | LanguageModelError]:
+        def build(self, passages: Sequence[Passage], tell: Tell = untold) -> list[Built]:
             seen.extend(passages)
-            return [[] for _ in passages]
+            return [Built([]) for _ in passages]
+
+        def estimate(self, passages: Sequence[Passage], known: object) -> Usage:
+            return Usage()
 
     builder: HyperedgeBuilder = Remembering()
     document = Document("a", "Oslo", "  " + " ".join(LONG))
@@ -522,7 +530,7 @@ def test_a_passage_without_a_reply_is_indexed_by_its_text_and_reported() -> None
     counts = index(
         fact_indexer_of(store, without_reply_about("Street 2", LanguageModelError("busy")), split=ONE_EACH), FOUR
     )
-    assert counts.failures == (Failure("a#0002", "busy; its text is indexed, its facts are missing: index it again"),)
+    assert counts.failures == (Failure("a#0002", "busy; its text is indexed, new facts are missing: index it again"),)
     assert (counts.added, counts.passages, counts.hyperedges) == (1, 4, 3)
     assert store.digests() == {"a": ""}
     assert store.search_text("Number 2", 1)[0][0] == "a#0002"
@@ -542,6 +550,30 @@ def test_the_next_run_asks_and_embeds_for_the_missing_passage_only() -> None:
     assert [prompt.user for prompt in model.prompts] == [LONG[2]]
     assert all(LONG[2].removesuffix(".") in text for text in embedder.texts)
     assert index(fact_indexer_of(store, model, embedder, ONE_EACH), FOUR).unchanged == 1
+
+
+def test_facts_that_are_there_are_not_lost_when_they_cannot_be_extracted_anew() -> None:
+    store = make_store()
+    index(fact_indexer_of(store, ScriptedLanguageModel(extracted), split=ONE_EACH), FOUR)
+    before = store.topology().hyperedge_ids
+    failing = ScriptedLanguageModel(lambda prompt: LanguageModelError("busy"))
+    changed = Document("a", "", FOUR.text.replace("Street 2", "Lane 2"))
+    gleaning = FactSettings(gleaning=1)
+    counts = index(fact_indexer_of(store, failing, split=ONE_EACH, facts=gleaning), changed)
+    assert (counts.updated, len(counts.failures)) == (1, 4)
+    assert store.topology().hyperedge_ids == [id for id in before if not id.startswith("a#0002")], "its text is new"
+    assert store.digests() == {"a": ""}
+    whole = fact_indexer_of(store, ScriptedLanguageModel(extracted), split=ONE_EACH, facts=gleaning)
+    assert index(whole, changed).failures == ()
+    assert set(before) < set(store.topology().hyperedge_ids)
+
+
+def test_what_is_not_written_is_not_noted() -> None:
+    store = make_store()
+    bad = Document("bad", "", f"An unlucky {LONG[5]}")
+    counts = index(fact_indexer_of(store, ScriptedLanguageModel(extracted), Fussy(), ONE_EACH), FOUR, bad)
+    assert (counts.added, len(counts.failures)) == (1, 1)
+    assert counts.notes["facts"] == counts.hyperedges == 4
 
 
 def test_an_update_that_is_stopped_leaves_the_earlier_document() -> None:
@@ -589,15 +621,6 @@ def test_of_a_document_that_is_left_no_passage_is_said_to_be_indexed() -> None:
     counts = index(fact_indexer_of(store, ScriptedLanguageModel(reply), split=ONE_EACH), FOUR)
     assert (counts.left, counts.stopped, counts.failures) == (1, "enough", ())
     assert store.digests() == {}
-
-
-class Fussy(CountingEmbedder):
-    """Fails on some texts."""
-
-    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-        if any("unlucky" in text for text in texts):
-            raise EmbedderError("too unlucky")
-        return super().encode(texts, kind)
 
 
 def test_a_run_that_is_stopped_asks_for_no_other_document_even_where_the_embedder_failed() -> None:

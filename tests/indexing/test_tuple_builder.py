@@ -33,10 +33,9 @@ def passage(*arguments: tuple[str, str], text: str = TEXT) -> Passage:
 
 
 def draft(*arguments: tuple[str, str]) -> DraftHyperedge:
-    (drafts,) = TupleBuilder().build([passage(*arguments)])
-    assert isinstance(drafts, list)
-    (found,) = drafts
-    return found
+    (found,) = TupleBuilder().build([passage(*arguments)])
+    (edge,) = found.hyperedges
+    return edge
 
 
 def parts(found: DraftHyperedge) -> list[tuple[str, str]]:

@@ -4,78 +4,86 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from polyad.errors import LanguageModelError
+from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
-from polyad.protocols import Gate, LanguageModel, Prompt, Reply, Store
+from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply, Store
 
 
 class CachedLanguageModel:
     """A language model that never asks twice what the store already knows the reply to.
 
     A reply is stored as soon as it arrives, before the next: a crash loses nothing that was paid for. The same prompt
-    twice in a batch is asked once. Failures are not kept. Replies from the cache cost nothing and say so.
+    twice in a batch is asked once. Of failures only the cost is kept. Replies from the cache cost nothing and say so.
 
     Args:
         model: Who is asked when there is no reply.
         store: Where the replies are; used in the calling thread only.
-
-    Attributes:
-        usage: What was spent through this object; recalled replies cost nothing.
     """
 
     def __init__(self, model: LanguageModel, store: Store) -> None:
         self._model = model
         self._store = store
-        self.usage = Usage()
+        self._account = threading.local()
 
     @property
     def name(self) -> str:
         """The model's own name."""
         return self._model.name
 
+    @property
+    def usage(self) -> Usage:
+        """What this thread has spent through this object, on failures too; recalled replies cost nothing."""
+        return getattr(self._account, "usage", Usage())
+
     def complete(
         self,
         prompts: Sequence[Prompt],
-        on_reply: Callable[[int, Reply], None] | None = None,
+        on_outcome: OnOutcome | None = None,
         gate: Gate | None = None,
     ) -> list[Reply | LanguageModelError]:
         """Ask what is new, recall the rest; see :class:`polyad.protocols.LanguageModel`.
 
-        Of a reply that ``on_reply`` refuses the cost alone is kept, so that it is asked for again the next time.
+        Of a reply that ``on_outcome`` refuses the cost alone is kept, so that it is asked for again the next time.
         """
         positions = self._positions(prompts)
         outcomes: dict[int, Reply | LanguageModelError] = {}
         known = self._store.cached_replies(list(positions))
         for key in list(known):
-            if not _deliver(positions[key], known[key], outcomes, on_reply):
+            if not _deliver(positions[key], known[key], outcomes, on_outcome):
                 self._store.cache_reply(key, _recalled(known.pop(key)), usable=False)
         new = [key for key in positions if key not in known]
 
-        def keep(index: int, reply: Reply) -> None:
+        def keep(index: int, outcome: Reply | LanguageModelError) -> None:
             key = new[index]
-            self.usage += reply.usage
-            self._store.cache_reply(key, reply)
-            if not _deliver(positions[key], reply, outcomes, on_reply):
-                self._store.cache_reply(key, _recalled(reply), usable=False)
+            self._pay(key, outcome)
+            if not _deliver(positions[key], outcome, outcomes, on_outcome) and isinstance(outcome, Reply):
+                self._store.cache_reply(key, _recalled(outcome), usable=False)
 
-        asked = self._model.complete([prompts[positions[key][0]] for key in new], keep, gate) if new else []
-        for key, outcome in zip(new, asked, strict=True):
-            if isinstance(outcome, LanguageModelError):
-                outcomes.update(dict.fromkeys(positions[key], outcome))
+        if new:
+            self._model.complete([prompts[positions[key][0]] for key in new], keep, gate)
         return [outcomes[position] for position in range(len(prompts))]
+
+    def _pay(self, key: str, outcome: Reply | LanguageModelError) -> None:
+        """Keep a reply, and put what it or a failure cost on the account."""
+        self._account.usage = self.usage + outcome.usage
+        if isinstance(outcome, Reply):
+            self._store.cache_reply(key, outcome)
+        elif outcome.usage.calls:
+            self._store.cache_reply(key, Reply("", outcome.usage), usable=False)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """The model's own; see :class:`polyad.protocols.LanguageModel`."""
         return self._model.cost(prompt_tokens, completion_tokens)
 
-    def known(self, prompts: Sequence[Prompt]) -> list[bool]:
-        """Of each prompt, whether its reply is here already and asking would cost nothing."""
+    def known(self, prompts: Sequence[Prompt]) -> list[str | None]:
+        """Of each prompt, the reply that is here already and would cost nothing; None where there is none."""
         keys = [reply_key(self.name, prompt) for prompt in prompts]
         here = self._store.cached_replies(keys)
-        return [key in here for key in keys]
+        return [here[key].text if key in here else None for key in keys]
 
     def _positions(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
         """Where each key's prompt stands, in order of first appearance."""
@@ -91,9 +99,12 @@ class CachedLanguageModel:
         if known is not None:
             on_text(known.text)
             return _recalled(known)
-        reply = self._model.stream(prompt, on_text)
-        self.usage += reply.usage
-        self._store.cache_reply(key, reply)
+        try:
+            reply = self._model.stream(prompt, on_text)
+        except LanguageModelError as error:
+            self._pay(key, error)
+            raise
+        self._pay(key, reply)
         return reply
 
 
@@ -105,22 +116,29 @@ def reply_key(model: str, prompt: Prompt) -> str:
 
 def _deliver(
     positions: Sequence[int],
-    reply: Reply,
+    outcome: Reply | LanguageModelError,
     outcomes: dict[int, Reply | LanguageModelError],
-    on_reply: Callable[[int, Reply], None] | None,
+    on_outcome: OnOutcome | None,
 ) -> bool:
-    """Make ``reply`` the outcome at each of ``positions``, the cost counted at the first; whether it was accepted."""
+    """Make ``outcome`` that of each of ``positions``, the cost counted at the first; whether it was accepted."""
+    is_accepted = True
     for position in positions:
-        outcomes[position] = reply
+        outcomes[position] = outcome
         try:
-            if on_reply is not None:
-                on_reply(position, reply)
-        except LanguageModelError as error:
-            outcomes.update(dict.fromkeys(positions, error))
-            return False
-        reply = _recalled(reply)
-    return True
+            if on_outcome is not None:
+                on_outcome(position, outcome)
+        except LanguageModelError as refusal:
+            outcomes[position] = refusal
+            is_accepted = False
+        outcome = _recalled(outcome) if isinstance(outcome, Reply) else _repeated(outcome)
+    return is_accepted
 
 
 def _recalled(reply: Reply) -> Reply:
     return replace(reply, usage=Usage(), cached=True)
+
+
+def _repeated(error: LanguageModelError) -> LanguageModelError:
+    """The same failure, paid for already."""
+    kind = NoMoreRepliesError if isinstance(error, NoMoreRepliesError) else LanguageModelError
+    return kind(str(error))

@@ -385,4 +385,10 @@ def main() -> None:
     handler.setFormatter(logging.Formatter("polyad: warning: %(message)s"))
     logging.getLogger("polyad").addHandler(handler)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the streams of a fresh process
-    app(prog_name="polyad")
+    try:
+        app(prog_name="polyad")
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:  # nobody waits for what other threads have asked for
+            sys.stdout.flush()
+            os._exit(_INTERRUPTED)
+        raise

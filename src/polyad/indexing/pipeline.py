@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError, PolyadError, StoreError
+from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.builder import DraftHyperedge, HyperedgeBuilder, Tell, hyperedge_id, passage_id
 from polyad.model import (
     Document,
@@ -37,6 +37,7 @@ class IndexCounts:
         passages, hyperedges: Written.
         failures: What could not be done: whole documents, or passages whose text was indexed without its facts.
         stopped: Why the run ended early; empty when it went to its end.
+        notes: Of what was written: what was found, dropped and repaired, counted by reason.
     """
 
     added: int = 0
@@ -47,6 +48,7 @@ class IndexCounts:
     hyperedges: int = 0
     failures: tuple[Failure, ...] = ()
     stopped: str = ""
+    notes: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: IndexCounts) -> IndexCounts:
         return IndexCounts(
@@ -58,7 +60,40 @@ class IndexCounts:
             self.hyperedges + other.hyperedges,
             self.failures + other.failures,
             self.stopped or other.stopped,
+            self.notes + other.notes,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What one run knows of documents, by id.
+
+    Attributes:
+        known: The digest of each that is in the index, or will be.
+        met: The digest of each that was read in this run.
+    """
+
+    known: dict[str, str]
+    met: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """A document to index; ``is_update`` where an older one is there."""
+
+    document: Document
+    digest: str
+    is_update: bool
+    passages: list[Passage]
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A document ready to be stored, and what was noted in building it."""
+
+    indexed: IndexedDocument
+    is_update: bool
+    notes: Counter[str]
 
 
 class Indexer:
@@ -78,8 +113,7 @@ class Indexer:
 
     def index(self, items: Iterable[Document | Failure], progress: Progress) -> IndexCounts:
         """Index every document of ``items``; failures among them are passed into the report."""
-        known = self._store.digests()
-        seen: dict[str, str] = {}
+        run = _Run(self._store.digests())
         total = IndexCounts()
         done = 0
 
@@ -88,7 +122,9 @@ class Indexer:
             progress(done, None, f"{written}; {status}" if status else written)
 
         for batch in _batches(items):
-            total += self._index_batch(batch, known, seen, tell)
+            changed, counts = self._changed(batch, run)
+            total += counts
+            total += self._put(changed, tell)
             done += len(batch)
             tell()
             if total.stopped:
@@ -100,28 +136,18 @@ class Indexer:
 
         Of passages with equal contents there is one: the others cost nothing.
         """
-        known = self._store.digests()
-        seen: dict[str, str] = {}
+        run = _Run(self._store.digests())
         yielded: set[str] = set()
         for batch in _batches(items):
-            changed, _ = self._changed(batch, known, seen)
-            missing, digests, _ = self._missing([p for document, _, _ in changed for p in self._passages(document)])
+            changed, _ = self._changed(batch, run)
+            missing, digests, _ = self._missing(changed)
             first = {digests[passage.id]: passage for passage in reversed(missing)}
             new = [passage for passage in missing if first[digests[passage.id]] is passage]
             yield [passage for passage in new if digests[passage.id] not in yielded]
             yielded |= first.keys()
 
-    def _index_batch(
-        self, batch: Sequence[Document | Failure], known: dict[str, str], seen: dict[str, str], tell: Tell
-    ) -> IndexCounts:
-        changed, counts = self._changed(batch, known, seen)
-        documents = [(document, digest) for document, digest, _ in changed]
-        return counts + self._put(documents, {document.id for document, _, before in changed if before}, tell)
-
-    def _changed(
-        self, batch: Sequence[Document | Failure], known: dict[str, str], seen: dict[str, str]
-    ) -> tuple[list[tuple[Document, str, bool]], IndexCounts]:
-        """The documents to index, with digest and whether an older one is there; and what became of the others."""
+    def _changed(self, batch: Sequence[Document | Failure], run: _Run) -> tuple[list[_Changed], IndexCounts]:
+        """The documents to index, and what became of the others; ``run`` is told of all of them."""
         failures = []
         changed = []
         unchanged = 0
@@ -134,40 +160,41 @@ class Indexer:
             except UnicodeEncodeError as error:
                 failures.append(Failure(_printable(item.id), _reason(error)))
                 continue
-            if seen.setdefault(item.id, digest) != digest:
+            if run.met.setdefault(item.id, digest) != digest:
                 failures.append(Failure(item.id, "a document of this id and other content came earlier in this run"))
-            elif known.get(item.id) == digest:
+            elif run.known.get(item.id) == digest:
                 unchanged += 1
             else:
-                known_before = item.id in known
-                known[item.id] = digest
-                changed.append((item, digest, known_before))
+                is_update = item.id in run.known
+                run.known[item.id] = digest
+                changed.append(_Changed(item, digest, is_update, self._passages(item)))
         return changed, IndexCounts(unchanged=unchanged, failures=tuple(failures))
 
     @property
     def _recipe(self) -> str:
         return f"{self._splitter.name} {self._builder.name} {self._embedder.name}"
 
-    def _put(self, documents: Sequence[tuple[Document, str]], updated: set[str], tell: Tell) -> IndexCounts:
+    def _put(self, changed: Sequence[_Changed], tell: Tell) -> IndexCounts:
         """Build and store documents; when the batch fails, each by itself, to find the one at fault."""
-        if not documents:
+        if not changed:
             return IndexCounts()
         try:
-            indexed, counts = self._build(documents, tell)
+            whole, counts = self._build(changed, tell)
         except (ConfigurationError, StoreError):
             raise  # no document is at fault
         except Exception as error:  # whatever a plug-in raises, one bad document must not end the run
-            if len(documents) == 1:
-                return IndexCounts(failures=(Failure(documents[0][0].id, _reason(error)),))
+            if len(changed) == 1:
+                return IndexCounts(failures=(Failure(changed[0].document.id, _reason(error)),))
             counts = IndexCounts()
-            for one in documents:
-                counts += IndexCounts(left=1) if counts.stopped else self._put([one], updated, tell)
+            for one in changed:
+                counts += IndexCounts(left=1) if counts.stopped else self._put([one], tell)
             return counts
-        for document in indexed:
-            counts += self._put_one(document, document.document.id in updated)
+        for item in whole:
+            counts += self._put_one(item)
         return counts
 
-    def _put_one(self, document: IndexedDocument, is_update: bool) -> IndexCounts:
+    def _put_one(self, item: _Whole) -> IndexCounts:
+        document = item.indexed
         if not document.passages:
             return IndexCounts(failures=(Failure(document.document.id, "it has no text"),))
         try:
@@ -175,56 +202,72 @@ class Indexer:
         except UnicodeEncodeError as error:  # a name or a fact that a model spelt with half a character
             return IndexCounts(failures=(Failure(document.document.id, _reason(error)),))
         return IndexCounts(
-            added=int(not is_update),
-            updated=int(is_update),
+            added=int(not item.is_update),
+            updated=int(item.is_update),
             passages=len(document.passages),
             hyperedges=sum(len(passage.hyperedges) for passage in document.passages),
+            notes=item.notes,
         )
 
-    def _build(
-        self, documents: Sequence[tuple[Document, str]], tell: Tell
-    ) -> tuple[list[IndexedDocument], IndexCounts]:
+    def _build(self, changed: Sequence[_Changed], tell: Tell) -> tuple[list[_Whole], IndexCounts]:
         """The documents that can be stored, and what was wrong with passages or stopped the run."""
-        passages = [self._passages(document) for document, _ in documents]
-        missing, digests, stored = self._missing(list(itertools.chain.from_iterable(passages)))
-        outcomes = dict(zip((p.id for p in missing), self._builder.build(missing, tell), strict=True))
-        failed = {id: outcome for id, outcome in outcomes.items() if isinstance(outcome, LanguageModelError)}
-        stops = [str(error) for error in failed.values() if isinstance(error, NoMoreRepliesError)]
-        waiting = {id for id, error in failed.items() if isinstance(error, NoMoreRepliesError)}
+        missing, digests, stored = self._missing(changed)
+        built = dict(zip((passage.id for passage in missing), self._builder.build(missing, tell), strict=True))
+        failed = {id: found.failure for id, found in built.items() if found.failure}
+        stops = [error for error in failed.values() if isinstance(error, NoMoreRepliesError)]
         ready = [
-            (document, digest, own)
-            for (document, digest), own in zip(documents, passages, strict=True)
-            if waiting.isdisjoint(passage.id for passage in own)
+            item for item in changed if not any(isinstance(failed.get(p.id), NoMoreRepliesError) for p in item.passages)
         ]
-        wanted = {passage.id for _, _, own in ready for passage in own}
-        drafts = {id: [] if isinstance(found, LanguageModelError) else found for id, found in outcomes.items()}
+        kept = self._kept([p for item in ready for p in item.passages if p.id in failed and not built[p.id].hyperedges])
         tell("embedding")
-        built = self._embedded(
-            [(passage, drafts[passage.id]) for passage in missing if passage.id in wanted],
+        wanted = [p for item in ready for p in item.passages if p.id in built and p.id not in kept]
+        embedded = self._embedded(
+            [(passage, built[passage.id].hyperedges) for passage in wanted],
             {id: digest for id, digest in digests.items() if id not in failed},
         )
-        indexed = [
-            IndexedDocument(
-                document,
-                digest if failed.keys().isdisjoint(passage.id for passage in own) else INCOMPLETE,
-                self._splitter.count_tokens(document.text),
-                tuple(
-                    built[passage.id] if passage.id in built else _moved(stored[digests[passage.id]], passage)
-                    for passage in own
+        known = {p.id: _moved(stored[digests[p.id]], p) for item in ready for p in item.passages if p.id not in built}
+        passages = known | kept | embedded
+        whole = [
+            _Whole(
+                IndexedDocument(
+                    item.document,
+                    item.digest if failed.keys().isdisjoint(passage.id for passage in item.passages) else INCOMPLETE,
+                    self._splitter.count_tokens(item.document.text),
+                    tuple(passages[passage.id] for passage in item.passages),
                 ),
+                item.is_update,
+                sum((built[passage.id].notes for passage in item.passages if passage.id in built), Counter()),
             )
-            for document, digest, own in ready
+            for item in ready
         ]
         failures = tuple(
-            Failure(id, f"{error}; its text is indexed, its facts are missing: index it again")
-            for id, error in failed.items()
-            if id in wanted
+            Failure(passage.id, f"{failed[passage.id]}; its text is indexed, new facts are missing: index it again")
+            for item in ready
+            for passage in item.passages
+            if passage.id in failed
         )
-        left = len(documents) - len(ready)
-        return indexed, IndexCounts(left=left, failures=failures, stopped=stops[0] if stops else "")
+        left = len(changed) - len(ready)
+        return whole, IndexCounts(left=left, failures=failures, stopped=str(stops[0]) if stops else "")
 
-    def _missing(self, passages: Sequence[Passage]) -> tuple[list[Passage], dict[str, str], dict[str, IndexedPassage]]:
+    def _kept(self, passages: Sequence[Passage]) -> dict[str, IndexedPassage]:
+        """By id, those of ``passages`` that are in the index word for word, with the hyperedges they have there.
+
+        A failure to build them anew, by another method or other settings, is no reason to lose these.
+        """
+        documents = sorted({passage.document_id for passage in passages})
+        stored = {
+            (item.passage.document_id, item.passage.title, item.passage.text): item
+            for item in (self._store.indexed_passages(documents) if documents else ())
+        }
+        return {
+            passage.id: replace(_moved(stored[words], passage), digest=INCOMPLETE)
+            for passage in passages
+            if (words := (passage.document_id, passage.title, passage.text)) in stored
+        }
+
+    def _missing(self, changed: Sequence[_Changed]) -> tuple[list[Passage], dict[str, str], dict[str, IndexedPassage]]:
         """The passages to build, the digest of every one by its id, and the stored ones by digest."""
+        passages = [passage for item in changed for passage in item.passages]
         digests = {passage.id: _digest(self._recipe, *_content(passage)) for passage in passages}
         stored = self._store.known_passages(list(digests.values()))
         return [passage for passage in passages if digests[passage.id] not in stored], digests, stored
@@ -246,7 +289,7 @@ class Indexer:
         ]
 
     def _embedded(
-        self, drafts: Sequence[tuple[Passage, list[DraftHyperedge]]], digests: Mapping[str, str]
+        self, drafts: Sequence[tuple[Passage, Sequence[DraftHyperedge]]], digests: Mapping[str, str]
     ) -> dict[str, IndexedPassage]:
         """Passages and their hyperedges with vectors; equal texts are embedded once."""
         texts: dict[str, int] = {}

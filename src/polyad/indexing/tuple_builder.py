@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyad.errors import LanguageModelError, ReadError
-from polyad.indexing.builder import DraftHyperedge, Tell, hyperedge_id, untold
-from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage
+from polyad.errors import ReadError
+from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
+from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Usage
 from polyad.text.keys import entity_key
 
 
@@ -28,13 +28,17 @@ class TupleBuilder:
         self,
         passages: Sequence[Passage],
         tell: Tell = untold,  # noqa: ARG002  # the protocol's parameter; facts take no long time
-    ) -> list[list[DraftHyperedge] | LanguageModelError]:
+    ) -> list[Built]:
         """One hyperedge for each passage, with the passage's own words as its text.
 
         Raises:
             ReadError: A passage has no arguments, so it is prose and not a fact.
         """
-        return [[_hyperedge(passage)] for passage in passages]
+        return [Built([_hyperedge(passage)]) for passage in passages]
+
+    def estimate(self, passages: Sequence[Passage], known: object) -> Usage:  # noqa: ARG002  # the protocol's
+        """Nothing."""
+        return Usage()
 
 
 def _hyperedge(passage: Passage) -> DraftHyperedge:

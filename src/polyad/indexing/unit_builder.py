@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.config import SegmentationSettings
-from polyad.errors import LanguageModelError
-from polyad.indexing.builder import DraftHyperedge, Tell, hyperedge_id, untold
+from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.semantic_units import KAPPAS, PAPER_KAPPA, Candidates, Segmenter
 from polyad.indexing.subjects import subjects
-from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span
+from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span, Usage
 from polyad.protocols import Embedder, MentionExtractor, Splitter
 from polyad.text.keys import entity_key
 
@@ -57,12 +56,16 @@ class SemanticUnitBuilder:
         self,
         passages: Sequence[Passage],
         tell: Tell = untold,  # noqa: ARG002  # the protocol's parameter; units take no long time
-    ) -> list[list[DraftHyperedge] | LanguageModelError]:
+    ) -> list[Built]:
         """The units of each passage."""
         mentions = self._extractor.extract([passage.text for passage in passages])
         analyses = [self._analyse(passage, found) for passage, found in zip(passages, mentions, strict=True)]
         embeddings = self._sentence_embeddings(analyses)
-        return [self._units(analysis, vectors) for analysis, vectors in zip(analyses, embeddings, strict=True)]
+        return [Built(self._units(analysis, vectors)) for analysis, vectors in zip(analyses, embeddings, strict=True)]
+
+    def estimate(self, passages: Sequence[Passage], known: object) -> Usage:  # noqa: ARG002  # the protocol's
+        """Nothing, as far as names are found without a language model."""
+        return Usage()
 
     def _analyse(self, passage: Passage, mentions: Sequence[Mention]) -> _Analysis:
         sentences = self._splitter.sentences(passage.text)

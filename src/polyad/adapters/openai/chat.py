@@ -6,6 +6,7 @@ Imports the SDK; :mod:`polyad.adapters.openai` is the part of it that can be imp
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -28,6 +29,8 @@ from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols import Gate, Prompt, Reply
 from polyad.text.tokens import count_tokens
+
+_logger = logging.getLogger(__name__)
 
 _HOPELESS = 50
 """Requests that fail one after another, each after its retries, before the rest of a batch is given up."""
@@ -63,7 +66,11 @@ class Chat:
     def outcomes(
         self, prompts: Sequence[Prompt], gate: Gate | None = None
     ) -> Iterator[tuple[int, Reply | LanguageModelError]]:
-        """Ask all that ``gate`` lets pass; yield each prompt's position and outcome in the order of arrival."""
+        """Ask all that ``gate`` lets pass; yield each prompt's position and outcome in the order of arrival.
+
+        Interrupted while it waits, it sends nothing more, yields what is still under way, since that is paid for, and
+        then lets the interrupt go on; a second interrupt does not wait.
+        """
         if not prompts:
             return
         batch = _Batch(self, gate)
@@ -72,21 +79,32 @@ class Chat:
             futures: dict[Future[Reply | LanguageModelError], int] = {
                 pool.submit(batch.ask, prompt): position for position, prompt in enumerate(prompts)
             }
-            for future in as_completed(futures):
-                yield futures[future], future.result()
+            waiting = set(futures)
+            try:
+                for future in as_completed(futures):
+                    waiting.remove(future)
+                    yield futures[future], future.result()
+            except KeyboardInterrupt:
+                batch.stop.set()
+                under_way = [future for future in waiting if not future.cancel()]
+                _logger.warning("waiting for %d requests under way; interrupt again to lose them", len(under_way))
+                for future in as_completed(under_way):
+                    if not future.exception():  # StoppedError, where it was waiting for another try
+                        yield futures[future], future.result()
+                raise
         finally:
-            # Interrupted, or the caller failed: nobody waits for the rest, and no thread goes on sleeping.
+            # The caller failed, or was interrupted twice: nobody waits for the rest, and no thread goes on sleeping.
             batch.stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def ask(self, prompt: Prompt, stop: threading.Event | None = None) -> Reply:
-        """Ask one prompt, with retries. The usage is that of all tries.
+    def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:
+        """Ask the prompt of ``bill``, with retries. The usage is that of all tries.
 
         Raises:
             EndpointError: it failed for good.
+            NoMoreRepliesError: another try is more than may be spent.
             StoppedError: ``stop`` was set.
         """
-        bill = _Bill(self, prompt)
         return self._endpoint.run(lambda: self._whole(bill, stop), stop)
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
@@ -95,11 +113,11 @@ class Chat:
         Raises:
             LanguageModelError: it failed for good, or broke off.
         """
-        bill = _Bill(self, prompt)
+        bill = Bill(self, prompt)
         try:
             return self._endpoint.run(lambda: self._streamed(bill, on_text))
         except EndpointError as error:
-            raise LanguageModelError(str(error)) from error
+            raise LanguageModelError(str(error), bill.total) from error
 
     def charge(self, usage: Usage) -> None:
         """Add to what was spent."""
@@ -121,15 +139,16 @@ class Chat:
         prices = self._settings
         return (prompt_tokens * prices.prompt_price + completion_tokens * prices.completion_price) / 1_000_000
 
-    def _whole(self, bill: _Bill, stop: threading.Event | None) -> Reply:
+    def _whole(self, bill: Bill, stop: threading.Event | None) -> Reply:
         """One try at a reply in one piece."""
+        bill.check()
         reservation = self._turn(bill.prompt, stop)
         received = Received()
         received.add_whole(json_object(self._send(bill.prompt, stream=False).text))
         bill.add(received, reservation)
         return Reply(received.usable_text(), bill.total, truncated=received.truncated)
 
-    def _streamed(self, bill: _Bill, on_text: Callable[[str], None]) -> Reply:
+    def _streamed(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
         """One try at a reply in pieces."""
         reservation = self._turn(bill.prompt, None)
         showing = Showing(on_text)
@@ -154,7 +173,7 @@ class Chat:
         showing.finish()
         return Reply(text, bill.total, truncated=received.truncated)
 
-    def _shown_whole(self, bill: _Bill, on_text: Callable[[str], None]) -> Reply:
+    def _shown_whole(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
         reply = self._whole(bill, None)
         on_text(reply.text)
         return reply
@@ -191,17 +210,24 @@ class Chat:
         return self._limiter.acquire(expected, sleeper(stop))
 
 
-class _Bill:
+class Bill:
     """What the tries at one prompt cost together."""
 
-    def __init__(self, chat: Chat, prompt: Prompt) -> None:
+    def __init__(self, chat: Chat, prompt: Prompt, gate: Gate | None = None) -> None:
         self.prompt = prompt
         self.total = Usage()
         self._chat = chat
+        self._gate = gate
+
+    def check(self) -> None:
+        """Raise NoMoreRepliesError where another try is more than may be spent."""
+        if self._gate:
+            self._gate(self.prompt, self.total)
 
     def add(self, received: Received, reservation: Reservation) -> None:
+        """Add what one try cost."""
         usage = self._chat.usage_of(self.prompt, received)
-        reservation.settle(usage.prompt_tokens + usage.completion_tokens)
+        reservation.settle(usage.tokens)
         self._chat.charge(usage)
         self.total += usage
 
@@ -219,22 +245,22 @@ class _Batch:
     def ask(self, prompt: Prompt) -> Reply | LanguageModelError:
         if self._doom:
             return NoMoreRepliesError(str(self._doom))
+        bill = Bill(self._chat, prompt, self._gate)
         try:
-            if self._gate:
-                self._gate(prompt)
-            reply = self._chat.ask(prompt, self.stop)
+            reply = self._chat.ask(bill, self.stop)
         except NoMoreRepliesError as error:
+            error.usage = bill.total
             self._doom = error
             return error
         except EndpointError as error:
-            return self._failed(error)
+            return self._failed(error, bill.total)
         self._failures = 0
         return reply
 
-    def _failed(self, error: EndpointError) -> LanguageModelError:
+    def _failed(self, error: EndpointError, spent: Usage) -> LanguageModelError:
         self._failures += 1
         is_hopeless = error.concerns_all or self._failures >= _HOPELESS
-        failure = (NoMoreRepliesError if is_hopeless else LanguageModelError)(str(error))
+        failure = (NoMoreRepliesError if is_hopeless else LanguageModelError)(str(error), spent)
         failure.__cause__ = error
         if isinstance(failure, NoMoreRepliesError):
             self._doom = failure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Usage
-from polyad.protocols import Gate, Prompt, Reply
+from polyad.protocols import Gate, OnOutcome, Prompt, Reply
 
 if TYPE_CHECKING:
     from polyad.adapters.openai.chat import Chat
@@ -48,18 +48,18 @@ class OpenAILanguageModel:
     def complete(
         self,
         prompts: Sequence[Prompt],
-        on_reply: Callable[[int, Reply], None] | None = None,
+        on_outcome: OnOutcome | None = None,
         gate: Gate | None = None,
     ) -> list[Reply | LanguageModelError]:
         """Ask all ``prompts``; see :class:`polyad.protocols.LanguageModel`."""
         outcomes: dict[int, Reply | LanguageModelError] = {}
         for position, outcome in self._chat.outcomes(prompts, gate):
             outcomes[position] = outcome
-            if on_reply is not None and isinstance(outcome, Reply):
-                try:
-                    on_reply(position, outcome)
-                except LanguageModelError as refusal:
-                    outcomes[position] = refusal
+            try:
+                if on_outcome is not None:
+                    on_outcome(position, outcome)
+            except LanguageModelError as refusal:
+                outcomes[position] = refusal
         return [outcomes[position] for position in range(len(prompts))]
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from polyad.adapters.scripted.server import Request
 from polyad.errors import LanguageModelError
 from polyad.model import Usage
-from polyad.protocols import Gate, Prompt, Reply
+from polyad.protocols import Gate, OnOutcome, Prompt, Reply
 from polyad.text.tokens import count_tokens
 
 Line = str | Reply | LanguageModelError
@@ -47,23 +47,26 @@ class ScriptedLanguageModel:
     def complete(
         self,
         prompts: Sequence[Prompt],
-        on_reply: Callable[[int, Reply], None] | None = None,
+        on_outcome: OnOutcome | None = None,
         gate: Gate | None = None,
     ) -> list[Reply | LanguageModelError]:
         """Say the next lines of the script; see :class:`polyad.protocols.LanguageModel`."""
-        return [self._outcome(position, prompt, on_reply, gate) for position, prompt in enumerate(prompts)]
+        return [self._outcome(position, prompt, on_outcome, gate) for position, prompt in enumerate(prompts)]
 
     def _outcome(
-        self, position: int, prompt: Prompt, on_reply: Callable[[int, Reply], None] | None, gate: Gate | None
+        self, position: int, prompt: Prompt, on_outcome: OnOutcome | None, gate: Gate | None
     ) -> Reply | LanguageModelError:
         try:
             if gate is not None:
-                gate(prompt)
+                gate(prompt, Usage())
             outcome = self._next(prompt)
-            if on_reply is not None and isinstance(outcome, Reply):
-                on_reply(position, outcome)
         except LanguageModelError as error:
-            return error
+            outcome = error
+        try:
+            if on_outcome is not None:
+                on_outcome(position, outcome)
+        except LanguageModelError as refusal:
+            return refusal
         return outcome
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG002  # the protocol's parameters

@@ -22,6 +22,7 @@ from polyad.model import (
     IndexedHyperedge,
     IndexedPassage,
     IntArray,
+    Passage,
 )
 
 T = TypeVar("T")
@@ -171,7 +172,22 @@ def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[st
     return found
 
 
-def select_indexed_hyperedges(
+def select_indexed_passages(connection: sqlite3.Connection, column: str, values: Sequence[str]) -> list[IndexedPassage]:
+    """The passages whose ``column`` has one of some values, with hyperedges and vectors, by id."""
+    rows = select_in(
+        connection,
+        'SELECT passage.digest, passage.id, document.id, document.title, passage.text, passage."start", '
+        'passage."end", passage.vector FROM passage JOIN document ON document.number = passage.document '
+        f"WHERE {column} IN ({{}}) ORDER BY passage.id",
+        values,
+    )
+    edges = _select_indexed_hyperedges(connection, [row[1] for row in rows])
+    return [
+        IndexedPassage(Passage(*row[1:7]), row[0], vector_from(row[7]), tuple(edges.get(row[1], ()))) for row in rows
+    ]
+
+
+def _select_indexed_hyperedges(
     connection: sqlite3.Connection, passage_ids: Sequence[str]
 ) -> dict[str, list[IndexedHyperedge]]:
     """The hyperedges of each passage with incidences and vectors, in order of their position."""

@@ -30,7 +30,7 @@ from polyad.adapters.sqlite.rows import (
     row_lookup,
     select_in,
     select_incidences,
-    select_indexed_hyperedges,
+    select_indexed_passages,
     vector_from,
 )
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
@@ -175,19 +175,13 @@ class SqliteStore:
     def known_passages(self, digests: Sequence[str]) -> dict[str, IndexedPassage]:
         """The stored passages with these digests, with hyperedges and vectors, by digest."""
         with self._reading() as connection:
-            rows = select_in(
-                connection,
-                'SELECT passage.digest, passage.id, document.id, document.title, passage.text, passage."start", '
-                'passage."end", passage.vector FROM passage JOIN document ON document.number = passage.document '
-                "WHERE passage.digest IN ({}) ORDER BY passage.id DESC",
-                digests,
-            )
-            found = {row[0]: (Passage(*row[1:7]), vector_from(row[7])) for row in rows}
-            edges = select_indexed_hyperedges(connection, [passage.id for passage, _ in found.values()])
-        return {
-            digest: IndexedPassage(passage, digest, vector, tuple(edges.get(passage.id, ())))
-            for digest, (passage, vector) in found.items()
-        }
+            found = select_indexed_passages(connection, "passage.digest", digests)
+        return {item.digest: item for item in reversed(found)}  # of equal ones the first by id
+
+    def indexed_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
+        """The passages of these documents, with hyperedges and vectors; none of a document that is not there."""
+        with self._reading() as connection:
+            return select_indexed_passages(connection, "document.id", document_ids)
 
     def topology(self) -> Topology:
         """The hypergraph and its vectors, whole, at one moment; rows are in the order of sorted ids."""

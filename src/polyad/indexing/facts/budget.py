@@ -19,6 +19,9 @@ FIRST_REPLY = 1.0
 """Completion tokens for each one of the prompt, likewise; about right for long passages, much for short ones."""
 
 
+NOTHING = Usage()
+
+
 class Budget:
     """Lets prompts pass as long as they and their likely replies fit; a :data:`polyad.protocols.Gate`.
 
@@ -42,8 +45,8 @@ class Budget:
         self._asked_about = 0  # and of their part without the instructions
         self._lock = threading.Lock()
 
-    def __call__(self, prompt: Prompt) -> None:
-        """Let ``prompt`` pass and count it as under way.
+    def __call__(self, prompt: Prompt, spent: Usage = NOTHING) -> None:
+        """Let ``prompt`` pass and count it as under way, with what earlier tries at it cost.
 
         Raises:
             NoMoreRepliesError: it does not fit any more.
@@ -51,16 +54,17 @@ class Budget:
         if not (self._max_cost or self._max_tokens):
             return
         with self._lock:
-            expected = self._expected(prompt)
+            expected = self._expected(prompt) + spent
+            self._under_way.pop(_key(prompt), None)
             total = sum(self._under_way.values(), self.spent) + expected
             if self._max_cost and total.cost > self._max_cost:
                 raise _spent(f"${self._max_cost:,.4g}", f"${self.spent.cost:,.4f}", "max_cost")
-            if self._max_tokens and _tokens(total) > self._max_tokens:
-                raise _spent(f"{self._max_tokens:,} tokens", f"{_tokens(self.spent):,}", "max_tokens")
+            if self._max_tokens and total.tokens > self._max_tokens:
+                raise _spent(f"{self._max_tokens:,} tokens", f"{self.spent.tokens:,}", "max_tokens")
             self._under_way[_key(prompt)] = expected
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:
-        """Count what a prompt really cost; nothing for one that failed or did not pass."""
+        """Count what a prompt really cost, all tries together; nothing for one that did not pass."""
         with self._lock:
             self._under_way.pop(_key(prompt), None)
             if usage.calls:
@@ -86,10 +90,6 @@ def count_prompt_tokens(prompt: Prompt) -> int:
 
 def _key(prompt: Prompt) -> tuple[str, str]:
     return prompt.system, prompt.user
-
-
-def _tokens(usage: Usage) -> int:
-    return usage.prompt_tokens + usage.completion_tokens
 
 
 def _spent(limit: str, so_far: str, setting: str) -> NoMoreRepliesError:

@@ -7,18 +7,19 @@ as if it were good; such a passage is asked about again, and in the end reported
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from polyad.config import FactSettings
-from polyad.errors import LanguageModelError
-from polyad.indexing.builder import DraftHyperedge, Tell, hyperedge_id, untold
+from polyad.errors import LanguageModelError, UnreadableReplyError
+from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.indexing.facts.extraction import (
+    ENTITY_SCORES,
     ExtractedEntity,
     ExtractedFact,
     Extraction,
     ExtractionStyle,
-    UnreadableReplyError,
     merged,
 )
 from polyad.indexing.facts.grounding import Grounder
@@ -41,28 +42,22 @@ class FactBuilder:
 
     Args:
         splitter: Finds sentences.
-        llm: Is asked.
+        language_model: Is asked.
         style: Words the prompt and reads the reply.
         settings: See :class:`polyad.config.FactSettings`.
         budget: Of the run.
-
-    Attributes:
-        notes: What was found, dropped and repaired so far, counted by reason.
-        usage: What it cost so far.
     """
 
     def __init__(
         self,
         splitter: Splitter,
-        llm: LanguageModel,
+        language_model: LanguageModel,
         style: ExtractionStyle,
         settings: FactSettings,
         budget: Budget,
     ) -> None:
-        self.notes: Counter[str] = Counter()
-        self.usage = Usage()
         self._splitter = splitter
-        self._llm = llm
+        self._language_model = language_model
         self._style = style
         self._settings = settings
         self._budget = budget
@@ -76,137 +71,179 @@ class FactBuilder:
             f"join_subject={settings.join_subject}"
         )
 
-    def build(
-        self, passages: Sequence[Passage], tell: Tell = untold
-    ) -> list[list[DraftHyperedge] | LanguageModelError]:
+    def build(self, passages: Sequence[Passage], tell: Tell = untold) -> list[Built]:
         """The facts of each passage; see :class:`polyad.indexing.builder.HyperedgeBuilder`."""
-        found = self._extracted(passages, tell)
-        drafts: list[list[DraftHyperedge] | LanguageModelError] = []
-        for passage, extraction in zip(passages, found, strict=True):
-            if isinstance(extraction, LanguageModelError):
-                drafts.append(extraction)
-            else:
-                self.notes.update(extraction.notes)
-                drafts.append(self._drafts(passage, extraction))
-        return drafts
+        asked = self._asked(passages, tell)
+        return [self._built(passage, found) for passage, found in zip(passages, asked, strict=True)]
 
     # Asking
 
-    def _extracted(self, passages: Sequence[Passage], tell: Tell) -> list[Extraction | LanguageModelError]:
-        found: dict[int, Extraction | LanguageModelError] = {}
-        asked = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
-        said: dict[int, str] = {}
+    def _asked(self, passages: Sequence[Passage], tell: Tell) -> list[_Asked]:
+        found = [_Asked() for _ in passages]
+        prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
         for _ in range(self._settings.attempts):
-            said |= self._ask(asked, found, tell)
-            asked = {place: prompt for place, prompt in asked.items() if isinstance(found[place], UnreadableReplyError)}
+            self._ask(prompts, found, tell)
+            prompts = {place: prompts[place] for place in prompts if found[place].is_unreadable}
         for _ in range(self._settings.gleaning):
-            more = {place: self._style.more(passages[place], text) for place, text in said.items()}
-            further: dict[int, Extraction | LanguageModelError] = {}
-            for place, text in self._ask(more, further, tell).items():
-                said[place] += f"\n{text}"
-            for place, addition in further.items():
-                first = found[place]
-                if isinstance(addition, UnreadableReplyError):
-                    self.notes["gleaning rounds without a usable reply"] += 1
-                elif isinstance(addition, LanguageModelError):
-                    found[place] = addition  # what was said so far is kept, so that the next run gleans the rest
-                    said.pop(place)
-                elif isinstance(first, Extraction):
-                    found[place] = merged(first, addition)
-        return [found[place] for place in range(len(passages))]
+            self._glean(passages, found, tell)
+        return found
 
-    def _ask(
-        self, prompts: dict[int, Prompt], found: dict[int, Extraction | LanguageModelError], tell: Tell
-    ) -> dict[int, str]:
-        """Ask, and put what each reply says, or why there is none, into ``found``; the replies that could be read."""
+    def _glean(self, passages: Sequence[Passage], found: list[_Asked], tell: Tell) -> None:
+        """Ask once more for what the replies about each passage missed."""
+        more = {
+            place: self._style.more(passages[place], "\n".join(asked.said))
+            for place, asked in enumerate(found)
+            if asked.said and not asked.failure
+        }
+        self._ask(more, found, tell)
+        for place in more:
+            if found[place].is_unreadable:
+                found[place].failure = None  # the earlier replies are good, and asking the same again is of no use
+                found[place].notes["gleaning rounds without a usable reply"] += 1
+
+    def _ask(self, prompts: Mapping[int, Prompt], found: list[_Asked], tell: Tell) -> None:
+        """Ask the prompt of each place, and put what the reply says, or why there is none, where it belongs."""
         places = list(prompts)
-        said: dict[int, str] = {}
+        done = 0
 
-        def read(position: int, reply: Reply) -> None:
+        def take(position: int, outcome: Reply | LanguageModelError) -> None:
+            nonlocal done
             place = places[position]
-            self._pay(prompts[place], reply)
-            self.notes["replies cut at the model's limit"] += reply.truncated
-            found[place] = self._style.parse(reply.text)
-            said[place] = reply.text
-            tell(f"extracted {len(said):,} of {len(places):,} passages, {self._account()}")
+            if isinstance(outcome, LanguageModelError) or not outcome.cached:
+                self._budget.settle(prompts[place], outcome.usage)
+            found[place].failure = outcome if isinstance(outcome, LanguageModelError) else None
+            if isinstance(outcome, Reply):
+                found[place].read(outcome, self._style)
+                done += 1
+                tell(f"extracted {done:,} of {len(places):,} passages, {self._account()}")
 
-        outcomes = self._llm.complete([prompts[place] for place in places], read, self._budget) if places else []
-        for place, outcome in zip(places, outcomes, strict=True):
-            if isinstance(outcome, LanguageModelError):
-                found[place] = outcome
-                if not isinstance(outcome, UnreadableReplyError):
-                    self._budget.settle(prompts[place], Usage())
-        return said
-
-    def _pay(self, prompt: Prompt, reply: Reply) -> None:
-        self.usage += reply.usage
-        if not reply.cached:
-            self._budget.settle(prompt, reply.usage)
+        if places:
+            self._language_model.complete([prompts[place] for place in places], take, self._budget)
 
     def _account(self) -> str:
-        tokens = self.usage.prompt_tokens + self.usage.completion_tokens
-        return f"{tokens:,} tokens" + (f", ${self.usage.cost:,.2f}" if self.usage.cost else "")
+        spent = self._budget.spent
+        return f"{spent.tokens:,} tokens" + (f", ${spent.cost:,.2f}" if spent.cost else "")
 
     # Reading
 
-    def _drafts(self, passage: Passage, extraction: Extraction) -> list[DraftHyperedge]:
+    def _built(self, passage: Passage, asked: _Asked) -> Built:
+        extraction = asked.extraction
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
-        mentions = _mentions(extraction.facts, grounder)
-        about = subjects(passage.title, passage.text, sentences, mentions)
+        about = subjects(passage.title, passage.text, sentences, _mentions(extraction.facts, grounder))
+        notes = asked.notes + Counter(extraction.notes)
+        subject, name = about.passage if self._settings.join_subject else ("", "")
+        importance = _importance(subject, extraction.facts)
         drafts = []
         for position, fact in enumerate(extraction.facts):
             span = grounder.span_of(fact.text)
             id = hyperedge_id(passage.id, position)
             edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, fact.score)
-            drafts.append(DraftHyperedge(edge, self._incidences(id, fact, about, grounder)))
-        self.notes["facts"] += len(drafts)
-        return drafts
+            members = self._members(id, fact, about, grounder, notes)
+            if subject:
+                members.setdefault(subject, Incidence(subject, id, name, SUBJECT, score=importance))
+            drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
+        notes["facts"] += len(drafts)
+        return Built(drafts, asked.failure, notes)
 
-    def _incidences(
-        self, hyperedge_id: str, fact: ExtractedFact, about: Subjects, grounder: Grounder
-    ) -> tuple[Incidence, ...]:
+    def _members(
+        self, hyperedge_id: str, fact: ExtractedFact, about: Subjects, grounder: Grounder, notes: Counter[str]
+    ) -> dict[str, Incidence]:
+        """The incidence of each entity that a fact names, by key."""
         defined = {key for key, _ in about.defined} | {about.passage[0]}
         members: dict[str, Incidence] = {}
         for entity in fact.entities:
             key = entity_key(entity.name)
             if not key:
-                self.notes["dropped: names that name nothing by themselves, such as small numbers"] += 1
+                notes["dropped: names that name nothing by themselves, such as small numbers"] += 1
                 continue
             is_grounded = grounder.is_grounded(entity.name)
-            self.notes[UNGROUNDED] += not is_grounded
+            notes[UNGROUNDED] += not is_grounded
             if is_grounded or not self._settings.drop_ungrounded:
                 role = SUBJECT if key in defined else ""
                 members.setdefault(key, _incidence(key, hyperedge_id, entity, role, grounder, is_grounded))
-        self.notes[FEW] += len(members) < 2
-        self.notes["entities"] += len(members)
-        key, name = about.passage
-        if key and self._settings.join_subject:
-            members.setdefault(key, Incidence(key, hyperedge_id, name, SUBJECT))
-        return tuple(members[key] for key in sorted(members))
+        notes[FEW] += len(members) < 2
+        notes["entities"] += len(members)
+        return members
 
-    def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[bool]]) -> Usage:
-        """What extracting from ``passages`` is likely to cost: prompts are counted, replies guessed.
+    def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
+        """See :class:`polyad.indexing.builder.HyperedgeBuilder`; of a gleaning round half the first reply is expected.
 
-        Args:
-            passages: That are not in the index yet.
-            known: Of each prompt, whether its reply was paid for earlier.
+        Whatever follows a reply that is not known yet is guessed; after one that is, the next prompt is known too.
         """
-        prompts = [self._style.prompt(passage) for passage in passages]
-        new = [place for place, is_known in enumerate(known(prompts)) if not is_known]
-        rounds = self._settings.gleaning
-        asked = sum(count_prompt_tokens(prompts[place]) for place in new)
-        more = sum(count_prompt_tokens(self._style.more(passages[place], "")) for place in new) if rounds else 0
-        said = REPLY_RATIO[self._settings.style] * sum(count_tokens(passages[place].text) for place in new)
-        # A gleaning round sends all replies so far along, and brings about half as much as the first reply anew.
-        prompt_tokens = round(asked + rounds * more + said * rounds * (rounds + 3) / 4)
-        completion_tokens = round(said * (1 + rounds / 2))
-        cost = self._llm.cost(prompt_tokens, completion_tokens)
-        return Usage(len(new) * (1 + rounds), prompt_tokens, completion_tokens, cost)
+        total = Usage()
+        prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
+        said: dict[int, list[str]] = {place: [] for place in prompts}
+        for rounds_left in range(self._settings.gleaning, -1, -1):
+            replies = dict(zip(prompts, known(list(prompts.values())), strict=True))
+            new = {place: prompts[place] for place, reply in replies.items() if reply is None}
+            for place, prompt in new.items():
+                total += self._expected(prompt, passages[place], len(said[place]), rounds_left)
+            for place, reply in replies.items():
+                if reply is not None:
+                    said[place].append(reply)
+            prompts = {
+                place: self._style.more(passages[place], "\n".join(said[place]))
+                for place in prompts
+                if place not in new
+            }
+        return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
+
+    def _expected(self, prompt: Prompt, passage: Passage, round: int, rounds_left: int) -> Usage:
+        """Of the request of a gleaning round, 0 for the first request, and of the rounds that follow it."""
+        whole = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
+        usage = Usage()
+        asked = count_prompt_tokens(prompt)
+        for number in range(round, round + rounds_left + 1):
+            usage += Usage(1, asked + usage.completion_tokens, int(whole if number == 0 else whole / 2))
+            if number == 0:
+                asked = count_prompt_tokens(self._style.more(passage, ""))
+        return usage
 
 
-REPLY_RATIO = {"compact": 1.2, "paper": 2.5}
-"""Completion tokens for each token of a passage, by style; a rough guess from extractions of encyclopaedic text."""
+REPLY_RATIO = {"compact": 3.4, "paper": 7.0}
+"""Completion tokens for each token of a passage, by style: measured with what gpt-3.5-turbo found in the passages of
+MuSiQue, laid out in either style (``benchmarks/extraction.py``). Another model may say less."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What was asked about one passage, so far.
+
+    Attributes:
+        said: The replies that could be read.
+        extraction: All that they say.
+        failure: Why the last request brought nothing; None where it did.
+        notes: Of the requests, not of what the replies say.
+    """
+
+    said: list[str] = field(default_factory=list)
+    extraction: Extraction = field(default_factory=Extraction)
+    failure: LanguageModelError | None = None
+    notes: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether the last reply could not be read."""
+        return isinstance(self.failure, UnreadableReplyError)
+
+    def read(self, reply: Reply, style: ExtractionStyle) -> None:
+        """Add what a reply says; one that cannot be read is the failure, and raised as a refusal of the reply."""
+        self.notes["replies cut at the model's limit"] += reply.truncated
+        try:
+            addition = style.parse(reply.text)
+        except UnreadableReplyError as error:
+            self.failure = error
+            raise
+        self.extraction = merged(self.extraction, addition) if self.said else addition
+        self.said.append(reply.text)
+
+
+def _importance(key: str, facts: Sequence[ExtractedFact]) -> float:
+    """How important the model says an entity is to a passage; as much as all that it scored, where it does not say."""
+    scores = [(entity_key(entity.name), entity.score) for fact in facts for entity in fact.entities]
+    own = [score for named, score in scores if named == key]
+    return max(own or [score for _, score in scores], default=ENTITY_SCORES.highest)
 
 
 def _incidence(

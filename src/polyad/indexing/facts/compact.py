@@ -18,13 +18,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.extraction import (
     ENTITY_SCORES,
     FACT_SCORES,
     ExtractedEntity,
     ExtractedFact,
     Extraction,
-    UnreadableReplyError,
     entity_from_fields,
     extraction,
     identity,

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from polyad.errors import LanguageModelError
 from polyad.model import Passage
 from polyad.protocols import Prompt
 from polyad.text.keys import entity_key
@@ -27,16 +26,6 @@ _SCORE = re.compile(
     rf"""(?:\s*(?:(?P<percent>%)|(?:/|(?:out\s+)?of\b)\s*(?P<whole>{_NUMBER})))?[\s"'“”*)\].,;]*""",
     re.IGNORECASE,
 )
-
-
-class UnreadableReplyError(LanguageModelError):
-    """The reply holds no record in the style's format, nor does it say that there is nothing to extract."""
-
-    def __init__(self, reply: str, expected: str) -> None:
-        super().__init__(
-            f"expected {expected}, but the language model replied {reply[:200]!r}; asking again may help, else another "
-            "model or extraction style"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, UnreadableReplyError
 from polyad.indexing.facts.extraction import (
     FACT_SCORES,
     ExtractedEntity,
     ExtractedFact,
     Extraction,
-    UnreadableReplyError,
     entity_from_fields,
     extraction,
     instructions,
