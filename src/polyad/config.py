@@ -319,6 +319,8 @@ class HyperGraphRAGSettings:
         entities: k_V, entities retrieved (60).
         hyperedges: k_H, hyperedges retrieved (60).
         passages: k_C, passages added by similarity (5; 3 in the paper's first version).
+        expanded: Hyperedges of K_H in the evidence, best first. The paper takes all, which for entities that everything
+            names are thousands. 200.
         thresholds: ``measured`` takes those found for the embedder, ``paper`` those of the paper (50, 5 and 0.5), which
             are also taken for an embedder that was not measured. Encoders differ in how high their cosines are.
         entity_threshold: tau_V, cosine times score (0, 100]. None takes that of ``thresholds``; so do the next two.
@@ -334,6 +336,7 @@ class HyperGraphRAGSettings:
     entities: int = 60
     hyperedges: int = 60
     passages: int = 5
+    expanded: int = 200
     names: Literal["together", "each"] = "each"
     thresholds: Literal["measured", "paper"] = "measured"
     entity_threshold: float | None = None
@@ -346,7 +349,7 @@ class HyperGraphRAGSettings:
     def __post_init__(self) -> None:
         _require(self.names in ("together", "each"), "names", self.names, "together or each")
         _require(self.thresholds in ("measured", "paper"), "thresholds", self.thresholds, "measured or paper")
-        for name in ("entities", "hyperedges", "passages"):
+        for name in ("entities", "hyperedges", "passages", "expanded"):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         for name, highest in (("entity_threshold", 100), ("hyperedge_threshold", 10), ("passage_threshold", 1)):
             value = getattr(self, name)

@@ -181,10 +181,15 @@ def test_k_bounds_entities_hyperedges_and_passages(store: SqliteStore) -> None:
     one_entity = retrieved(store, entities=1)
     assert entities(one_entity) == [("Ada", 80.0)]
     assert edges(one_entity) == [("p1/0", 8.0), ("p3/0", 6.0)], "Bob's is not there"
-    one_edge = retrieved(store, hyperedges=1)
+    one_edge = retrieved(store, hyperedges=1, use_entities=False)
     assert edges(one_edge) == [("p1/0", 8.0)]
     assert dict(passages(one_edge))["p3"] < 0, "not reached"
     assert [id for id, _ in passages(retrieved(store, k=2))] == ["p1", "p2"]
+
+
+def test_what_entities_bring_in_stays_when_the_retrieved_hyperedges_are_as_many_as_may_be(store: SqliteStore) -> None:
+    assert len(edges(retrieved(store, hyperedges=1))) > 1
+    assert edges(retrieved(store, expanded=2)) == edges(retrieved(store))[:2]
 
 
 def test_passages_added_by_similarity_are_bounded(store: SqliteStore) -> None:
@@ -365,8 +370,7 @@ def test_what_is_retrieved_is_what_the_definition_says(tmp_path: Path, seed: int
 
     assert [found.entity.key for found in evidence.entities] == r_v
     found = reached(evidence)
-    assert set(found) <= k_all
-    assert len(found) == min(len(k_all), k_h)
+    assert set(found) == k_all
     assert {id for id, (how, _, _) in found.items() if how != "entity"} == set(r_h)
     scores = [(-edge.score, edge.hyperedge.id) for edge in evidence.hyperedges]
     assert scores == sorted(scores)

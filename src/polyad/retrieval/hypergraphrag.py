@@ -188,7 +188,7 @@ class HyperGraphRAGRetriever:
 
     def _evidence(self, question: str, names: str, knowledge: _Knowledge, hits: list[Hit]) -> Evidence:
         snapshot = self._snapshot
-        shown = min(len(knowledge.edges), self._settings.hyperedges)
+        shown = min(len(knowledge.edges), self._settings.expanded)
         by_similarity = np.isin(knowledge.edges[:shown], knowledge.retrieved).tolist()
         edges, scores = knowledge.edges[:shown].tolist(), knowledge.edge_scores[:shown].tolist()
         entity_names = snapshot.entity_names(sorted({via for via in knowledge.via[:shown].tolist() if via >= 0}))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from polyad.errors import LanguageModelError
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, MentionExtractor, Prompt
+from polyad.retrieval.asking import Adviser
 from polyad.text.loose_json import first_json
 from polyad.text.packaged import packaged
 
@@ -29,12 +29,12 @@ class QuestionNames:
     place. A question for which there is no usable reply is left to the other extractor.
 
     Args:
-        model: Is asked, once a question.
+        language_model: Is asked, once a question.
         otherwise: Extracts when the model does not.
     """
 
-    def __init__(self, model: LanguageModel, otherwise: MentionExtractor) -> None:
-        self._model = model
+    def __init__(self, language_model: LanguageModel, otherwise: MentionExtractor) -> None:
+        self._adviser = Adviser(language_model, "names in the question are found by rules")
         self._otherwise = otherwise
         self._instructions = packaged("polyad.retrieval", "question_names.md").format(most=MOST)
 
@@ -45,15 +45,14 @@ class QuestionNames:
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """The names in each question; see :class:`polyad.protocols.MentionExtractor`."""
-        prompts = [Prompt(user=text, system=self._instructions, json_schema=_SCHEMA) for text in texts]
-        found = []
-        for text, outcome in zip(texts, self._model.complete(prompts), strict=True):
-            names = None if isinstance(outcome, LanguageModelError) else _names(outcome.text)
-            if names is None:
-                found.append(self._otherwise.extract([text])[0])
-            else:
-                found.append(sorted((_located(name, text) for name in names), key=lambda m: (m.start, -m.end)))
-        return found
+        return [self._mentions(text) for text in texts]
+
+    def _mentions(self, text: str) -> list[Mention]:
+        prompt = Prompt(user=text, system=self._instructions, json_schema=_SCHEMA)
+        names = self._adviser.ask(prompt, _names, '{"entities": [...]}')
+        if names is None:
+            return self._otherwise.extract([text])[0]
+        return sorted((_located(name, text) for name in names), key=lambda mention: (mention.start, -mention.end))
 
 
 def _names(reply: str) -> list[str] | None:

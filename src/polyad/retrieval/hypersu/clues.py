@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from polyad.errors import LanguageModelError
 from polyad.protocols import LanguageModel, Prompt
+from polyad.retrieval.asking import Adviser
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.loose_json import first_json
 from polyad.text.packaged import packaged
@@ -33,8 +33,8 @@ class QuestionClues:
 class LanguageModelClues:
     """Clues by a language model (the paper's prompt A); an unusable reply falls back to the question."""
 
-    def __init__(self, model: LanguageModel, max_clues: int) -> None:
-        self._model = model
+    def __init__(self, language_model: LanguageModel, max_clues: int) -> None:
+        self._adviser = Adviser(language_model, "the question itself is the clue")
         self._max_clues = max_clues
         self._instructions = packaged("polyad.retrieval.hypersu", "clues.md")
 
@@ -47,16 +47,15 @@ class LanguageModelClues:
             "additionalProperties": False,
         }
         system = self._instructions.format(max_clues=self._max_clues)
-        outcome = self._model.complete([Prompt(user=question.text, system=system, json_schema=schema)])[0]
-        if isinstance(outcome, LanguageModelError):
-            return [question.text]
-        return _parsed(outcome.text)[: self._max_clues] or [question.text]
+        prompt = Prompt(user=question.text, system=system, json_schema=schema)
+        clues = self._adviser.ask(prompt, _parsed, '{"clues": [...]}') or []
+        return clues[: self._max_clues] or [question.text]
 
 
-def _parsed(text: str) -> list[str]:
-    """The clues in a reply that is JSON, perhaps with words or a code fence around it; none if it is not."""
+def _parsed(text: str) -> list[str] | None:
+    """The clues in a reply that is JSON, perhaps with words or a code fence around it; None if it is not."""
     reply = first_json(text)
     clues = reply.get("clues") if isinstance(reply, dict) else None
     if not isinstance(clues, list):
-        return []
+        return None
     return list(dict.fromkeys(clue.strip() for clue in clues if isinstance(clue, str) and clue.strip()))
