@@ -1,0 +1,58 @@
+"""Asking a language model about a question, where search goes on without a reply."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
+from polyad.protocols import LanguageModel, Prompt, Reply
+
+T = TypeVar("T")
+
+PAUSE = 60.0
+"""Seconds without asking after a failure that every request would meet: each would wait for its retries in vain."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Adviser:
+    """Asks a language model for what a search can do without, and says when it has to.
+
+    Args:
+        language_model: Is asked.
+        otherwise: What happens without a reply, for the warning.
+    """
+
+    def __init__(self, language_model: LanguageModel, otherwise: str) -> None:
+        self._language_model = language_model
+        self._otherwise = otherwise
+        self._silent_until = 0.0
+
+    def ask(self, prompt: Prompt, read: Callable[[str], T | None], expected: str) -> T | None:
+        """What the reply says; None without a usable one.
+
+        Args:
+            prompt: The request.
+            read: Reads a reply; None where it is not what was asked for. Such a reply is not kept.
+            expected: What a reply should be, for the warning.
+        """
+        if time.monotonic() < self._silent_until:
+            return None
+        found: list[T] = []
+
+        def take(_: int, outcome: Reply | LanguageModelError) -> None:
+            if isinstance(outcome, Reply):
+                advice = read(outcome.text)
+                if advice is None:
+                    raise UnreadableReplyError(outcome.text, expected)
+                found.append(advice)
+
+        (outcome,) = self._language_model.complete([prompt], take)
+        if isinstance(outcome, LanguageModelError):
+            _logger.warning("%s: %s", self._otherwise, outcome)
+        if isinstance(outcome, NoMoreRepliesError):
+            self._silent_until = time.monotonic() + PAUSE
+        return found[0] if found else None

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.reply_cache import CachedLanguageModel
+from polyad.adapters.scripted import Line, ScriptedLanguageModel
+from polyad.adapters.sqlite import SqliteStore
+from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.protocols import Prompt
+from polyad.retrieval.asking import PAUSE, Adviser
+
+
+def number(reply: str) -> int | None:
+    return int(reply) if reply.isdecimal() else None
+
+
+def asking(*script: Line) -> tuple[Callable[[], int | None], ScriptedLanguageModel]:
+    model = ScriptedLanguageModel(script)
+    adviser = Adviser(model, "zero is taken")
+    return lambda: adviser.ask(Prompt(user="How many?"), number, "a number"), model
+
+
+def test_what_a_reply_says_is_the_advice(caplog: pytest.LogCaptureFixture) -> None:
+    assert asking("42")[0]() == 42
+    assert asking("0")[0]() == 0
+    assert not caplog.records
+
+
+def test_without_a_reply_there_is_no_advice_but_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    ask, _ = asking(LanguageModelError("busy"), "7")
+    assert ask() is None
+    assert caplog.messages == ["zero is taken: busy"]
+    assert ask() == 7, "a single failure is no reason to stop asking"
+
+
+def test_a_reply_that_cannot_be_read_is_asked_for_again_the_next_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SqliteStore.create(tmp_path, "embedder", 4, "rules")
+    adviser = Adviser(CachedLanguageModel(ScriptedLanguageModel(["Gladly!", "7"]), store), "zero is taken")
+    prompt = Prompt(user="How many?")
+    assert adviser.ask(prompt, number, "a number") is None
+    assert "zero is taken: expected a number" in caplog.messages[0]
+    assert adviser.ask(prompt, number, "a number") == 7
+
+
+def test_after_a_failure_that_concerns_all_nothing_is_asked_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("polyad.retrieval.asking.time.monotonic", lambda: now)
+    ask, model = asking(NoMoreRepliesError("nobody there"), "7")
+    assert (ask(), ask()) == (None, None)
+    assert len(model.prompts) == 1
+    now += PAUSE
+    assert ask() == 7
