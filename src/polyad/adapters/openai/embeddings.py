@@ -6,12 +6,12 @@ import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from polyad.adapters.openai.rate_limit import RateLimiter
-from polyad.errors import EmbedderError
+from polyad.errors import ConfigurationError, EmbedderError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
 
@@ -78,6 +78,18 @@ class OpenAIEmbedder:
             retry_delay=retry_delay,
             limiter=RateLimiter(),
         )
+
+    @classmethod
+    def from_name(cls, model: str, *, base_url: str = "", api_key: str = "") -> Self:
+        """The embedder of ``openai:MODEL``, from what follows the colon, at an endpoint as above.
+
+        Raises:
+            MissingExtraError: the extra ``llm`` is not installed.
+            ConfigurationError: no model is named, or the API key cannot be sent.
+        """
+        if not model:
+            raise ConfigurationError("no embedder 'openai:'; expected openai:MODEL, a model that the endpoint serves")
+        return cls(model, base_url, api_key)
 
     @property
     def name(self) -> str:
