@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
 import huggingface_hub.constants
 import pytest
 
-from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.adapters.scripted import ScriptedLanguageModel, ScriptedServer
+from polyad.adapters.sqlite import SqliteStore
 from polyad.by_name import load_embedder, load_extractor
-from polyad.errors import ConfigurationError, MissingExtraError
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError
+from polyad.model import Document
 
 
 @pytest.fixture
@@ -31,6 +35,40 @@ def test_hashing_takes_a_dimension() -> None:
 def test_hashing_without_a_dimension_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match=r"(?i)dimension"):
         load_embedder(name)
+
+
+def test_an_index_by_an_endpoints_embedder_opens_again_without_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedServer(dimension=24) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        with Engine.open(tmp_path, embedder="openai:org/small:latest") as engine:
+            engine.index_documents([Document("bell", "Bell", "The Bell of Tarn was cast by Ines Moreau.")])
+        server.requests.clear()
+        with Engine.open(tmp_path, create=False) as engine:
+            hits = engine.search("Who cast the bell?", retriever="standard").passages
+        assert [hit.passage.document_id for hit in hits] == ["bell"]
+        assert {request.body["model"] for request in server.requests} == {"org/small:latest"}
+        with closing(SqliteStore.open(tmp_path)) as store:
+            assert load_embedder(store.manifest.embedder).name == store.manifest.embedder == "openai:org/small:latest"
+
+
+def test_an_index_by_an_endpoints_embedder_refuses_another_model(tmp_path: Path) -> None:
+    with ScriptedServer() as server:
+        Engine.open(tmp_path, embedder=load_embedder("openai:small", base_url=server.base_url)).close()
+    with pytest.raises(IndexMismatchError, match="openai:small"):
+        Engine.open(tmp_path, embedder="openai:large")
+
+
+def test_the_endpoint_and_its_key_may_be_given() -> None:
+    with ScriptedServer(dimension=8) as server:
+        embedder = load_embedder("openai:small", base_url=server.base_url, api_key="secret")
+        assert embedder.encode(["Tarn"], "query").shape == (1, 8)
+        assert {request.headers["authorization"] for request in server.requests} == {"Bearer secret"}
+
+
+def test_an_endpoint_is_of_no_concern_to_other_embedders() -> None:
+    assert load_embedder("hashing:8", base_url="http://127.0.0.1:1/v1", api_key="secret").dimension == 8
 
 
 def test_an_endpoint_needs_a_model() -> None:

@@ -93,11 +93,16 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
-        """The model's name; with prefixes, also a short hash of them, for vectors with others are not comparable."""
+        """``openai:MODEL``, as on the command line; with prefixes, also a short hash of them.
+
+        Vectors with other prefixes are not comparable. An embedder with prefixes is not loaded by its name: whoever
+        opens the index again has to give it.
+        """
+        name = f"openai:{self._model}"
         prefixes = "\0".join(self._prefixes.values())
         if len(prefixes) == 1:
-            return self._model
-        return f"{self._model}+{hashlib.sha256(prefixes.encode()).hexdigest()[:8]}"
+            return name
+        return f"{name}+{hashlib.sha256(prefixes.encode()).hexdigest()[:8]}"
 
     @property
     def dimension(self) -> int:
