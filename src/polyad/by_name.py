@@ -1,8 +1,12 @@
-"""Adapters by the names that a command line or a settings file gives them."""
+"""Adapters by the names that a command line or a settings file gives them.
+
+A name is a row of a table, and after a colon whatever the class of that row reads with its ``from_name``.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from importlib import import_module
+from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor
@@ -10,29 +14,47 @@ from polyad.protocols import Embedder, LanguageModel, MentionExtractor
 DEFAULT_EMBEDDER = "all-MiniLM-L6-v2"
 DEFAULT_EXTRACTOR = "rules"
 
+_EMBEDDERS = {
+    "openai": "polyad.adapters.openai.embeddings:OpenAIEmbedder",
+    "hashing": "polyad.adapters.hashing:HashingEmbedder",
+}
+"""What stands before the colon, to the ``module:Class`` that is imported when it is asked for."""
 
-def load_embedder(name: str) -> Embedder:
+_LOCAL_MODEL = "polyad.adapters.sentence_transformers:SentenceTransformerEmbedder"
+"""Takes every other name, whole."""
+
+_EXTRACTORS = {
+    "rules": "polyad.indexing.mentions.rules:RuleMentionExtractor",
+    "gliner": "polyad.adapters.gliner:GlinerMentionExtractor",
+    "llm": "polyad.indexing.mentions.llm:LanguageModelMentionExtractor",
+    "given": "polyad.indexing.mentions.given:GivenMentionExtractor",
+}
+"""The same for mention extractors."""
+
+
+def load_embedder(name: str, *, base_url: str = "", api_key: str = "") -> Embedder:
     """The embedder called ``name``.
 
-    ``openai:MODEL`` is served by the OpenAI-compatible endpoint that the OpenAI library finds in the environment
-    (``OPENAI_BASE_URL``, ``OPENAI_API_KEY``); ``hashing:DIMENSION`` hashes words and needs no model, for tests and
-    comparisons; anything else is the name or the folder of a sentence-transformers model.
+    ``openai:MODEL`` is served by an OpenAI-compatible endpoint; ``hashing:DIMENSION`` hashes words and needs no model,
+    for tests and comparisons; anything else is the name or the folder of a sentence-transformers model.
+
+    Args:
+        name: As above.
+        base_url: The endpoint of ``openai``; empty for the one that the OpenAI library finds in the environment
+            (``OPENAI_BASE_URL``).
+        api_key: Its key; empty for the one in the environment (``OPENAI_API_KEY``).
 
     Raises:
         ConfigurationError: there is no such model.
     """
-    kind, _, model = name.partition(":")
-    if kind == "openai":
-        from polyad.adapters.openai.embeddings import OpenAIEmbedder
-
-        return OpenAIEmbedder(model)
-    if kind == "hashing" and model.isdecimal() and int(model):
-        from polyad.adapters.hashing import HashingEmbedder
-
-        return HashingEmbedder(int(model))
-    from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
-
-    return SentenceTransformerEmbedder(name)
+    kind, _, rest = name.partition(":")
+    endpoint = {"base_url": base_url, "api_key": api_key} if kind == "openai" else {}
+    embedder: Embedder = (
+        _class(_EMBEDDERS[kind]).from_name(rest, **endpoint)
+        if kind in _EMBEDDERS
+        else _class(_LOCAL_MODEL).from_name(name)
+    )
+    return embedder
 
 
 def load_extractor(name: str, language_model: LanguageModel | None) -> MentionExtractor:
@@ -45,25 +67,16 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
         ConfigurationError: there is no such extractor, or it lacks what it needs.
     """
     kind, _, rest = name.partition(":")
-    if kind == "rules" and not rest:
-        from polyad.indexing.mentions.rules import RuleMentionExtractor
+    if kind not in _EXTRACTORS:
+        raise ConfigurationError(
+            f"no mention extractor {name!r}; expected rules, gliner, gliner:medical, llm or given:FILE"
+        )
+    needed = {"language_model": language_model} if kind == "llm" else {}
+    extractor: MentionExtractor = _class(_EXTRACTORS[kind]).from_name(rest, **needed)
+    return extractor
 
-        return RuleMentionExtractor()
-    if kind == "gliner":
-        from polyad.adapters.gliner import DEFAULT_MODEL, GlinerMentionExtractor
 
-        labels, _, model = rest.partition(":")
-        return GlinerMentionExtractor(model or DEFAULT_MODEL, labels or "general")
-    if kind == "llm" and not rest:
-        from polyad.indexing.mentions.llm import LanguageModelMentionExtractor
-
-        if language_model is None:
-            raise ConfigurationError("mentions 'llm' need a language model; name one with --model or POLYAD_MODEL")
-        return LanguageModelMentionExtractor(language_model)
-    if kind == "given" and rest:
-        from polyad.indexing.mentions.given import GivenMentionExtractor
-
-        return GivenMentionExtractor(Path(rest))
-    raise ConfigurationError(
-        f"no mention extractor {name!r}; expected rules, gliner, gliner:medical, llm or given:FILE"
-    )
+def _class(path: str) -> Any:
+    """The class at ``module:Class``."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)

@@ -85,8 +85,8 @@ def test_prefixes_go_before_the_texts_and_into_the_name() -> None:
         prefixed.encode(["a"], "query")
         prefixed.encode(["a"], "passage")
         assert [request.body["input"] for request in server.requests] == [["query: a"], ["text: a"]]
-    assert plain.name == "e"
-    assert prefixed.name.startswith("e+")
+    assert plain.name == "openai:e"
+    assert prefixed.name.startswith("openai:e+")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import importlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Mention
@@ -73,6 +73,17 @@ class GlinerMentionExtractor:
         longest = int(getattr(self._gliner.config, "max_len", window_words))
         self._longest_sentence = longest
         self._window_words = min(window_words, longest)
+
+    @classmethod
+    def from_name(cls, rest: str) -> Self:
+        """The extractor of ``gliner``, ``gliner:LABELS`` or ``gliner:LABELS:MODEL``, from what follows the colon.
+
+        Raises:
+            MissingExtraError: gliner is not installed.
+            ConfigurationError: there are no such labels, or no such model.
+        """
+        labels, _, model = rest.partition(":")
+        return cls(model or DEFAULT_MODEL, labels or "general")
 
     @property
     def name(self) -> str:

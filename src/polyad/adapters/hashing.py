@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 
@@ -31,6 +32,19 @@ class HashingEmbedder:
         if dimension < 1:
             raise ConfigurationError(f"dimension is {dimension}; expected 1 or more")
         self._dimension = dimension
+
+    @classmethod
+    def from_name(cls, dimension: str) -> Self:
+        """The embedder of ``hashing:DIMENSION``, from what follows the colon.
+
+        Raises:
+            ConfigurationError: that is not a whole number of 1 or more.
+        """
+        if not dimension.isdecimal():
+            raise ConfigurationError(
+                f"no embedder 'hashing:{dimension}'; expected hashing:DIMENSION, as in hashing:384"
+            )
+        return cls(int(dimension))
 
     @property
     def name(self) -> str:

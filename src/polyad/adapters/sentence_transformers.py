@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -93,6 +93,16 @@ class SentenceTransformerEmbedder:
             raise ConfigurationError(f"the model {model!r} does not say how long its vectors are; choose another")
         self._dimension = dimension
         self._workers = _workers()
+
+    @classmethod
+    def from_name(cls, name: str) -> Self:
+        """The embedder called ``name``, which is all of it the model's.
+
+        Raises:
+            MissingExtraError: sentence-transformers is not installed.
+            ConfigurationError: there is no such model on this machine, and it cannot be fetched.
+        """
+        return cls(name)
 
     @property
     def name(self) -> str:

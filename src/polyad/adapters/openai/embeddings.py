@@ -6,12 +6,12 @@ import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from polyad.adapters.openai.rate_limit import RateLimiter
-from polyad.errors import EmbedderError
+from polyad.errors import ConfigurationError, EmbedderError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
 
@@ -79,13 +79,30 @@ class OpenAIEmbedder:
             limiter=RateLimiter(),
         )
 
+    @classmethod
+    def from_name(cls, model: str, *, base_url: str = "", api_key: str = "") -> Self:
+        """The embedder of ``openai:MODEL``, from what follows the colon, at an endpoint as above.
+
+        Raises:
+            MissingExtraError: the extra ``llm`` is not installed.
+            ConfigurationError: no model is named, or the API key cannot be sent.
+        """
+        if not model:
+            raise ConfigurationError("no embedder 'openai:'; expected openai:MODEL, a model that the endpoint serves")
+        return cls(model, base_url, api_key)
+
     @property
     def name(self) -> str:
-        """The model's name; with prefixes, also a short hash of them, for vectors with others are not comparable."""
+        """``openai:MODEL``, as on the command line; with prefixes, also a short hash of them.
+
+        Vectors with other prefixes are not comparable. An embedder with prefixes is not loaded by its name: whoever
+        opens the index again has to give it.
+        """
+        name = f"openai:{self._model}"
         prefixes = "\0".join(self._prefixes.values())
         if len(prefixes) == 1:
-            return self._model
-        return f"{self._model}+{hashlib.sha256(prefixes.encode()).hexdigest()[:8]}"
+            return name
+        return f"{name}+{hashlib.sha256(prefixes.encode()).hexdigest()[:8]}"
 
     @property
     def dimension(self) -> int:

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Self
 
 from polyad.errors import ConfigurationError
 from polyad.indexing.locate import occurrences
@@ -37,6 +38,17 @@ class GivenMentionExtractor:
                 known.setdefault(mention.name, mention)
         for mention in sorted(names.values(), key=lambda mention: (-len(mention.name), mention.name)):
             self._vocabulary.setdefault(_first_word(mention.name), []).append(mention)
+
+    @classmethod
+    def from_name(cls, path: str) -> Self:
+        """The extractor of ``given:FILE``, from what follows the colon.
+
+        Raises:
+            ConfigurationError: no file is named, or it is not as above.
+        """
+        if not path:
+            raise ConfigurationError("no mention extractor 'given'; expected given:FILE, a file that lists names")
+        return cls(path)
 
     @property
     def name(self) -> str:

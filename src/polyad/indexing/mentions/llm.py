@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
-from polyad.errors import LanguageModelError
+from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.indexing.locate import occurrences
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, Prompt
@@ -46,6 +46,19 @@ class LanguageModelMentionExtractor:
         self._llm = llm
         self.dropped = 0
         """Names that did not occur in their text, over all calls."""
+
+    @classmethod
+    def from_name(cls, rest: str, *, language_model: LanguageModel | None) -> Self:
+        """The extractor of ``llm``, which asks the language model that is set.
+
+        Raises:
+            ConfigurationError: none is set, or there is something after a colon.
+        """
+        if rest:
+            raise ConfigurationError(f"no mention extractor 'llm:{rest}'; expected llm, and the model with --model")
+        if language_model is None:
+            raise ConfigurationError("mentions 'llm' need a language model; name one with --model or POLYAD_MODEL")
+        return cls(language_model)
 
     @property
     def name(self) -> str:

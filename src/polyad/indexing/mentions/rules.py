@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
 
+from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.names import names
 from polyad.indexing.mentions.phrases import phrases
 from polyad.indexing.mentions.values import dates, quantities, works
@@ -29,6 +31,17 @@ _BROKEN_LINE = re.compile(r"^([^\n]{40,}[^\s.!?:;])\n(?=[^\W\d_])", re.MULTILINE
 
 class RuleMentionExtractor:
     """Deterministic recognition by spelling; needs no model and no network."""
+
+    @classmethod
+    def from_name(cls, rest: str) -> Self:
+        """The extractor of ``rules``.
+
+        Raises:
+            ConfigurationError: there is something after a colon.
+        """
+        if rest:
+            raise ConfigurationError(f"no mention extractor 'rules:{rest}'; expected rules, and nothing after it")
+        return cls()
 
     @property
     def name(self) -> str:

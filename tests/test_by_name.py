@@ -1,0 +1,136 @@
+"""Adapters by name: what each name loads, and what is said of a name that is none."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+
+import huggingface_hub.constants
+import pytest
+
+from polyad.adapters.scripted import ScriptedLanguageModel, ScriptedServer
+from polyad.adapters.sqlite import SqliteStore
+from polyad.by_name import load_embedder, load_extractor
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError
+from polyad.model import Document
+
+
+@pytest.fixture
+def names_file(tmp_path: Path) -> Path:
+    path = tmp_path / "names: a list.jsonl"
+    path.write_text(json.dumps({"entities": ["Tarn"]}), encoding="utf-8")
+    return path
+
+
+def test_hashing_takes_a_dimension() -> None:
+    embedder = load_embedder("hashing:48")
+    assert (embedder.name, embedder.dimension) == ("hashing:48", 48)
+
+
+@pytest.mark.parametrize("name", ["hashing", "hashing:", "hashing:many", "hashing:-8", "hashing:0"])
+def test_hashing_without_a_dimension_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"(?i)dimension"):
+        load_embedder(name)
+
+
+def test_an_index_by_an_endpoints_embedder_opens_again_without_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedServer(dimension=24) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        with Engine.open(tmp_path, embedder="openai:org/small:latest") as engine:
+            engine.index_documents([Document("bell", "Bell", "The Bell of Tarn was cast by Ines Moreau.")])
+        server.requests.clear()
+        with Engine.open(tmp_path, create=False) as engine:
+            hits = engine.search("Who cast the bell?", retriever="standard").passages
+        assert [hit.passage.document_id for hit in hits] == ["bell"]
+        assert {request.body["model"] for request in server.requests} == {"org/small:latest"}
+        with closing(SqliteStore.open(tmp_path)) as store:
+            assert load_embedder(store.manifest.embedder).name == store.manifest.embedder == "openai:org/small:latest"
+
+
+def test_an_index_by_an_endpoints_embedder_refuses_another_model(tmp_path: Path) -> None:
+    with ScriptedServer() as server:
+        Engine.open(tmp_path, embedder=load_embedder("openai:small", base_url=server.base_url)).close()
+    with pytest.raises(IndexMismatchError, match="openai:small"):
+        Engine.open(tmp_path, embedder="openai:large")
+
+
+def test_the_endpoint_and_its_key_may_be_given() -> None:
+    with ScriptedServer(dimension=8) as server:
+        embedder = load_embedder("openai:small", base_url=server.base_url, api_key="secret")
+        assert embedder.encode(["Tarn"], "query").shape == (1, 8)
+        assert {request.headers["authorization"] for request in server.requests} == {"Bearer secret"}
+
+
+def test_an_endpoint_is_of_no_concern_to_other_embedders() -> None:
+    assert load_embedder("hashing:8", base_url="http://127.0.0.1:1/v1", api_key="secret").dimension == 8
+
+
+def test_an_endpoint_needs_a_model() -> None:
+    with pytest.raises(ConfigurationError, match="expected openai:MODEL"):
+        load_embedder("openai:")
+
+
+@pytest.mark.parametrize("name", ["no-such-model", "no:such:model"])
+def test_any_other_name_is_a_local_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)  # else it tries the network for a minute
+    with pytest.raises(ConfigurationError, match=f"embedding model '{name}' cannot be loaded"):
+        load_embedder(name)
+
+
+def test_an_extractor_is_loaded_by_the_name_it_bears(names_file: Path) -> None:
+    for name in ("rules", f"given:{names_file}", "llm"):
+        assert load_extractor(name, ScriptedLanguageModel([])).name == name
+
+
+@pytest.mark.parametrize("name", ["", "regex", "rules:strict", "llm:gpt", "given", "given:"])
+def test_a_name_of_no_extractor_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"no mention extractor .*; expected"):
+        load_extractor(name, ScriptedLanguageModel([]))
+
+
+def test_mentions_by_a_language_model_need_one() -> None:
+    with pytest.raises(ConfigurationError, match="need a language model; name one with --model"):
+        load_extractor("llm", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gliner", "gliner:general:urchade/gliner_large-v2.1"),
+        ("gliner:medical", "gliner:medical:urchade/gliner_large-v2.1"),
+        ("gliner:statute,court:some/model", "gliner:statute,court:some/model"),
+        ("gliner::C:/models/small", "gliner:general:C:/models/small"),
+    ],
+)
+def test_gliner_takes_labels_and_a_model(name: str, meant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = []
+
+    class Model:
+        config = SimpleNamespace()
+
+        def __init__(self, model: str, map_location: str) -> None:
+            loaded.append(model)
+
+        def eval(self) -> None:
+            """As PyTorch has it."""
+
+    monkeypatch.setitem(sys.modules, "gliner", SimpleNamespace(GLiNER=SimpleNamespace(from_pretrained=Model)))
+    assert load_extractor(name, None).name == meant
+    assert [f"gliner:{meant.split(':')[1]}:{model}" for model in loaded] == [meant]
+
+
+def test_an_unknown_label_set_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no label set 'nonsense'"):
+        load_extractor("gliner:nonsense", None)
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gliner", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "polyad\[gliner\]"'):
+        load_extractor("gliner:medical:some/model", None)
