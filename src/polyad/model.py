@@ -368,7 +368,16 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Sizes of an index. ``density`` is hyperedges per entity; ``mean_arity`` is members per hyperedge."""
+    """Sizes of an index, and what it was built with.
+
+    Attributes:
+        documents, passages, entities, hyperedges, incidences: How many there are.
+        tokens: Of all documents, as the splitter counts them.
+        cost: US dollars spent on language models for this index.
+        disk_bytes: Of all its files.
+        kinds: How many hyperedges there are of each kind.
+        settings: The embedder and the mention extractor.
+    """
 
     documents: int
     passages: int
@@ -378,6 +387,7 @@ class Statistics:
     tokens: int
     cost: float
     disk_bytes: int
+    kinds: Mapping[HyperedgeKind, int] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property

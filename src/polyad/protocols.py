@@ -237,6 +237,9 @@ class Store(Protocol):
     def search_text(self, question: str, k: int) -> list[tuple[str, float]]:
         """Ids and BM25 scores of the ``k`` best passages that share a word with ``question``; higher is better."""
 
+    def sources(self) -> dict[str, str]:
+        """Where each document came from, by id, sorted by id."""
+
     def statistics(self) -> Statistics:
         """Sizes of the index."""
 

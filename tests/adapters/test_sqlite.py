@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,9 @@ from polyad.model import (
     IndexedHyperedge,
     IndexedPassage,
     Passage,
+    Usage,
 )
+from polyad.protocols import Reply
 
 
 def create(directory: Path) -> SqliteStore:
@@ -177,6 +180,36 @@ store = SqliteStore.create(Path(sys.argv[1]), "e", 4, "rules")
 for number in range(40):
     store.put(IndexedDocument(Document(f"{sys.argv[2]} {number}", "", "text"), "digest", 1, ()))
 """
+
+
+def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(create(tmp_path)) as store:
+        store.put(with_hyperedge("a"))
+    monkeypatch.setattr("polyad.adapters.sqlite.store.os.access", lambda path, mode: False)
+    with closing(SqliteStore.open(tmp_path)) as store:
+        assert list(store.digests()) == ["a"]
+        assert store.topology().entity_keys == ["a"]
+        store.cache_reply("key", Reply("text", Usage(1)))
+        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
+        assert (store.cached_replies(["key"]), store.entity_vectors()) == ({}, {})
+        with pytest.raises(StoreError, match="may not be written"):
+            store.remove(["a"])
+    assert [file.name for file in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_keeping_vectors_does_not_wait_for_another_process_that_writes(tmp_path: Path) -> None:
+    with closing(create(tmp_path)) as store, closing(sqlite3.connect(tmp_path / FILE_NAME)) as other:
+        store.put(with_hyperedge("a"))
+        other.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
+        assert time.monotonic() - started < 10, "writers wait for a minute"
+        other.execute("ROLLBACK")
+        assert store.entity_vectors() == {}
+        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
+        assert list(store.entity_vectors()) == ["a"]
 
 
 def test_two_processes_may_make_and_fill_one_index_at_the_same_time(tmp_path: Path) -> None:

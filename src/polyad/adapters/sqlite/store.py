@@ -2,15 +2,17 @@
 
 Write-ahead logging lets any number of readers work beside one writer. A document is written, replaced or removed in
 one transaction, so after a crash it is there whole or not at all. Vectors lie as float32 blobs in the rows they
-describe and commit with them; nothing is pickled and no file is rewritten whole.
+describe and commit with them; nothing is pickled and no file is rewritten whole. An index that may not be written, on
+a read-only disk or of another user, can be searched; what a search would keep for the next one is then not kept.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +59,10 @@ FILE_NAME = "index.sqlite"
 _BUSY_SECONDS = 60.0
 
 
+class _BusyError(StoreError):
+    """Another process is writing."""
+
+
 class SqliteStore:
     """An index in ``directory / "index.sqlite"``; implements :class:`polyad.protocols.Store`.
 
@@ -66,6 +72,7 @@ class SqliteStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._is_read_only = not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
         self._connections: dict[threading.Thread, sqlite3.Connection] = {}
         self._connecting = threading.Lock()
         self._writing = threading.Lock()
@@ -288,6 +295,11 @@ class SqliteStore:
                     return rows[:k]
                 most *= 4
 
+    def sources(self) -> dict[str, str]:
+        """Where each document came from, by id, sorted by id."""
+        with self._reading() as connection:
+            return dict(connection.execute("SELECT id, source FROM document ORDER BY id").fetchall())
+
     def statistics(self) -> Statistics:
         """Sizes of the index."""
         with self._reading() as connection:
@@ -297,10 +309,22 @@ class SqliteStore:
             )
             tokens = int(_scalar(connection, "SELECT COALESCE(SUM(tokens), 0) FROM document"))
             cost = float(_scalar(connection, "SELECT COALESCE(SUM(cost), 0.0) FROM reply"))
+            kinds = dict(
+                connection.execute("SELECT kind, COUNT(*) FROM hyperedge GROUP BY kind ORDER BY kind").fetchall()
+            )
         size = sum(_size(file) for file in self._path.parent.glob(f"{FILE_NAME}*"))
         settings = {"embedder": self._manifest.embedder, "mentions": self._manifest.mentions}
         return Statistics(
-            documents, passages, entities, hyperedges, incidences, tokens, cost, disk_bytes=size, settings=settings
+            documents,
+            passages,
+            entities,
+            hyperedges,
+            incidences,
+            tokens,
+            cost,
+            disk_bytes=size,
+            kinds={HyperedgeKind(kind): count for kind, count in kinds},
+            settings=settings,
         )
 
     # Replies paid for earlier
@@ -315,6 +339,8 @@ class SqliteStore:
 
     def cache_reply(self, key: str, reply: Reply, *, usable: bool = True) -> None:
         """Keep a reply, and add its cost to the index's account; of one that is not usable, the cost alone."""
+        if self._is_read_only:
+            return
         usage = reply.usage
         with self._transaction(changes_documents=False) as connection:
             connection.execute(
@@ -344,8 +370,13 @@ class SqliteStore:
             return {key: (digest, vector_from(vector)) for key, digest, vector in rows}
 
     def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
-        """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
-        with self._transaction(changes_documents=False) as connection:
+        """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over.
+
+        A search keeps them, so it does not wait for another process that is writing: nothing is kept then.
+        """
+        if self._is_read_only:
+            return
+        with suppress(_BusyError), self._transaction(changes_documents=False, seconds=0) as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO entity_vector SELECT number, ?, ? FROM entity WHERE key = ?",
                 ((digest, blob_of(vector), key) for key, (digest, vector) in vectors.items()),
@@ -369,7 +400,7 @@ class SqliteStore:
             with self._connecting:
                 for ended in [other for other in self._connections if not other.is_alive()]:
                     self._connections.pop(ended).close()
-                connection = self._connections[thread] = _connect(self._path)
+                connection = self._connections[thread] = _connect(self._path, self._is_read_only)
         return connection
 
     @contextmanager
@@ -385,9 +416,15 @@ class SqliteStore:
                     connection.execute("ROLLBACK")
 
     @contextmanager
-    def _transaction(self, changes_documents: bool = True) -> Iterator[sqlite3.Connection]:
+    def _transaction(
+        self, changes_documents: bool = True, seconds: float = _BUSY_SECONDS
+    ) -> Iterator[sqlite3.Connection]:
+        """One transaction, committed when the block ends; waits up to ``seconds`` for other processes that write."""
+        if self._is_read_only:
+            raise StoreError(f"{str(self._path)!r} may not be written by this user; it can only be searched")
         with self._writing, _translated(self._path):
             connection = self._connection()
+            connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -414,7 +451,12 @@ class SqliteStore:
         return Manifest(format_version, rows["embedder"], int(rows["dimension"]), rows["mentions"])
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, is_read_only: bool = False) -> sqlite3.Connection:
+    if is_read_only:  # a log left by a crash is read too, which "immutable" would pass over
+        mode = "mode=ro" if _size(path.with_name(f"{path.name}-wal")) else "mode=ro&immutable=1"
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
+        )
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -463,7 +505,7 @@ def _translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         if "locked" in str(error) or "busy" in str(error):
-            raise StoreError(
+            raise _BusyError(
                 f"another process has been writing to {str(path)!r} for {_BUSY_SECONDS:.0f} s; wait for it"
             ) from error
         raise StoreError(f"cannot use {str(path)!r}: {error}") from error
