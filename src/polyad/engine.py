@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 
+from polyad.adapters.reading.files import file_of, is_below, source_of
 from polyad.adapters.sqlite import SqliteStore
 from polyad.answering.answer import CitingAnswerer
 from polyad.answering.summary import summarise
@@ -35,6 +36,7 @@ from polyad.model import (
     Failure,
     FloatArray,
     Hyperedge,
+    HyperedgeKind,
     Incidence,
     Passage,
     Statistics,
@@ -49,6 +51,11 @@ from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
 
 __all__ = ["METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "Engine", "IndexReport"]
+
+Paths = str | Path | Iterable[str | Path]
+"""A file or folder, or several."""
+
+DEFAULT_METHOD = "semantic-units"
 
 _ATTEMPTS = 6
 """At a search beside a writer that removes documents; each attempt sees a newer index."""
@@ -65,6 +72,8 @@ class IndexReport:
         encode_seconds: The part of it spent inside the embedder.
         embedded_texts: How many texts that were.
         usage: What was spent on the language model, on replies that could not be used too.
+        gone: Documents of an earlier run that were no longer where they had come from.
+        pruned: Whether these were removed.
     """
 
     counts: IndexCounts
@@ -73,6 +82,8 @@ class IndexReport:
     encode_seconds: float
     embedded_texts: int
     usage: Usage = field(default_factory=Usage)
+    gone: tuple[str, ...] = ()
+    pruned: bool = False
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -183,44 +194,83 @@ class Engine:
 
     def index(
         self,
-        paths: Iterable[str | Path],
+        paths: Paths,
         *,
-        method: str = "semantic-units",
+        method: str = "",
         max_cost: float = 0.0,
         max_tokens: int = 0,
+        prune: bool = False,
         progress: Progress = silent,
     ) -> IndexReport:
         """Index files and folders; what is unchanged since the last time is left alone.
 
         Args:
             paths: Files and folders of .txt .md .html .pdf .docx .csv .jsonl; of .csv and .jsonl for ``tuples``.
-            method: How hyperedges are built; one of :data:`METHODS`.
+            method: How hyperedges are built; one of :data:`METHODS`. By default ``facts`` for an index of these, which
+                were paid for, and ``semantic-units`` for any other.
             max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
             max_tokens: Tokens likewise.
+            prune: Remove documents that came from these paths and are no longer there.
             progress: Told how far it is.
 
         Raises:
             ConfigurationError: a path does not exist, there is no such method, or it lacks what it needs. Nothing was
                 changed.
         """
+        given = _listed(paths)
+        method = self._method(method)
         reader = self._reader(method)
-        documents = reader.read([Path(path) for path in paths])
+        read: set[str] = set()
+
+        def remembered() -> Iterator[Document | Failure]:
+            for item in reader.read(given):
+                read.add(item.id)
+                yield item
+
         report = self.index_documents(
-            documents, method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress
+            remembered(), method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress
         )
-        return replace(report, skipped=tuple(reader.skipped))
+        gone = () if report.counts.stopped else self._gone(given, read, report.failures)
+        if prune and gone:
+            self.remove(gone)
+        return replace(report, skipped=tuple(reader.skipped), gone=gone, pruned=prune)
+
+    def _gone(self, paths: Sequence[Path], read: Set[str], failures: Sequence[Failure]) -> tuple[str, ...]:
+        """Documents that came from these paths and were not there; none of a file that could not be read whole."""
+        places = [source_of(path) for path in paths]
+        broken = {file_of(failure.id) for failure in failures}
+        unseen = [(id, file_of(source)) for id, source in self._store.sources().items() if id not in read]
+        return tuple(
+            id
+            for id, file in unseen
+            if any(is_below(file, place) for place in places)
+            and broken.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
+        )
+
+    def _method(self, name: str) -> str:
+        if name:
+            return name
+        kinds = self._store.statistics().kinds
+        if HyperedgeKind.FACT not in kinds or HyperedgeKind.SEMANTIC_UNIT in kinds:
+            return DEFAULT_METHOD
+        if self._parts.language_model is None:
+            raise ConfigurationError(
+                "this index was built with the method 'facts', which needs a language model; name one with --model or "
+                "POLYAD_MODEL, or name another method"
+            )
+        return "facts"
 
     def index_documents(
         self,
         documents: Iterable[Document | Failure],
         *,
-        method: str = "semantic-units",
+        method: str = "",
         max_cost: float = 0.0,
         max_tokens: int = 0,
         progress: Progress = silent,
     ) -> IndexReport:
         """Index documents that are already in memory; otherwise as :meth:`index`."""
-        parts = self._parts
+        parts, method = self._parts, self._method(method)
         builder = make_builder(method, parts, Limits(max_cost, max_tokens))
         embedder = parts.embedder
         started, encoding, texts, spent = time.perf_counter(), embedder.seconds, embedder.texts, self._spent
@@ -236,7 +286,7 @@ class Engine:
             usage=self._spent - spent,
         )
 
-    def estimate(self, paths: Iterable[str | Path], *, method: str = "facts") -> Usage:
+    def estimate(self, paths: Paths, *, method: str = "facts") -> Usage:
         """What indexing would spend on the language model: calls, tokens and cost, before anything is spent.
 
         Prompts are counted; what the model will say is guessed. A method that asks no model costs nothing.
@@ -245,7 +295,7 @@ class Engine:
             ConfigurationError: as for :meth:`index`.
         """
         builder = make_builder(method, self._parts, Limits())
-        documents = self._reader(method).read([Path(path) for path in paths])
+        documents = self._reader(method).read(_listed(paths))
         if not method_called(method).needs_language_model:
             return Usage()
         known = self._parts.require_language_model("an estimate").known
@@ -263,13 +313,13 @@ class Engine:
             snapshot = self._current_snapshot()
         snapshot.entity_vectors(self._parts.embedder, progress)  # not under the lock: searches go on meanwhile
 
-    def remove(self, document_ids: Sequence[str]) -> None:
-        """Remove documents and everything that came from them.
+    def remove(self, document_ids: str | Sequence[str]) -> None:
+        """Remove a document or several, and everything that came from them.
 
         Raises:
             NotFoundError: one of them is not in the index; none was removed.
         """
-        self._store.remove(document_ids)
+        self._store.remove([document_ids] if isinstance(document_ids, str) else document_ids)
 
     # Asking
 
@@ -387,6 +437,14 @@ class Engine:
         """Sizes of the index."""
         return self._store.statistics()
 
+    def sources(self) -> dict[str, str]:
+        """The source of every document, such as its file, by the document's id."""
+        return self._store.sources()
+
+    def entities(self) -> list[Entity]:
+        """Every entity, sorted by key."""
+        return self._store.all_entities()
+
     def document(self, id: str) -> Document:
         """A document, with its whole text. Raises NotFoundError; so do the next three."""
         return self._store.documents([id])[0]
@@ -399,18 +457,19 @@ class Engine:
         """A hyperedge and its incidences."""
         return self._store.hyperedges([id])[0], self._store.incidences([id])[id]
 
-    def entity(self, key: str) -> tuple[Entity, list[str]]:
-        """An entity and the ids of the hyperedges that join it."""
+    def entity(self, name: str) -> tuple[Entity, list[str]]:
+        """An entity, by its key or a name, and the ids of the hyperedges that join it."""
+        key = entity_key(name) or name
         return self._store.entities([key])[0], self._store.memberships(key)
 
-    def summary(self, key: str) -> str:
+    def summary(self, name: str) -> str:
         """What the documents say of an entity, in a few sentences; made by the language model once, and then kept.
 
         Raises:
             NotFoundError: there is no such entity.
             LanguageModelError: there is much to say and no usable reply, or no model.
         """
-        return summarise(self._store.entities([key])[0], self._parts.language_model)
+        return summarise(self.entity(name)[0], self._parts.language_model)
 
     def joining(self, names: Sequence[str]) -> list[Hyperedge]:
         """The hyperedges that join all of some entities, sorted by id; names are matched by their key.
@@ -421,7 +480,7 @@ class Engine:
         """
         if not names:
             raise ConfigurationError("no entity is named; expected at least one name")
-        postings = [set(self.entity(entity_key(name) or name)[1]) for name in names]
+        postings = [set(self.entity(name)[1]) for name in names]
         return self._store.hyperedges(sorted(set.intersection(*postings)))
 
     def meet(self, first: str, second: str) -> bool:
@@ -442,3 +501,7 @@ class Engine:
         """By this thread on the language model."""
         model = self._parts.language_model
         return model.usage if model else Usage()
+
+
+def _listed(paths: Paths) -> list[Path]:
+    return [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]

@@ -40,7 +40,7 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import FILE_NAME, Configuration
-from polyad.engine import Engine
+from polyad.engine import DEFAULT_METHOD, Engine
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
@@ -117,6 +117,9 @@ def index(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what `facts` would cost, and index nothing; prices are settings.")
     ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove documents that came from PATH and are no longer there.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -142,7 +145,9 @@ def index(
         _show_estimate(settings, paths, json)
         return
     with open_engine(settings, create=True) as engine, output.progress_bar(quiet or json) as progress:
-        report = engine.index(paths, method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress)
+        report = engine.index(
+            paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, progress=progress
+        )
     output.warn_of_failures(report)
     if json:
         output.say_json(shapes.index_json(report))
@@ -160,7 +165,7 @@ def _show_estimate(settings: Configuration, paths: list[Path], json: bool) -> No
         directory_for(str(directory) if directory else None) as place,
         open_engine(settings, create=True, directory=place) as engine,
     ):
-        usage = engine.estimate(paths, method=settings.command.method)
+        usage = engine.estimate(paths, method=settings.command.method or DEFAULT_METHOD)
     if json:
         output.say_json({"estimate": shapes.usage_json(usage)})
     else:

@@ -153,7 +153,7 @@ def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
     elif not streamed:
         say(answer.text)
     titles = {hit.passage.id: hit.passage.title for hit in answer.evidence.passages}
-    cited = dict(sorted((citation.number, citation) for citation in answer.citations))
+    cited = {citation.number: citation for citation in sorted(answer.citations, key=lambda citation: citation.number)}
     if cited:
         say()
         say("Sources:")
@@ -176,6 +176,10 @@ def show_index_report(report: IndexReport) -> None:
     counts = report.counts
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
     say(f"{counts.passages:,} passages and {counts.hyperedges:,} hyperedges written in {report.seconds:.1f} s")
+    if report.gone:
+        listed = ", ".join(report.gone[:3]) + (", ..." if len(report.gone) > 3 else "")
+        what = "removed, no longer there" if report.pruned else "no longer there, which --prune would remove"
+        say(f"{len(report.gone):,} {what}: {listed}")
     if report.usage.calls:
         say(f"language model: {in_words(report.usage)}")
     for note, count in report.notes.items():
@@ -291,18 +295,23 @@ def show_demo(report: IndexReport, found: Sequence[tuple[Query, Evidence]], stor
 
 def show_fields(values: Mapping[str, object]) -> None:
     """Print names and values, one pair a line; what lies in a mapping or a list gets lines of its own."""
-    width = max(len(name) for name in values)
+    rows: list[tuple[str, object]] = []
     for name, value in values.items():
+        inner = value.items() if isinstance(value, Mapping) else [(name, value)]
+        rows += [(key, item) for key, item in inner if value is item or item not in ("", None)]
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
         label = name.replace("_", " ")
-        if isinstance(value, Mapping):
-            show_fields({key: text for key, text in value.items() if text not in ("", None)})
-        elif isinstance(value, Sequence) and not isinstance(value, str):
+        if isinstance(value, Sequence) and not isinstance(value, str):
             say(f"{label}:")
             for item in value:
                 say(f"  - {_on_one_line(item)}")
         else:
-            is_number = isinstance(value, int | float)
-            say(f"{label:<{width}}  {f'{value:,}' if is_number else value}".rstrip())
+            say(f"{label:<{width}}  {_number(value) if isinstance(value, int | float) else value}".rstrip())
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}".rstrip("0").rstrip(".")
 
 
 def show_facts(facts: Sequence[Mapping[str, object]]) -> None:

@@ -48,7 +48,7 @@ class CommandSettings:
         store: The directory of the index; empty where none was given.
         embedder: Name of the embedder; empty for the index's own.
         mentions: Name of the mention extractor; empty for the index's own.
-        method: How hyperedges are built.
+        method: How hyperedges are built; empty for what suits the index.
         retriever: How evidence is found.
         k: Passages of evidence. 5, the depth that published results are given for.
     """
@@ -56,12 +56,13 @@ class CommandSettings:
     store: str = ""
     embedder: str = ""
     mentions: str = ""
-    method: str = "semantic-units"
+    method: str = ""
     retriever: str = "default"
     k: int = 5
 
     def __post_init__(self) -> None:
-        require_one_of("method", self.method, METHODS)
+        if self.method:
+            require_one_of("method", self.method, METHODS)
         require_one_of("retriever", self.retriever, RETRIEVERS)
         if self.k < 1:
             raise ConfigurationError(f"k is {self.k}; expected 1 or more")

@@ -160,6 +160,8 @@ def index_json(report: IndexReport) -> dict[str, object]:
         "stopped": counts.stopped,
         "usage": usage_json(report.usage),
         "notes": dict(report.notes),
+        "gone": list(report.gone),
+        "pruned": report.pruned,
     }
 
 
@@ -170,6 +172,7 @@ def statistics_json(statistics: Statistics) -> dict[str, object]:
         "passages": statistics.passages,
         "entities": statistics.entities,
         "hyperedges": statistics.hyperedges,
+        "kinds": {kind.value: count for kind, count in statistics.kinds.items()},
         "incidences": statistics.incidences,
         "mean_arity": round(statistics.mean_arity, 4),
         "density": round(statistics.density, 4),

@@ -151,6 +151,31 @@ class FileReader:
             raise ReadError("empty: no records")
 
 
+def source_of(path: Path) -> str:
+    """What documents read from ``path`` give as their source, or from files below it as its beginning."""
+    return _display(Path(os.path.normpath(path)))
+
+
+def file_of(source: str) -> str:
+    """The file of a source, which for a record also has its line or row.
+
+    >>> file_of("docs/records.jsonl:12"), file_of("docs/a.md")
+    ('docs/records.jsonl', 'docs/a.md')
+    """
+    return re.sub(r":\d+$", "", source)
+
+
+def is_below(source: str, place: str) -> bool:
+    """Whether a source is ``place`` or lies in that folder, both as :func:`source_of` writes them.
+
+    >>> is_below("docs/a.md", "docs"), is_below("docs/a.md", "."), is_below("docs2/a.md", "docs")
+    (True, True, False)
+    """
+    if place == ".":
+        return bool(source) and not source.startswith(("/", "../"))
+    return source == place or source.startswith(f"{place.rstrip('/')}/")
+
+
 def _require_reachable(path: Path) -> None:
     try:
         path.stat()

@@ -323,7 +323,7 @@ class SqliteStore:
             tokens,
             cost,
             disk_bytes=size,
-            kinds={HyperedgeKind(kind): count for kind, count in kinds},
+            kinds={HyperedgeKind(kind): count for kind, count in kinds.items()},
             settings=settings,
         )
 
