@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from polyad import sample
@@ -20,7 +21,7 @@ from polyad.adapters.scripted import ScriptedServer, ServerError, cite_first_pas
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app
 from polyad.cli.output import printable
-from polyad.engine import Engine
+from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.errors import EmbedderError, StoreError
 from polyad.model import Document
 
@@ -171,7 +172,7 @@ def test_search_for_people_numbers_its_hits(run: Run, small_index_dir: Path) -> 
     assert "\x1b" not in text
 
 
-@pytest.mark.parametrize("retriever", ["default", "hypersu", "standard", "bm25", "none"])
+@pytest.mark.parametrize("retriever", sorted({*RETRIEVERS} - NEED_LANGUAGE_MODEL))
 def test_every_retriever_that_needs_no_model_can_be_named(run: Run, small_index_dir: Path, retriever: str) -> None:
     shape = result_of(run("search", QUESTION, "--store", small_index_dir, "--retriever", retriever, "--json"))
     assert shape["retriever"] == retriever
@@ -233,6 +234,38 @@ def test_ask_cites_its_sources(run: Run, own_index: Path, server: ScriptedServer
     assert len(server.requests) == 1  # the second answer was paid for by the first
 
 
+def saying(reply: str) -> ScriptedServer:
+    return ScriptedServer([reply])
+
+
+@pytest.mark.parametrize(
+    ("reply", "numbers"),
+    [("Moreau [1]. In 1702 [1].", ["1"]), ("So [2, 1]. And so [2].", ["1", "2"])],
+)
+def test_a_source_that_is_cited_twice_is_listed_once(run: Run, own_index: Path, reply: str, numbers: list[str]) -> None:
+    with saying(reply) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "POLYAD_MODEL": "m"}
+        text = run("ask", "Who cast the Bell of Tarn?", "--store", own_index, "-k", "2", **environment).stdout
+    listed = text.split("Sources:\n")[1].splitlines()
+    assert [line.strip()[1] for line in listed] == numbers
+
+
+def test_an_answer_without_citations_comes_with_a_warning(run: Run, own_index: Path) -> None:
+    with saying("Moreau did.") as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "POLYAD_MODEL": "m"}
+        found = run("ask", "Who cast the Bell of Tarn?", "--store", own_index, **environment)
+    assert "cites none of the evidence" in found.stderr
+
+
+def test_an_answer_in_names_says_where_each_stands(run: Run, own_index: Path) -> None:
+    with saying('["Ines Moreau", "Made Up"]') as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "POLYAD_MODEL": "m"}
+        arguments = ("ask", "Who cast the Bell of Tarn?", "--store", own_index, "-k", "2", "--form", "entities")
+        text = run(*arguments, **environment).stdout
+    assert "  Ines Moreau  [1]" in text
+    assert "  Made Up  in none of the evidence" in text
+
+
 def test_ask_without_a_model_gives_the_evidence_and_says_so(run: Run, small_index_dir: Path) -> None:
     shape = result_of(run("ask", QUESTION, "--store", small_index_dir, "--json"))
     assert (shape["answer"], shape["citations"]) == ("", [])
@@ -259,6 +292,37 @@ def test_remove_takes_documents_out_or_none(run: Run, own_index: Path) -> None:
     removed = result_of(run("remove", "bell", "otter", "--store", own_index, "--json"))
     assert removed == {"removed": ["bell", "otter"], "documents": 4}
     assert "no document 'bell'" in error_of(run("show", "document", "bell", "--store", own_index))
+
+
+def test_list_names_documents_and_entities(run: Run, small_index_dir: Path) -> None:
+    documents = result_of(run("list", "documents", "--store", small_index_dir, "--json"))["documents"]
+    assert [item["id"] for item in documents] == sorted(item["id"] for item in documents)
+    assert len(documents) == 6
+    found = result_of(run("list", "entities", "--like", "MOREAU", "--store", small_index_dir, "--json"))["entities"]
+    assert [entity["key"] for entity in found] == ["ines moreau"]
+    assert run("list", "documents", "--like", "otter", "--store", small_index_dir).stdout == "otter\n"
+    assert run("list", "entities", "--like", "xyz", "--store", small_index_dir).stdout == "nothing found\n"
+
+
+def test_index_prunes_what_is_gone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for name in "ab":
+        (tmp_path / "docs" / f"{name}.txt").write_text(f"The text of {name}.", encoding="utf-8")
+    run("index", "docs", "--store", "kb")
+    (tmp_path / "docs" / "a.txt").unlink()
+    assert "1 no longer there, which --prune would remove: docs/a.txt" in run("index", "docs", "--store", "kb").stdout
+    shape = result_of(run("index", "docs", "--store", "kb", "--prune", "--json"))
+    assert (shape["gone"], shape["pruned"], shape["unchanged"]) == (["docs/a.txt"], True, 1)
+    assert run("list", "documents", "--store", "kb").stdout == "docs/b.txt\n"
+
+
+def test_failures_for_one_reason_share_a_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for number in range(8):
+        (tmp_path / "docs" / f"{number}.txt").write_text("", encoding="utf-8")
+    (line,) = run("index", "docs", "--store", "kb").stderr.splitlines()
+    assert line.startswith("polyad: failed: docs/0.txt, docs/1.txt,")
+    assert "and 3 more: empty" in line
 
 
 def test_stats_counts(run: Run, small_index_dir: Path) -> None:
@@ -399,7 +463,9 @@ def test_every_gold_document_of_the_sample_exists() -> None:
 # What holds for every command
 
 
-@pytest.mark.parametrize("command", ["index", "search", "ask", "remove", "stats", "show", "eval", "demo"])
+@pytest.mark.parametrize(
+    "command", sorted(str(command.name) for command in typer.main.get_group(app).commands.values())
+)
 def test_help_has_an_example_and_json(run: Run, command: str) -> None:
     text = run(command, "--help").stdout
     assert "Example:" in text

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import polyad
+from polyad.adapters.scripted import ScriptedServer, cite_first_passage
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app
 from polyad.cli.settings import CommandSettings, load
@@ -36,7 +38,7 @@ def essence(output: str) -> list[str]:
     return sorted(titles) or output.split()[:4]
 
 
-def test_the_python_example_runs_and_finds_both_passages(
+def test_the_python_examples_run_find_both_passages_and_answer(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -44,10 +46,14 @@ def test_the_python_example_runs_and_finds_both_passages(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("polyad.engine.load_embedder", lambda name: embedder)
-    (example,) = blocks("python")
-    exec(compile(example, "README.md", "exec"), {})
+    searching, asking = blocks("python")
+    exec(compile(searching, "README.md", "exec"), {})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" ", 1)[1].split(":")[0] for line in lines] == ["Bell of Tarn", "Ines Moreau"]
+    with ScriptedServer(cite_first_passage) as server:
+        asking = asking.replace("http://localhost:11434/v1", server.base_url)
+        exec(compile(asking, "README.md", "exec"), {"polyad": polyad})
+    assert re.search(r"\[1\]\. \['\w+#0000'\]", capsys.readouterr().out)
 
 
 def test_the_commands_on_the_sample_run_as_printed(
@@ -57,7 +63,7 @@ def test_the_commands_on_the_sample_run_as_printed(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("polyad.engine.load_embedder", lambda name: embedder)
     on_the_sample = [command for command in commands() if "musique" not in command]
-    assert len(on_the_sample) == 6
+    assert len(on_the_sample) == 7
     for command in on_the_sample:
         found = CliRunner().invoke(app, command.removeprefix("polyad "))
         assert found.exit_code == 0, (command, found.output)

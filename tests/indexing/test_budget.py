@@ -119,9 +119,12 @@ def test_money_is_counted_with_the_models_prices() -> None:
     [
         (
             {"max_tokens": 1500},
-            r"budget of 1,500 tokens has no room .* \(1,200 spent so far\); .* --max-tokens goes on",
+            r"budget of 1,500 tokens has no room .* \(1,200 spent, .* under way\); .* --max-tokens goes on",
         ),
-        ({"max_cost": 2500}, r"budget of \$2,500 has no room .* \(\$2,400\.0000 spent so far\); .* --max-cost goes on"),
+        (
+            {"max_cost": 2500},
+            r"budget of \$2,500 .* \(\$2,400\.0000 spent, .* under way\); .* --max-cost goes on",
+        ),
     ],
 )
 def test_the_message_says_the_limit_what_was_spent_and_what_to_do(limits: dict[str, int], message: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,7 @@ from polyad.cli.options import (
     Depth,
     Embedder,
     Explain,
+    Form,
     Json,
     MaxCost,
     MaxTokens,
@@ -144,7 +146,7 @@ def index(
     if dry_run:
         _show_estimate(settings, paths, json)
         return
-    with open_engine(settings, create=True) as engine, output.progress_bar(quiet or json) as progress:
+    with output.progress_bar(quiet or json) as progress, open_engine(settings, create=True) as engine:
         report = engine.index(
             paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, progress=progress
         )
@@ -196,7 +198,7 @@ def search(
         store=store, retriever=retriever, k=k, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
     )
     command = settings.command
-    with open_engine(settings) as engine, output.progress_bar(quiet or json) as progress:
+    with output.progress_bar(quiet or json) as progress, open_engine(settings) as engine:
         progress(0, None, "questions answered, loading")
         evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
     if json:
@@ -212,6 +214,7 @@ def ask(
     retriever: Retriever = None,
     k: Depth = None,
     explain: Explain = False,
+    form: Form = None,
     rewrite: Rewrite = None,
     embedder: Embedder = None,
     mentions: Mentions = None,
@@ -228,13 +231,21 @@ def ask(
     Example: OPENAI_BASE_URL=http://localhost:11434/v1 polyad ask "Who funded the trial?" --store kb --model qwen3
     """
     settings = settings_from(
-        store=store, retriever=retriever, k=k, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
+        store=store,
+        retriever=retriever,
+        k=k,
+        form=form,
+        rewrite=rewrite,
+        embedder=embedder,
+        mentions=mentions,
+        model=model,
     )
     command = settings.command
     streams = settings.language_model is not None and not json and sys.stdout.isatty()
-    with open_engine(settings) as engine:
+    with ExitStack() as stack:
         with output.progress_bar(quiet or json) as progress:
             progress(0, None, "questions answered, loading")
+            engine = stack.enter_context(open_engine(settings))
             evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
             progress(0, None, "questions answered, writing")
             answer = None if streams else engine.answer(evidence)
@@ -314,6 +325,27 @@ def show(
         output.show_fields(shape)
 
 
+@app.command("list")
+def list_(
+    kind: Annotated[shapes.Listed, typer.Argument(help="Documents or entities.")],
+    like: Annotated[str, typer.Option("--like", metavar="TEXT", help="Only those that contain this.")] = "",
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Print what an index holds, one a line.
+
+    Documents are listed by id, entities by name; `polyad show` prints any of them, `polyad remove` takes documents.
+
+    Example: polyad list entities --like lovelace --store kb
+    """
+    with open_engine(settings_from(store=store), bare=True) as engine:
+        found = shapes.listed(engine, kind, like)
+    if json:
+        output.say_json({kind.value: found})
+    else:
+        output.show_list(found)
+
+
 @app.command()
 def facts(
     entities: Annotated[list[str] | None, typer.Argument(metavar="ENTITY", help="Names.")] = None,
@@ -373,8 +405,8 @@ def demo(
     settings = settings_from(k=k)
     with (
         directory_for(store) as directory,
-        Engine.open(directory) as engine,
         output.progress_bar(quiet or json) as progress,
+        Engine.open(directory) as engine,
     ):
         report = engine.index_documents(sample.documents(), progress=progress)
         found = [(query, engine.search(query.text, settings.command.k)) for query in sample.questions()]

@@ -47,6 +47,10 @@ MaxCost = Annotated[
 MaxTokens = Annotated[
     int, typer.Option("--max-tokens", metavar="N", min=0, help="Stop before it takes more tokens. [no limit]")
 ]
+Form = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="What an answer is: text, entity (one name) or entities. [text]"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Draw no progress bar.")]
 

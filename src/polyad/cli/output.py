@@ -27,6 +27,7 @@ from polyad.model import Answer, Evidence, ScoredPassage, Usage
 from polyad.protocols import Progress
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
+_FAILURES_NAMED = 5  # of those with one reason
 
 # To the streams
 
@@ -102,12 +103,11 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
 
 
 def _snippet(evidence: Evidence, hit: ScoredPassage, limit: int = _SNIPPET_CHARACTERS) -> str:
-    """The beginning of the passage, or of its best hyperedge where the passage is long."""
-    text = hit.passage.text
-    own = [edge for edge in hyperedges_of(evidence, hit) if edge.hyperedge.passage_id == hit.passage.id]
-    if len(text) > limit and own:
-        text = own[0].hyperedge.text
-    return _shortened(text.removeprefix(f"# {hit.passage.title}"), limit)  # the title is shown already
+    """The passage's own words: its beginning, or from where its best hyperedge stands if that would not be seen."""
+    text = hit.passage.text.removeprefix(f"# {hit.passage.title}")  # the title is shown already
+    own = [edge.hyperedge for edge in hyperedges_of(evidence, hit) if edge.hyperedge.passage_id == hit.passage.id]
+    start = own[0].start if own and own[0].end > limit else 0
+    return f"... {_shortened(hit.passage.text[start:], limit)}" if start else _shortened(text, limit)
 
 
 def _say_indented(text: str) -> None:
@@ -154,18 +154,30 @@ def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
         say(answer.text)
     titles = {hit.passage.id: hit.passage.title for hit in answer.evidence.passages}
     cited = {citation.number: citation for citation in sorted(answer.citations, key=lambda citation: citation.number)}
+    if answer.text and answer.evidence.passages and not cited and not answer.entities:
+        warn("warning", "this answer cites none of the evidence; --explain shows what was found")
+    if answer.entities:
+        _say_where_names_stand(answer)
     if cited:
         say()
         say("Sources:")
     for number, citation in cited.items():
         say(f"  [{number}] {titles.get(citation.passage_id) or citation.document_id}  {citation.passage_id}")
-    if answer.text and explain:
+    if answer.text and answer.evidence.passages and explain:
         say()
         show_evidence(answer.evidence, explain)
     if answer.dropped_citations:
         warn("warning", f"{answer.dropped_citations} citations pointed at no passage and were removed")
     if answer.note:
         say(answer.note)
+
+
+def _say_where_names_stand(answer: Answer) -> None:
+    """Say for each name of an answer which sources hold it."""
+    say()
+    for name in answer.entities:
+        numbers = [f"[{cited.number}]" for cited in answer.citations if cited.answer_span.of(answer.text) == name]
+        say(f"  {name}  {''.join(numbers) or 'in none of the evidence'}")
 
 
 # Indexes
@@ -209,8 +221,12 @@ def warn_of_failures(report: IndexReport) -> None:
     if report.counts.stopped:
         left = f"; {report.counts.left:,} documents were left" if report.counts.left else ""
         warn("stopped", f"{report.counts.stopped}{left}")
+    by_reason: dict[str, list[str]] = {}
     for failure in report.failures:
-        warn("failed", f"{failure.id}: {failure.reason}")
+        by_reason.setdefault(failure.reason, []).append(failure.id)
+    for reason, ids in by_reason.items():
+        more = f" and {len(ids) - _FAILURES_NAMED:,} more" if len(ids) > _FAILURES_NAMED else ""
+        warn("failed", f"{', '.join(ids[:_FAILURES_NAMED])}{more}: {reason}")
     if report.skipped:
         more = f" and {len(report.skipped) - 1} more" if len(report.skipped) > 1 else ""
         warn("warning", f"skipped, not a kind of file that is read: {report.skipped[0]}{more}")
@@ -312,6 +328,14 @@ def show_fields(values: Mapping[str, object]) -> None:
 
 def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}".rstrip("0").rstrip(".")
+
+
+def show_list(items: Sequence[Mapping[str, object]]) -> None:
+    """Print ids or names, one a line."""
+    if not items:
+        say("nothing found")
+    for item in items:
+        say(" ".join(str(item.get("id", item.get("name"))).split()))
 
 
 def show_facts(facts: Sequence[Mapping[str, object]]) -> None:

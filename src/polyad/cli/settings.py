@@ -32,7 +32,11 @@ _VARIABLES = {
 }
 """Variables that do not follow the rule for names."""
 
-_SECTIONS_OF_FLAGS = {"model": (LANGUAGE_MODEL, "model"), "rewrite": ("default", "rewriting")}
+_SECTIONS_OF_FLAGS = {
+    "model": (LANGUAGE_MODEL, "model"),
+    "rewrite": ("default", "rewriting"),
+    "form": ("answer", "form"),
+}
 """Flags that set a key of a section; the others are keys of the top level."""
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

@@ -37,6 +37,25 @@ class Kind(StrEnum):
     HYPEREDGE = "hyperedge"
 
 
+class Listed(StrEnum):
+    """What ``polyad list`` can list."""
+
+    DOCUMENTS = "documents"
+    ENTITIES = "entities"
+
+
+def listed(engine: Engine, kind: Listed, like: str) -> list[dict[str, object]]:
+    """The documents or entities in which ``like`` occurs, whatever the case, in the order of their ids."""
+    if kind is Listed.DOCUMENTS:
+        items: list[dict[str, object]] = [{"id": id, "source": source} for id, source in engine.sources().items()]
+    else:
+        items = [
+            {"key": entity.key, "name": entity.name, "type": entity.type, "score": entity.score}
+            for entity in engine.entities()
+        ]
+    return [item for item in items if like.casefold() in f"{item.get('id', item.get('name'))}".casefold()]
+
+
 def evidence_json(evidence: Evidence, explain: bool) -> dict[str, object]:
     """The shape that ``polyad search --json`` prints."""
     timings = evidence.timings

@@ -38,6 +38,9 @@ _LONGEST_DELAY = 8.0
 _LONGEST_RETRY_AFTER = 300.0
 _CONNECT_TIMEOUT = 10.0
 
+_UNREACHABLE_RETRIES = 2
+"""Where nobody is at the address, waiting longer seldom helps and keeps a person waiting."""
+
 SdkError = openai.APIError
 """Whatever the SDK says went wrong with a request or a stream."""
 
@@ -122,7 +125,7 @@ class Endpoint:
         """
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(may_pass),
-            stop=tenacity.stop_after_attempt(self._max_retries + 1),
+            stop=self._is_enough,
             wait=self._wait,
             sleep=sleeper(stop),
             reraise=True,
@@ -131,6 +134,12 @@ class Endpoint:
             return retrying(attempt)
         except (openai.OpenAIError, UnusableReplyError) as error:
             raise self._explained(error) from error
+
+    def _is_enough(self, state: tenacity.RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        unreachable = isinstance(error, openai.APIConnectionError) and _never_connected(error)
+        retries = min(self._max_retries, _UNREACHABLE_RETRIES) if unreachable else self._max_retries
+        return state.attempt_number > retries
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None

@@ -27,6 +27,12 @@ from polyad.model import (
 
 T = TypeVar("T")
 
+_STATS = "`polyad stats` shows what it holds"
+_WHERE_TO_LOOK = {
+    "document": "`polyad list documents` shows what it holds",
+    "entity": "`polyad list entities --like NAME` finds one like it",
+}
+
 _BATCH = 500  # values bound to one statement; SQLite's oldest limit is 999
 
 SELECT_HYPEREDGE = (
@@ -58,7 +64,7 @@ def require_known(what: str, wanted: Iterable[str], known: Container[str]) -> No
     unknown = [id for id in wanted if id not in known]
     if unknown:
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
-        raise NotFoundError(f"no {what} {unknown[0]!r} in this index{more}; `polyad stats` shows what it holds")
+        raise NotFoundError(f"no {what} {unknown[0]!r} in this index{more}; {_WHERE_TO_LOOK.get(what, _STATS)}")
 
 
 def in_order(what: str, wanted: Sequence[str], found: Mapping[str, T]) -> list[T]:

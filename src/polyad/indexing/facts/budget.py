@@ -56,11 +56,14 @@ class Budget:
         with self._lock:
             expected = self._expected(prompt) + spent
             self._under_way.pop(_key(prompt), None)
-            total = sum(self._under_way.values(), self.spent) + expected
+            under_way = sum(self._under_way.values(), NOTHING)
+            total = self.spent + under_way + expected
             if self._max_cost and total.cost > self._max_cost:
-                raise _spent(f"${self._max_cost:,.4g}", f"${self.spent.cost:,.4f}", "max_cost")
+                taken = f"${self.spent.cost:,.4f} spent, ${under_way.cost:,.4f} expected for requests under way"
+                raise _spent(f"${self._max_cost:,.4g}", taken, "max_cost")
             if self._max_tokens and total.tokens > self._max_tokens:
-                raise _spent(f"{self._max_tokens:,} tokens", f"{self.spent.tokens:,}", "max_tokens")
+                taken = f"{self.spent.tokens:,} spent, {under_way.tokens:,} expected for requests under way"
+                raise _spent(f"{self._max_tokens:,} tokens", taken, "max_tokens")
             self._under_way[_key(prompt)] = expected
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:
@@ -94,6 +97,6 @@ def _key(prompt: Prompt) -> tuple[str, str]:
 
 def _spent(limit: str, so_far: str, setting: str) -> NoMoreRepliesError:
     return NoMoreRepliesError(
-        f"the budget of {limit} has no room for another request ({so_far} spent so far); what was extracted is kept, "
+        f"the budget of {limit} has no room for another request ({so_far}); what was extracted is kept, "
         f"and the same command with a higher --{setting.replace('_', '-')} goes on from there"
     )
