@@ -211,6 +211,20 @@ def test_keeping_vectors_does_not_wait_for_another_process_that_writes(tmp_path:
         assert list(store.entity_vectors()) == ["a"]
 
 
+def test_the_parts_of_a_code_count_together(tmp_path: Path) -> None:
+    def passage(id: str, text: str) -> IndexedDocument:
+        vector = np.zeros(4, dtype=np.float32)
+        one = IndexedPassage(Passage(f"{id}#0", id, "", text, 0, len(text)), id, vector, ())
+        return IndexedDocument(Document(id, "", text), id, 1, (one,))
+
+    with closing(create(tmp_path)) as store:
+        store.put(passage("a", "Line 17 ends at gate P of hall 17, gate P."))
+        store.put(passage("b", "Gate and hall of pump P-17."))
+        store.put(passage("c", "An otter."))
+        assert [id for id, _ in store.search_text("Who saw P-17?", 2)] == ["b#0", "a#0"]
+        assert [id for id, _ in store.search_text("Who saw P and 17?", 2)] == ["a#0", "b#0"]
+
+
 def test_two_processes_may_make_and_fill_one_index_at_the_same_time(tmp_path: Path) -> None:
     target = tmp_path / "index"
     writers = [subprocess.Popen([sys.executable, "-c", COUNT_WORDS, str(target), name]) for name in "ab"]

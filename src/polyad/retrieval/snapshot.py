@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from polyad.hypergraph.incidence import Adjacency, Hypergraph
 from polyad.model import (
@@ -89,13 +90,20 @@ class Snapshot:
 
     @cached_property
     def passages_about(self) -> Adjacency:
-        """The passages whose subject each entity is."""
+        """The passages whose subject each entity is.
+
+        Of an entity that is the subject of none, they are those about what its name ends in: "watchman piet adler" is
+        Piet Adler, whom extractors do not tell from his office.
+        """
         topology = self._topology
         subject = topology.incidence_is_subject.astype(bool)
+        entities = topology.incidence_entity[subject]
+        passages = self.passage_of[topology.incidence_hyperedge[subject]]
+        own = Adjacency.from_pairs(entities, passages, self.graph.node_count)
+        longer, shorter = _endings(topology.entity_keys, own.degrees() > 0)
+        lent, lenders = own.gather(shorter)
         return Adjacency.from_pairs(
-            topology.incidence_entity[subject],
-            self.passage_of[topology.incidence_hyperedge[subject]],
-            self.graph.node_count,
+            np.concatenate([entities, longer[lenders]]), np.concatenate([passages, lent]), self.graph.node_count
         )
 
     @cached_property
@@ -219,3 +227,20 @@ class Snapshot:
         new = [row for row in rows if row not in self._views]
         self._views.update(zip(new, self._store.entities([self.entity_key(row) for row in new]), strict=True))
         return [self._views[row] for row in rows]
+
+
+def _endings(keys: Sequence[str], are_subjects: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+    """Rows of entities that are no subjects, and of the subject that each one's name ends in.
+
+    Of several it is the longest; a single word is too little to go by.
+    """
+    subjects = {key: row for row, (key, is_subject) in enumerate(zip(keys, are_subjects, strict=True)) if is_subject}
+    found = []
+    for row, key in enumerate(keys):
+        words = key.split(" ")
+        endings = (" ".join(words[start:]) for start in range(1, len(words) - 1))
+        ending = None if are_subjects[row] else next((end for end in endings if end in subjects), None)
+        if ending is not None:
+            found.append((row, subjects[ending]))
+    pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]

@@ -10,6 +10,7 @@ import re
 
 _IDEOGRAPHS = re.compile("[\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af]+")
 _WORD = re.compile(r"\w+")
+_CODE = re.compile(r"(?=[^\s\d]*\d)\w+(?:[-./:]\w+)+")
 
 # Words that tell no passage from another; leaving them out of the query saves FTS5 its longest posting lists.
 _STOP_WORDS = frozenset(
@@ -26,10 +27,14 @@ def searchable(text: str) -> str:
 
 
 def match_expression(question: str) -> str:
-    """An FTS5 query for any word of ``question``; empty when there is no word to look for."""
+    """An FTS5 query for any word of ``question``; empty when there is no word to look for.
+
+    The parts of a number or code count together as well: ``P-17`` is more than a P and a 17.
+    """
     words = list(dict.fromkeys(_WORD.findall(searchable(question).lower())))
     telling = [word for word in words if word not in _STOP_WORDS]
-    return " OR ".join(f'"{word}"' for word in telling or words)
+    codes = dict.fromkeys(" ".join(_WORD.findall(code)) for code in _CODE.findall(question.lower()))
+    return " OR ".join(f'"{term}"' for term in [*(telling or words), *codes])
 
 
 def _pairs(run: str) -> str:
