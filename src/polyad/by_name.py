@@ -6,6 +6,7 @@ A name is a row of a table, and after a colon whatever the class of that row rea
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from polyad.errors import ConfigurationError
@@ -52,9 +53,14 @@ def load_embedder(name: str, *, base_url: str = "", api_key: str = "") -> Embedd
     embedder: Embedder = (
         _class(_EMBEDDERS[kind]).from_name(rest, **endpoint)
         if kind in _EMBEDDERS
-        else _class(_LOCAL_MODEL).from_name(name)
+        else _class(_LOCAL_MODEL).from_name(embedder_name(name))
     )
     return embedder
+
+
+def embedder_name(name: str) -> str:
+    """The name that an index keeps for an embedder: of a model's folder the absolute path, else the name itself."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def load_extractor(name: str, language_model: LanguageModel | None) -> MentionExtractor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -23,7 +24,7 @@ from polyad.assembly import (
     method_called,
     retrieval_called,
 )
-from polyad.by_name import DEFAULT_EMBEDDER, DEFAULT_EXTRACTOR, load_embedder, load_extractor
+from polyad.by_name import DEFAULT_EMBEDDER, DEFAULT_EXTRACTOR, embedder_name, load_embedder, load_extractor
 from polyad.config import Settings
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
@@ -160,6 +161,9 @@ class Engine:
         if creating:
             embedder = embedder or DEFAULT_EMBEDDER
             mentions = mentions or DEFAULT_EXTRACTOR
+        elif isinstance(embedder, str):
+            with closing(SqliteStore.open(path)) as store:
+                store.check(embedder=embedder_name(embedder))  # before a model is loaded, which takes a while
         model = load_embedder(embedder) if isinstance(embedder, str) else embedder
         extractor = load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
         if creating and model is not None and extractor is not None:
@@ -177,6 +181,11 @@ class Engine:
             language_model=language_model,
             settings=settings or Settings(),
         )
+
+    @staticmethod
+    def exists(directory: str | Path) -> bool:
+        """Whether there is an index in ``directory``."""
+        return SqliteStore.exists(Path(directory))
 
     def __enter__(self) -> Engine:
         return self

@@ -12,9 +12,11 @@ from typing import Annotated
 import typer
 
 from polyad.adapters.openai import OpenAILanguageModel
+from polyad.by_name import load_embedder
 from polyad.cli import output
 from polyad.cli.settings import FILE_NAME, Configuration, load
 from polyad.engine import METHODS, RETRIEVERS, Engine
+from polyad.protocols import Embedder as EmbedderProtocol
 
 Store = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Directory of the index. [POLYAD_STORE]")]
 Embedder = Annotated[
@@ -73,16 +75,23 @@ def open_engine(
     path = directory or settings.command.directory()
     if bare:
         return Engine.open(path, create=False, settings=settings.stages)
-    if not create:
-        Engine.open(path, create=False).close()  # a wrong directory shows before any model is loaded
     return Engine.open(
         path,
-        embedder=settings.command.embedder or None,
+        embedder=_embedder(settings, path, create=create),
         mentions=settings.command.mentions or None,
         language_model=OpenAILanguageModel(settings.language_model) if settings.language_model else None,
         settings=settings.stages,
         create=create,
     )
+
+
+def _embedder(settings: Configuration, path: Path, *, create: bool) -> str | EmbedderProtocol | None:
+    """The embedder's name; the embedder itself where it is behind the settings' endpoint; None for the index's own."""
+    name = settings.command.embedder
+    if not (create and not Engine.exists(path)):
+        with Engine.open(path, create=False) as engine:  # a wrong directory shows before any model is loaded
+            name = name or engine.statistics().settings["embedder"]
+    return load_embedder(name, **settings.endpoint) if name.startswith("openai:") else settings.command.embedder or None
 
 
 @contextmanager

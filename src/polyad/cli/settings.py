@@ -86,11 +86,20 @@ class CommandSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """Everything that flags, environment and file say. ``unknown`` lists variables that look like settings."""
+    """Everything that flags, environment and file say.
+
+    Attributes:
+        command: What the commands share.
+        stages: Of the pipelines.
+        language_model: None where no model is named.
+        endpoint: The ``base_url`` and ``api_key`` of the language model's section, which an embedder may be behind too.
+        unknown: Variables that look like settings and are none.
+    """
 
     command: CommandSettings
     stages: Settings
     language_model: LanguageModelSettings | None
+    endpoint: Mapping[str, str]
     unknown: tuple[str, ...] = ()
 
 
@@ -124,6 +133,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str], file: Path
         command=_section(CommandSettings, "", given),
         stages=Settings(**stages),
         language_model=_language_model(given),
+        endpoint=_endpoint(given),
         unknown=unknown,
     )
 
@@ -234,6 +244,11 @@ def _language_model(given: _Layer) -> LanguageModelSettings | None:
     if (LANGUAGE_MODEL, "model") not in given:
         return None
     return _section(LanguageModelSettings, LANGUAGE_MODEL, given)
+
+
+def _endpoint(given: _Layer) -> dict[str, str]:
+    keys = {"base_url": "", "api_key": ""}
+    return {key: str(given[LANGUAGE_MODEL, key].value) if (LANGUAGE_MODEL, key) in given else "" for key in keys}
 
 
 # What can be set
