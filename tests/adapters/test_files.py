@@ -482,13 +482,14 @@ def test_a_bad_json_line_is_reported_by_its_place_and_the_rest_is_read(line: str
     assert (first.text, last.text) == ("first", "last")
 
 
-def test_the_second_document_of_an_id_is_a_failure_that_names_both_places() -> None:
+def test_an_id_that_comes_again_is_left_to_the_indexer() -> None:
     write("a.jsonl", '{"_id": "x", "text": "one"}\n{"_id": "x", "text": "two"}\n')
-    write("b.jsonl", '{"_id": "x", "text": "three"}\n')
-    first, second, third = read("a.jsonl", "b.jsonl")
-    assert isinstance(first, Document)
-    assert second == Failure("x", "a.jsonl:2 has the id of an earlier document, a.jsonl:1; only that one is kept")
-    assert third == Failure("x", "b.jsonl:1 has the id of an earlier document, a.jsonl:1; only that one is kept")
+    write("b.jsonl", '{"_id": "x", "text": "one"}\n')
+    assert read("a.jsonl", "b.jsonl") == [
+        Document("x", "", "one", source="a.jsonl:1"),
+        Document("x", "", "two", source="a.jsonl:2"),
+        Document("x", "", "one", source="b.jsonl:1"),
+    ]
 
 
 def test_lone_surrogates_in_json_do_not_survive() -> None:
