@@ -557,6 +557,29 @@ def test_a_row_above_the_limit_is_reported() -> None:
     assert isinstance(short, Document)
 
 
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ('"P2,4 l/s', "unexpected end of data"),
+        ('"P2" old,4 l/s', "',' expected after '\"'"),
+    ],
+)
+def test_a_quote_without_its_pair_ends_the_file_with_a_failure_that_names_the_line(row: str, reason: str) -> None:
+    write("a.csv", f'name,flow\n"P1\nmain",3\n{row}\nP3,5\n')
+    assert read("a.csv") == [
+        Document("a.csv:2", "", "name: P1 main\nflow: 3", source="a.csv:2"),
+        Failure("a.csv:3", f"not CSV, and nothing from line 4 on was read: {reason}"),
+    ]
+
+
+def test_quotes_inside_a_value_that_does_not_begin_with_one_are_text() -> None:
+    write("a.csv", 'name,flow\npipe of 5",3\n"a ""small"" one",4\n')
+    assert [getattr(document, "text", "") for document in read("a.csv")] == [
+        'name: pipe of 5"\nflow: 3',
+        'name: a "small" one\nflow: 4',
+    ]
+
+
 def test_a_value_above_the_limit_of_the_csv_module_is_read() -> None:
     write("a.csv", "text\n" + "x" * 200_000 + "\n")
     assert len(read_one("a.csv").text) == 200_000
