@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -29,7 +30,7 @@ from polyad.engine import RETRIEVERS, Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, experiment
 from polyad.evaluation.triple_examples import split as parts_of
-from polyad.protocols import Progress
+from polyad.model import Evidence
 
 
 def evaluate(
@@ -85,7 +86,13 @@ def evaluate(
         sizes, documents = shapes.eval_index_json(report, statistics), statistics.documents
         results = [
             experiment.run(
-                name, _search_with(engine, name, progress), dataset.queries, depth, progress, lambda: engine.llm_tokens
+                name,
+                partial(_search, engine, name),
+                dataset.queries,
+                depth,
+                progress,
+                lambda: engine.llm_tokens,
+                partial(engine.prepare, name, progress),
             )
             for name in names
         ]
@@ -111,5 +118,5 @@ def _part(dataset: datasets.Dataset, name: str) -> datasets.Dataset:
     return replace(dataset, queries=tuple(queries))
 
 
-def _search_with(engine: Engine, retriever: str, progress: Progress) -> experiment.Search:
-    return lambda question, k: engine.search(question, k, retriever=retriever, progress=progress)
+def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
+    return engine.search(question, k, retriever=retriever)
