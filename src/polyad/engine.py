@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from types import TracebackType
+from typing import Protocol, runtime_checkable
 
 from polyad.adapters.reading.files import file_of, is_below, source_of
 from polyad.adapters.sqlite import SqliteStore
@@ -60,6 +61,14 @@ DEFAULT_METHOD = "semantic-units"
 
 _ATTEMPTS = 6
 """At a search beside a writer that removes documents; each attempt sees a newer index."""
+
+
+@runtime_checkable
+class _Preparable(Protocol):
+    """A retriever that makes more, once for its index, than entity vectors."""
+
+    def prepare(self) -> object:
+        """Make it, unless it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +357,7 @@ class Engine:
             raise ConfigurationError("the question is blank; expected some words")
         if k < 1:
             raise ConfigurationError(f"k is {k}; expected 1 or more")
-        self._prepare(retriever, progress)
+        self.prepare(retriever, progress)
         started, encoding = time.perf_counter(), self._parts.seconds_encoding()
         evidence = self._retrieve(question, k, retriever)
         encode = self._parts.seconds_encoding() - encoding
@@ -357,11 +366,21 @@ class Engine:
             timings=Timings(encode=1000 * encode, retrieve=1000 * (time.perf_counter() - started - encode)),
         )
 
-    def _prepare(self, retriever: str, progress: Progress) -> None:
-        """Load and make what is needed once: no part of a search's time."""
-        self.retriever(retriever)
+    def prepare(self, retriever: str = "default", progress: Progress = silent) -> None:
+        """Load and make what a retriever needs once: no part of a search's time. :meth:`search` does it by itself.
+
+        Args:
+            retriever: One of :data:`RETRIEVERS`.
+            progress: Told how far it is.
+
+        Raises:
+            ConfigurationError: there is no such retriever, or it lacks what it needs.
+        """
+        made = self.retriever(retriever)
         if retrieval_called(retriever).reads_entity_vectors:
             self._embed_entities(progress)
+        if isinstance(made, _Preparable):
+            made.prepare()
 
     def _retrieve(self, question: str, k: int, retriever: str) -> Evidence:
         for _ in range(_ATTEMPTS - 1):

@@ -482,13 +482,14 @@ def test_a_bad_json_line_is_reported_by_its_place_and_the_rest_is_read(line: str
     assert (first.text, last.text) == ("first", "last")
 
 
-def test_the_second_document_of_an_id_is_a_failure_that_names_both_places() -> None:
+def test_an_id_that_comes_again_is_left_to_the_indexer() -> None:
     write("a.jsonl", '{"_id": "x", "text": "one"}\n{"_id": "x", "text": "two"}\n')
-    write("b.jsonl", '{"_id": "x", "text": "three"}\n')
-    first, second, third = read("a.jsonl", "b.jsonl")
-    assert isinstance(first, Document)
-    assert second == Failure("x", "a.jsonl:2 has the id of an earlier document, a.jsonl:1; only that one is kept")
-    assert third == Failure("x", "b.jsonl:1 has the id of an earlier document, a.jsonl:1; only that one is kept")
+    write("b.jsonl", '{"_id": "x", "text": "one"}\n')
+    assert read("a.jsonl", "b.jsonl") == [
+        Document("x", "", "one", source="a.jsonl:1"),
+        Document("x", "", "two", source="a.jsonl:2"),
+        Document("x", "", "one", source="b.jsonl:1"),
+    ]
 
 
 def test_lone_surrogates_in_json_do_not_survive() -> None:
@@ -554,6 +555,29 @@ def test_a_row_above_the_limit_is_reported() -> None:
     long, short = read("a.csv", max_bytes=100)
     assert long == Failure("a.csv:2", "longer than 100 characters, the limit for one document")
     assert isinstance(short, Document)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ('"P2,4 l/s', "unexpected end of data"),
+        ('"P2" old,4 l/s', "',' expected after '\"'"),
+    ],
+)
+def test_a_quote_without_its_pair_ends_the_file_with_a_failure_that_names_the_line(row: str, reason: str) -> None:
+    write("a.csv", f'name,flow\n"P1\nmain",3\n{row}\nP3,5\n')
+    assert read("a.csv") == [
+        Document("a.csv:2", "", "name: P1 main\nflow: 3", source="a.csv:2"),
+        Failure("a.csv:3", f"not CSV, and nothing from line 4 on was read: {reason}"),
+    ]
+
+
+def test_quotes_inside_a_value_that_does_not_begin_with_one_are_text() -> None:
+    write("a.csv", 'name,flow\npipe of 5",3\n"a ""small"" one",4\n')
+    assert [getattr(document, "text", "") for document in read("a.csv")] == [
+        'name: pipe of 5"\nflow: 3',
+        'name: a "small" one\nflow: 4',
+    ]
 
 
 def test_a_value_above_the_limit_of_the_csv_module_is_read() -> None:

@@ -186,11 +186,18 @@ def test_the_same_fact_in_two_files_is_two_documents() -> None:
     assert first.id != second.id
 
 
-def test_a_second_fact_of_a_given_id_is_a_failure_that_names_both_places() -> None:
+def test_a_given_id_is_kept_as_it_is() -> None:
     write("a.jsonl", GIVE | {"_id": 7}, GIVE | {"_id": 7})
-    first, second = read("a.jsonl")
-    assert first.id == "7"
-    assert second == Failure("7", "a.jsonl:2 has the id of an earlier document, a.jsonl:1; only that one is kept")
+    assert [document.id for document in documents("a.jsonl")] == ["7", "7"]
+
+
+def test_without_an_id_of_its_own_a_corrected_fact_is_another_fact() -> None:
+    corrected = GIVE | {"arguments": [{"role": "giver", "entity": "Alice"}, {"role": "gift", "entity": "Pen"}]}
+    write("before.jsonl", GIVE, GIVE | {"_id": 7})
+    write("after.jsonl", corrected, corrected | {"_id": 7})
+    (hashed, given), (other, same) = documents("before.jsonl"), documents("after.jsonl")
+    assert hashed.id.removeprefix("before") != other.id.removeprefix("after"), "so that the wrong one stays indexed"
+    assert given.id == same.id, "so that it is replaced"
 
 
 # CSV

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
+from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.experiment import percentile, ranked_documents, run
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
@@ -60,16 +64,32 @@ def test_latencies_are_of_each_question_with_its_encoding() -> None:
     assert result.latency_p95 == pytest.approx(29.0)  # nine tenths of the way from 20 to 30
 
 
-def test_the_first_question_is_asked_once_more_for_what_is_loaded_once() -> None:
-    search = Scripted()
-    run("scripted", search, QUERIES, 3, silent)
-    assert search.asked == [("first", 3), ("first", 3), ("second", 3), ("third", 3)]
+def test_the_retriever_is_prepared_before_the_first_question_and_each_is_asked_once() -> None:
+    search, prepared = Scripted(), []
+    run("scripted", search, QUERIES, 3, silent, prepare=lambda: prepared.append(len(search.asked)))
+    assert prepared == [0]
+    assert search.asked == [("first", 3), ("second", 3), ("third", 3)]
 
 
-def test_tokens_are_those_spent_on_the_questions_counted() -> None:
+def test_tokens_are_those_spent_on_all_questions_where_a_reply_is_paid_for_once() -> None:
     search = Scripted()
-    result = run("scripted", search, QUERIES, 3, silent, llm_tokens=lambda: 100 + 30 * len(search.asked))
+    result = run("scripted", search, QUERIES, 3, silent, llm_tokens=lambda: 100 + 30 * len(set(search.asked)))
     assert result.llm_tokens_per_query == 30
+
+
+def test_evidence_without_timings_counts_with_the_time_it_took() -> None:
+    def slow(question: str, k: int) -> Evidence:
+        time.sleep(0.01)
+        return replace(ANSWERS[question], timings=Timings())
+
+    result = run("scripted", slow, QUERIES, 3, silent)
+    assert result.latency_p95 >= result.latency_p50 >= 10
+    assert result.encode_p50 == 0
+
+
+def test_no_questions_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no questions to measure 'scripted' with"):
+        run("scripted", Scripted(), [], 3, silent)
 
 
 def test_progress_is_told_after_each_question() -> None:

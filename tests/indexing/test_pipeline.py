@@ -473,6 +473,20 @@ def test_an_id_that_comes_twice_in_a_run_is_a_failure_unless_the_content_is_the_
     counts = index(indexer_of(store), GOOD, Document("good", "", "Something else."), GOOD)
     assert (counts.added, counts.unchanged, len(counts.failures)) == (1, 1, 1)
     assert store.documents(["good"]) == [GOOD]
+    reason = "it has the id of an earlier document with other content; only that one is kept"
+    assert counts.failures == (Failure("good", reason),)
+
+
+def test_of_an_id_that_comes_twice_the_first_stays_wherever_the_second_was_read() -> None:
+    store = make_store()
+    first, again = (Document("x", "", text_of(0), source=source) for source in ("a.jsonl:1", "b.jsonl:4"))
+    other = Document("x", "", "Something else.", source="b.jsonl:5")
+    for added, unchanged in ((1, 1), (0, 2)):
+        counts = index(indexer_of(store), first, again, other)
+        assert (counts.added, counts.updated, counts.unchanged) == (added, 0, unchanged)
+        reason = "b.jsonl:5 has the id of an earlier document with other content, a.jsonl:1; only that one is kept"
+        assert counts.failures == (Failure("x", reason),)
+    assert store.documents(["x"]) == [first]
 
 
 def test_progress_is_told_of_every_item_whatever_became_of_it() -> None:

@@ -133,7 +133,8 @@ def index(
 
     With --method facts a language model extracts what each passage says, one call a passage; what it has replied is
     kept, so that a run that was stopped goes on where it was. With --method tuples each line of a .jsonl, or row of a
-    .csv, is a fact: {"relation", "arguments": [{"role", "entity"}, ...]}, or a row whose columns are roles.
+    .csv, is a fact: {"relation", "arguments": [{"role", "entity"}, ...]}, or a row whose columns are roles. Give facts
+    an "_id" if they may change: without it a corrected line is a new fact, and the wrong one stays until removed.
 
     Example: polyad index handbook/ trials.pdf --store kb
     """

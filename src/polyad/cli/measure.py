@@ -1,8 +1,10 @@
-"""The commands that measure and train: ``polyad eval`` and ``polyad train``."""
+"""The command that measures: ``polyad eval``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,11 +27,12 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import require_one_of
+from polyad.config import HyperRetrieverSettings
 from polyad.engine import RETRIEVERS, Engine
-from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, experiment
-from polyad.evaluation.triple_examples import split as parts_of
-from polyad.protocols import Progress
+from polyad.evaluation.parts import part_of, parts_of
+from polyad.model import Evidence
+from polyad.retrieval.hyperretriever.scorer import Plausibility
 
 
 def evaluate(
@@ -39,7 +42,9 @@ def evaluate(
     ] = "standard,default",
     store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the index here for the next run.")] = None,
     k: Depth = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Only the first N questions, of those that --split names.")
+    ] = None,
     split: Annotated[
         Literal["all", "train", "validation", "test"],
         typer.Option(help="Which of the questions: `test` are the 20 per cent that training keeps its hands off."),
@@ -68,7 +73,8 @@ def evaluate(
     settings = settings_from(
         store=store, k=k, method=method, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
     )
-    dataset, depth = _part(datasets.load(folder, limit), split), settings.command.k
+    whole, depth = datasets.load(folder), settings.command.k
+    dataset = replace(whole, queries=part_of(whole, split, limit))
     with (
         directory_for(store) as directory,
         open_engine(settings, create=True, directory=directory) as engine,
@@ -82,17 +88,23 @@ def evaluate(
             progress=progress,
         )
         statistics = engine.statistics()
-        sizes, documents = shapes.eval_index_json(report, statistics), statistics.documents
+        sizes = shapes.eval_index_json(report, statistics)
         results = [
             experiment.run(
-                name, _search_with(engine, name, progress), dataset.queries, depth, progress, lambda: engine.llm_tokens
+                name,
+                partial(_search, engine, name),
+                dataset.queries,
+                depth,
+                progress,
+                lambda: engine.llm_tokens,
+                partial(engine.prepare, name, progress),
             )
             for name in names
         ]
     output.warn_of_failures(report)
-    others = documents - report.counts.added - report.counts.updated - report.counts.unchanged
-    if others > 0:
-        output.warn("warning", f"the index also holds {others:,} other documents, which were searched too")
+    output.warn_of_others(report, statistics.documents)
+    if "hyperretriever" in names:
+        _warn_of_training(whole, dataset.queries, settings.stages.hyperretriever, statistics.settings["embedder"])
     if json:
         output.say_json(shapes.eval_json(dataset, depth, sizes, results))
     else:
@@ -101,15 +113,23 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _part(dataset: datasets.Dataset, name: str) -> datasets.Dataset:
-    """The dataset with the questions of one part of it."""
-    if name == "all":
-        return dataset
-    queries = dict(zip(("train", "validation", "test"), parts_of(dataset.queries), strict=True))[name]
-    if not queries:
-        raise ConfigurationError(f"{dataset.name} has {len(dataset.queries)} questions, and none of them in {name!r}")
-    return replace(dataset, queries=tuple(queries))
+def _warn_of_training(
+    dataset: datasets.Dataset, asked: Sequence[datasets.Query], settings: HyperRetrieverSettings, embedder: str
+) -> None:
+    """Say so when HyperRetriever's weights may be from training on questions that were just asked."""
+    scorer = (
+        Plausibility.load(Path(settings.weights))
+        if settings.weights
+        else Plausibility.bundled(embedder, signals=settings.signals)
+    )
+    seen = parts_of(dataset).seen(asked)
+    if seen and dataset.name in scorer.recipe.trained_on:
+        output.warn(
+            "warning",
+            f"hyperretriever's weights were trained on {dataset.name}: {seen:,} of its questions may have been trained "
+            "on; --split test leaves them out",
+        )
 
 
-def _search_with(engine: Engine, retriever: str, progress: Progress) -> experiment.Search:
-    return lambda question, k: engine.search(question, k, retriever=retriever, progress=progress)
+def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
+    return engine.search(question, k, retriever=retriever)

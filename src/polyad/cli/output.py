@@ -232,6 +232,13 @@ def warn_of_failures(report: IndexReport) -> None:
         warn("warning", f"skipped, not a kind of file that is read: {report.skipped[0]}{more}")
 
 
+def warn_of_others(report: IndexReport, documents: int, index: str = "the index") -> None:
+    """Say on the error stream when an index of so many ``documents`` holds more than what was just indexed."""
+    others = documents - report.counts.added - report.counts.updated - report.counts.unchanged
+    if others > 0:
+        warn("warning", f"{index} also holds {others:,} other documents, which were searched too")
+
+
 # Measurements
 
 

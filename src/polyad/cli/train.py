@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +13,17 @@ import typer
 from polyad.cli import output, shapes
 from polyad.cli.options import Embedder, Json, Mentions, Method, Quiet, directory_for, open_engine, settings_from
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.engine import Engine
+from polyad.engine import Engine, IndexReport
+from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, experiment
 from polyad.evaluation import signal_training as training
 from polyad.evaluation import triple_training as path_training
+from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.held_out import held_out
-from polyad.evaluation.triple_examples import collect, split
+from polyad.evaluation.parts import Parts, parts_of
+from polyad.evaluation.triple_examples import collect
 from polyad.protocols import Progress
+from polyad.retrieval.default.signals import signal_names
 
 SCORERS = ("default", "hyperretriever")
 
@@ -40,44 +45,87 @@ def train(
 
     `default` writes weights.tsv (and weights_rewriting.tsv, for --rewrite) and reports the recall on each benchmark: by
     weights trained on the others, and by the weights written. `hyperretriever` trains on 64 per cent of each
-    benchmark's questions, stops by another 16, and reports on the rest; it writes hyperretriever.safetensors. Both
-    write a picture and a report. Use what was written with `weights = "FILE"` in the section [default] or
-    [hyperretriever] of polyad.toml.
+    benchmark's questions, stops by another 16, and reports on the rest, beside a default scorer trained on the same
+    questions; it writes hyperretriever.safetensors. Which part a question is in does not depend on --limit. Both write
+    a picture and a report. Use what was written with `weights = "FILE"` in the section [default] or [hyperretriever]
+    of polyad.toml.
 
     Example: polyad train default 2wiki/ hotpotqa/ musique/ --to weights/
     """
     require_one_of("scorer", scorer, SCORERS)
     settings = settings_from(embedder=embedder, mentions=mentions, method=method)
-    with ExitStack() as stack:
-        directory = stack.enter_context(directory_for(store))
-        progress = stack.enter_context(output.progress_bar(quiet or json))
-        engines = {}
-        for dataset in [datasets.load(folder, limit) for folder in folders]:
-            engine = stack.enter_context(open_engine(settings, create=True, directory=directory / dataset.name))
-            engine.index([dataset.corpus], method=settings.command.method, progress=progress)
-            engines[dataset.name] = (dataset, engine)
-        if scorer == "default":
-            _train_default(list(engines.values()), to, json, progress)
-        else:
-            _train_hyperretriever(list(engines.values()), settings, to, seed, json, progress)
+    benchmarks = _loaded(folders)
+    parts = {name: parts_of(dataset, limit) for name, dataset in benchmarks.items()}
+    if scorer == "hyperretriever":
+        for name, part in parts.items():
+            part.require_all(name)
+    with directory_for(store) as directory, ExitStack() as stack:
+        engines: dict[str, Engine] = {}
+        reports = []
+        for name, dataset in benchmarks.items():
+            engines[name] = stack.enter_context(open_engine(settings, create=True, directory=directory / name))
+            reports.append(_index(engines[name], dataset, settings.command.method, quiet or json))
+        with output.progress_bar(quiet or json) as progress:
+            if scorer == "default":
+                asked = {name: dataset.queries[:limit] for name, dataset in benchmarks.items()}
+                _train_default(engines, asked, to, json, progress)
+            else:
+                _train_hyperretriever(engines, parts, settings, to, seed, json, progress)
+    if not all(report.is_complete for report in reports):
+        raise typer.Exit(1)
+
+
+def _loaded(folders: Sequence[Path]) -> dict[str, Dataset]:
+    """The benchmarks by name.
+
+    Raises:
+        ConfigurationError: two have the same name, by which indexes and results are kept apart.
+    """
+    places: dict[str, Path] = {}
+    for folder in folders:
+        name = folder.resolve().name
+        if name in places:
+            raise ConfigurationError(
+                f"{str(places[name])!r} and {str(folder)!r} are both called {name!r}; expected benchmarks of different "
+                "names; rename one of the folders"
+            )
+        places[name] = folder
+    return {name: datasets.load(folder) for name, folder in places.items()}
+
+
+def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexReport:
+    """Index a benchmark, and say what went wrong before anything is trained on the rest."""
+    with output.progress_bar(quiet) as progress:
+        report = engine.index([dataset.corpus], method=method, progress=progress)
+    output.warn_of_failures(report)
+    output.warn_of_others(report, engine.statistics().documents, f"the index of {dataset.name}")
+    return report
 
 
 def _train_default(
-    engines: Sequence[tuple[datasets.Dataset, Engine]], to: Path, json: bool, progress: Progress
+    engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Query]], to: Path, json: bool, progress: Progress
 ) -> None:
-    examples = {}
-    for dataset, engine in engines:
-        questions = experiment.tracked([query.text for query in dataset.queries], progress, dataset.name)
-        examples[dataset.name] = training.examples_of(engine.signals(questions), dataset.queries)
-    reports = training.save(examples, to)
+    reports = training.save(_signal_examples(engines, asked, progress), to)
     if json:
         output.say_json(shapes.training_json(reports))
     else:
         output.show_training(reports, to)
 
 
+def _signal_examples(
+    engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Query]], progress: Progress
+) -> dict[str, list[training.Example]]:
+    """What the default scorer is trained on, by the name of the benchmark."""
+    examples = {}
+    for name, engine in engines.items():
+        questions = experiment.tracked([query.text for query in asked[name]], progress, name)
+        examples[name] = training.examples_of(engine.signals(questions), asked[name])
+    return examples
+
+
 def _train_hyperretriever(
-    engines: Sequence[tuple[datasets.Dataset, Engine]],
+    engines: Mapping[str, Engine],
+    parts: Mapping[str, Parts],
     settings: Configuration,
     to: Path,
     seed: int,
@@ -86,17 +134,16 @@ def _train_hyperretriever(
 ) -> None:
     chosen, k = settings.stages.hyperretriever, settings.command.k
     examples = {}
-    for dataset, engine in engines:
-        parts, (first, second, _) = engine.training_parts(), split(dataset.queries)
-        examples[dataset.name] = (
-            collect(*parts, first, chosen, seed, progress),
-            collect(*parts, second, chosen, seed, progress),
-        )
+    for name, engine in engines.items():
+        collected = partial(collect, *engine.training_parts(), settings=chosen, seed=seed, progress=progress)
+        examples[name] = collected(parts[name].train), collected(parts[name].validation)
+    alike = _signal_examples(engines, {name: part.train for name, part in parts.items()}, progress)
+    linear = training.train(list(alike.values()), signal_names(rewriting=False))
     scorer, report = path_training.train(examples, path_training.PathTrainingSettings(seed=seed), progress)
     file = path_training.save(scorer, report, to)
     results = {
-        dataset.name: held_out(engine, scorer, chosen, split(dataset.queries)[2], k, progress)
-        for dataset, engine in engines
+        name: held_out(engine, scorer, linear, chosen, parts[name].test, k, progress)
+        for name, engine in engines.items()
     }
     if json:
         output.say_json(shapes.path_training_json(report, results, k))

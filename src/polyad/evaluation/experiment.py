@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.measures import all_recall, recall, reciprocal_rank
-from polyad.model import Evidence
+from polyad.model import Evidence, Timings
 from polyad.protocols import Progress, silent
 
 Search = Callable[[str, int], Evidence]
-"""A question and k to the evidence, with timings."""
+"""A question and k to the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +56,37 @@ def run(
     k: int,
     progress: Progress = silent,
     llm_tokens: Callable[[], int] = lambda: 0,
+    prepare: Callable[[], None] = lambda: None,
 ) -> RetrieverResult:
-    """Ask every question once.
-
-    A first question is asked twice and its first time not counted: it pays for what is loaded once.
+    """Ask every question once; all of them count, the first too.
 
     Args:
         retriever: Its name, for the report.
-        search: Asks it.
+        search: Asks it. Evidence without timings, such as a bare retriever gives, counts with the wall time it took.
         queries: At least one.
         k: Depth of the ranking.
         progress: Told after each question.
         llm_tokens: Tokens spent on language models so far.
+        prepare: Loads and makes what the retriever needs once; not part of any question's time.
+
+    Raises:
+        ConfigurationError: there is no question.
     """
-    search(queries[0].text, k)
+    if not queries:
+        raise ConfigurationError(f"no questions to measure {retriever!r} with; expected at least one")
     spent = llm_tokens()
+    prepare()
     found: list[Evidence] = []
+    timings: list[Timings] = []
     for done, query in enumerate(queries, 1):
+        started = time.perf_counter()
         found.append(search(query.text, k))
+        elapsed = Timings(retrieve=1000 * (time.perf_counter() - started))
+        timings.append(found[-1].timings if found[-1].timings.total else elapsed)
         progress(done, len(queries), f"questions, {retriever}")
     rankings = [ranked_documents(evidence) for evidence in found]
     gold = [query.gold for query in queries]
-    totals = [evidence.timings.total for evidence in found]
+    totals = [timing.total for timing in timings]
     return RetrieverResult(
         retriever,
         recall=statistics.fmean(recall(r, g, k) for r, g in zip(rankings, gold, strict=True)),
@@ -83,7 +94,7 @@ def run(
         mrr=statistics.fmean(reciprocal_rank(r, g) for r, g in zip(rankings, gold, strict=True)),
         latency_p50=statistics.median(totals),
         latency_p95=percentile(totals, 95),
-        encode_p50=statistics.median(evidence.timings.encode for evidence in found),
+        encode_p50=statistics.median(timing.encode for timing in timings),
         llm_tokens_per_query=(llm_tokens() - spent) / len(queries),
     )
 

@@ -10,26 +10,33 @@ from polyad.evaluation import experiment
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.protocols import Progress, silent
+from polyad.retrieval.default.retriever import DefaultRetriever
+from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.scorer import Plausibility
 
-BESIDE = ("standard", "hypersu", "default")
-"""Retrievers that are shown beside the trained one."""
+BESIDE = ("standard", "hypersu")
+"""Retrievers without training that are shown beside the trained ones."""
 
 
 def held_out(
     engine: Engine,
     scorer: Plausibility,
+    linear: LinearScorer,
     settings: HyperRetrieverSettings,
     queries: Sequence[Query],
     k: int,
     progress: Progress = silent,
 ) -> list[RetrieverResult]:
-    """HyperRetriever with ``scorer``, the same search with an untrained one, and the retrievers of :data:`BESIDE`.
+    """HyperRetriever with ``scorer``, the same search with an untrained one, and others beside it.
+
+    These are the retrievers of :data:`BESIDE`, and the default one with ``linear``: the weights that come with it were
+    fitted to public benchmarks whole, so on a part of these they would be no measure.
 
     Args:
         engine: On the index.
         scorer: As trained.
+        linear: Weights of the default retriever, without rewriting, trained on the same questions.
         settings: Of the search.
         queries: That were not trained on; at least one.
         k: Depth of the ranking.
@@ -42,5 +49,6 @@ def held_out(
         "hyperretriever": trained.retrieve,
         "hyperretriever, untrained": untrained.retrieve,
         **{name: engine.retriever(name).retrieve for name in BESIDE},
+        "default, trained alike": DefaultRetriever(snapshot, embedder, linker, linear).retrieve,
     }
     return [experiment.run(name, search, queries, k, progress) for name, search in searches.items()]

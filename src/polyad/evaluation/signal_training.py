@@ -41,13 +41,17 @@ class Example:
 def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> LinearScorer:
     """Fit weights for the signals ``names`` on the questions of all datasets, each dataset counting the same.
 
+    Args:
+        datasets: Examples of each; columns beyond ``names`` are not used.
+        names: Of the first signals of every example.
+
     Raises:
         ConfigurationError: no question has both gold and other candidates.
     """
     from scipy.optimize import minimize  # takes a third of a second to import
 
     examples, importance = _with_importance(datasets)
-    signals = np.concatenate([example.signals for example in examples]).astype(np.float64)
+    signals = np.concatenate([example.signals[:, : len(names)] for example in examples]).astype(np.float64)
     deviations = np.maximum(signals.std(axis=0), 1e-9)
     signals /= deviations
     starts = np.cumsum([0, *(len(example.is_gold) for example in examples[:-1])])
@@ -75,10 +79,10 @@ def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> Linear
 
 
 def recall_at(examples: Sequence[Example], weights: FloatArray, k: int) -> float:
-    """Share of the gold passages among the best ``k`` candidates, averaged over questions, in [0, 1]."""
+    """Share of the gold passages among the best ``k`` candidates by the first signals, averaged over questions."""
     shares = []
     for example in examples:
-        best = np.argsort(-(example.signals @ weights), kind="stable")[:k]
+        best = np.argsort(-(example.signals[:, : len(weights)] @ weights), kind="stable")[:k]
         shares.append(example.is_gold[best].sum() / example.gold)
     return float(np.mean(shares))
 
@@ -138,20 +142,16 @@ def report(datasets: Mapping[str, Sequence[Example]], names: Sequence[str]) -> T
         datasets: Examples by the name of their dataset; columns beyond ``names`` are not used.
         names: Of the first signals of every example.
     """
-    used = {
-        name: [Example(example.signals[:, : len(names)], example.is_gold, example.gold) for example in examples]
-        for name, examples in datasets.items()
-    }
-    scorer = train(list(used.values()), names)
+    scorer = train(list(datasets.values()), names)
     unseen = {}
-    for name in used if len(used) > 1 else ():
-        others = train([examples for other, examples in used.items() if other != name], names)
-        unseen[name] = recall_at(used[name], others.vector(names), K)
+    for name in datasets if len(datasets) > 1 else ():
+        others = train([examples for other, examples in datasets.items() if other != name], names)
+        unseen[name] = recall_at(datasets[name], others.vector(names), K)
     return TrainingReport(
         scorer,
         unseen,
-        {name: recall_at(examples, scorer.vector(names), K) for name, examples in used.items()},
-        {name: coverage(examples) for name, examples in used.items()},
+        {name: recall_at(examples, scorer.vector(names), K) for name, examples in datasets.items()},
+        {name: coverage(examples) for name, examples in datasets.items()},
     )
 
 

@@ -105,7 +105,11 @@ def merged(parts: Sequence[PathExamples]) -> PathExamples:
 def split(queries: Sequence[Query], seed: int = 0) -> tuple[list[Query], list[Query], list[Query]]:
     """Questions for training, validation and test: 64, 16 and 20 per cent (HyperRAG, Table 5).
 
-    By a hash of seed and id, so that the order of the file and the other questions' texts change nothing.
+    By the rank of a hash of seed and id, so that the order of the file and the texts of questions change nothing.
+
+    Args:
+        queries: All of a benchmark's: of some of them, the ranks would be others.
+        seed: Other parts for each.
     """
     ordered = sorted(queries, key=lambda query: (_number(f"{seed}:{query.id}"), query.id))
     first, second = round(0.64 * len(ordered)), round(0.8 * len(ordered))

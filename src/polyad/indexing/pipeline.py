@@ -70,11 +70,11 @@ class _Run:
 
     Attributes:
         known: The digest of each that is in the index, or will be.
-        met: The digest of each that was read in this run.
+        met: The source of each that was read in this run, and the digest of its content.
     """
 
     known: dict[str, str]
-    met: dict[str, str] = field(default_factory=dict)
+    met: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +157,15 @@ class Indexer:
                 continue
             try:
                 digest = _digest(self._recipe, item.id, item.source, *_content(item))
+                content = _digest(*_content(item))
             except UnicodeEncodeError as error:
                 failures.append(Failure(_printable(item.id), _reason(error)))
                 continue
-            if run.met.setdefault(item.id, digest) != digest:
-                failures.append(Failure(item.id, "a document of this id and other content came earlier in this run"))
-            elif run.known.get(item.id) == digest:
+            is_again = item.id in run.met
+            source, earlier = run.met.setdefault(item.id, (item.source, content))
+            if earlier != content:
+                failures.append(Failure(item.id, _taken(item.source, source)))
+            elif is_again or run.known.get(item.id) == digest:
                 unchanged += 1
             else:
                 is_update = item.id in run.known
@@ -311,6 +314,12 @@ class Indexer:
             )
             for passage, edges in drafts
         }
+
+
+def _taken(source: str, earlier: str) -> str:
+    """Why a document of an id that came before is not indexed; documents made in memory have no source."""
+    place = f", {earlier}" if earlier else ""
+    return f"{source or 'it'} has the id of an earlier document with other content{place}; only that one is kept"
 
 
 def _content(item: Document | Passage) -> list[str]:

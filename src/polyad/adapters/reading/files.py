@@ -67,7 +67,7 @@ class FileReader:
     def read(self, paths: Iterable[Path]) -> Iterator[Document | Failure]:
         """Yield every document below ``paths``; one that cannot be read is a failure that says why.
 
-        An id that comes a second time is a failure as well, and the first document stays.
+        An id that comes a second time is no matter of the reader's: its documents are all yielded.
 
         Raises:
             ConfigurationError: A path does not exist; found before anything is read.
@@ -76,19 +76,7 @@ class FileReader:
         for path in given:
             _require_reachable(path)
         self.skipped = []
-        return self._read(given)
-
-    def _read(self, given: list[Path]) -> Iterator[Document | Failure]:
-        sources: dict[str, str] = {}
-        for document in self._documents(given):
-            if isinstance(document, Document):
-                earlier = sources.get(document.id)
-                if earlier is not None:
-                    reason = f"{document.source} has the id of an earlier document, {earlier}; only that one is kept"
-                    yield Failure(document.id, reason)
-                    continue
-                sources[document.id] = document.source
-            yield document
+        return self._documents(given)
 
     def _documents(self, given: list[Path]) -> Iterator[Document | Failure]:
         named = set(given)

@@ -87,16 +87,16 @@ def convert_csv(
 ) -> Iterator[Document | Failure]:
     """What ``convert`` makes of the columns' names and each row that is not blank, given its place as ``name:row``.
 
-    A row that is too long, or of which ``convert`` raises ReadError, is a failure. For arguments and errors see
-    :func:`read_csv`.
+    A row that is too long, or of which ``convert`` raises ReadError, is a failure. So is one whose quotes do not pair:
+    where it ends cannot be told, so it is the last. For arguments and errors see :func:`read_csv`.
     """
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
     with _open(file, newline="") as lines:
         first = lines.readline(max_bytes)
         delimiter = max(_DELIMITERS, key=first.count)
-        rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter)
+        rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
         columns: list[str] = []
-        number = 0
+        number, line = 0, 1
         try:
             for number, row in enumerate(rows, start=1):
                 place = f"{name}:{number}"
@@ -109,8 +109,10 @@ def convert_csv(
                         yield convert(columns, row, place)
                     except ReadError as error:
                         yield Failure(place, str(error))
+                line = rows.line_num + 1
         except csv.Error as error:
-            yield Failure(f"{name}:{number + 1}", f"not CSV, and the rest of the file was not read: {error}")
+            reason = f"not CSV, and nothing from line {line} on was read: {error}"
+            yield Failure(f"{name}:{number + 1}", reason)
 
 
 def cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:

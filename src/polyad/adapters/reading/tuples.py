@@ -49,6 +49,9 @@ class TupleReader(FileReader):
     arguments, so that a line inserted before it changes nothing. Facts that are equal happened more than once and stay
     apart (HyperRAG, appendix A, "multiplicity"): the second is ``file:hash~2``.
 
+    A fact that is corrected has other content, and hence is another document: what was indexed before stays until it
+    is removed. Give facts that may change an ``_id``, by which the corrected one replaces the other.
+
     Args:
         settings: How large a fact may be.
     """

@@ -1,0 +1,72 @@
+"""The parts of a benchmark: questions to train on, for validation, and for test.
+
+Which part a question is in is settled by the whole of its benchmark. Only then may a limit choose among the questions,
+so that one for test is never trained on, whatever the limits of the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from polyad.errors import ConfigurationError
+from polyad.evaluation.datasets import Dataset, Query
+from polyad.evaluation.triple_examples import split
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Questions by what they are for; no question is in two parts."""
+
+    train: tuple[Query, ...]
+    validation: tuple[Query, ...]
+    test: tuple[Query, ...]
+
+    def require_all(self, benchmark: str) -> None:
+        """Refuse to go on where a part is empty.
+
+        Raises:
+            ConfigurationError: one is.
+        """
+        counts = {field.name: len(getattr(self, field.name)) for field in fields(self)}
+        if not all(counts.values()):
+            listed = ", ".join(f"{count} for {name}" for name, count in counts.items())
+            raise ConfigurationError(
+                f"the questions of {benchmark!r} are {listed}; expected at least one for each; give a benchmark of "
+                "more questions, or a higher --limit"
+            )
+
+    def seen(self, queries: Sequence[Query]) -> int:
+        """How many of ``queries`` training on these parts has seen: to learn from, or to know when to stop."""
+        known = {*self.train, *self.validation}
+        return sum(query in known for query in queries)
+
+
+def parts_of(dataset: Dataset, limit: int | None = None) -> Parts:
+    """The parts of a benchmark (:func:`polyad.evaluation.triple_examples.split`).
+
+    Args:
+        dataset: With all of its questions.
+        limit: Of each part, only what is among the first so many questions of the file.
+    """
+    taken = set(dataset.queries[:limit])
+    return Parts(*(tuple(query for query in part if query in taken) for part in split(dataset.queries)))
+
+
+def part_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Query, ...]:
+    """The first questions of one part, in the order of the file.
+
+    Args:
+        dataset: With all of its questions.
+        name: ``train``, ``validation``, ``test``; or ``all``.
+        limit: At most so many.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    if name == "all":
+        return dataset.queries[:limit]
+    chosen = set(getattr(parts_of(dataset), name))
+    if not chosen:
+        raise ConfigurationError(f"{dataset.name} has {len(dataset.queries)} questions, and none of them in {name!r}")
+    return tuple(query for query in dataset.queries if query in chosen)[:limit]

@@ -1,0 +1,32 @@
+"""Preparing a retriever: what is made once for an index is made before the first question."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError
+from polyad.model import FloatArray
+from polyad.retrieval.hyperretriever.scorer import Plausibility, Projection
+
+
+def test_what_hyperretriever_makes_once_is_made_before_the_first_search(
+    small_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = 0
+
+    def counted(scorer: Plausibility, entity_vectors: FloatArray, hyperedge_vectors: FloatArray) -> Projection:
+        nonlocal made
+        made += 1
+        return Projection(scorer, entity_vectors, hyperedge_vectors)
+
+    monkeypatch.setattr("polyad.retrieval.hyperretriever.retriever.Projection", counted)
+    small_engine.prepare("hyperretriever")
+    assert made == 1
+    assert small_engine.search("Who cast the Bell of Tarn?", retriever="hyperretriever").passages
+    assert made == 1
+
+
+def test_a_retriever_that_does_not_exist_cannot_be_prepared(small_engine: Engine) -> None:
+    with pytest.raises(ConfigurationError, match="bm52"):
+        small_engine.prepare("bm52")
