@@ -486,6 +486,16 @@ def test_settings_come_from_the_file_in_the_working_directory(run: Run, tmp_path
     assert "stoer in 'polyad.toml' is no setting" in error_of(run("stats"))
 
 
+def test_an_embedder_behind_the_endpoint_of_the_file_is_found_again(
+    run: Run, tmp_path: Path, server: ScriptedServer
+) -> None:
+    (tmp_path / "polyad.toml").write_text(f"[language_model]\nbase_url = '{server.base_url}'\n", encoding="utf-8")
+    (tmp_path / "otter.txt").write_text("The otter eats fish.", encoding="utf-8")
+    assert result_of(run("index", "otter.txt", "--store", "kb", "--embedder", "openai:e", "--json"))["added"] == 1
+    assert result_of(run("search", "otter", "--store", "kb", "--json"))["hits"]
+    assert "was built with the embedder 'openai:e'" in error_of(run("search", "x", "--store", "kb", "--embedder", "m"))
+
+
 def test_a_misspelt_variable_is_a_warning(run: Run, small_index_dir: Path) -> None:
     found = run("stats", "--json", POLYAD_STORE=str(small_index_dir), POLYAD_STOER="x")
     assert found.stderr == "polyad: warning: POLYAD_STOER in the environment is no setting of polyad\n"

@@ -54,7 +54,8 @@ def weighing(signal: str) -> LinearScorer:
 
 
 def test_each_row_is_of_the_scorer_it_is_called_after(engine: Engine) -> None:
-    doubting = replace(UNTRAINED, output=np.zeros_like(UNTRAINED.output), output_bias=np.full_like(UNTRAINED.output_bias, -20))
+    bias = np.full_like(UNTRAINED.output_bias, -20)
+    doubting = replace(UNTRAINED, output=np.zeros_like(UNTRAINED.output), output_bias=bias)
     before = by_name(engine, UNTRAINED, weighing("words of the question"))
     after = by_name(engine, doubting, weighing("nothing"))
 
