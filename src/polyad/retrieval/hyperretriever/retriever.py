@@ -18,6 +18,7 @@ from polyad.hypergraph.distance import Triples
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.baselines import best
+from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Plausibility, Projection
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk, WalkQuestion, distinct
 from polyad.retrieval.question import QuestionLinker
@@ -70,8 +71,9 @@ class HyperRetriever:
         settings: HyperRetrieverSettings,
         scorer: Plausibility | None = None,
     ) -> None:
-        scorer = scorer or Plausibility.from_settings(settings.weights, embedder.name, signals=settings.signals)
-        scorer.recipe.require(embedder.name, signals=settings.signals)
+        wanted = embedder.name, embedder.dimension, signal_names(rewriting=False) if settings.signals else ()
+        scorer = scorer or Plausibility.from_settings(settings.weights, *wanted)
+        scorer.recipe.require(*wanted)
         self._snapshot = snapshot
         self._embedder = embedder
         self._settings = settings
