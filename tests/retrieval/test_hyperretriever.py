@@ -178,6 +178,29 @@ def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_row(s
     assert scores == sorted(scores, reverse=True)
 
 
+def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
+    found = retriever(snapshot).retrieve("What about the Bell?", 1)
+    assert titles(found) == ["Bell"]
+    assert [hit.hyperedge.id for hit in found.hyperedges] == [
+        snapshot.hyperedge_id(row) for row in (CAST, BORN, GROW, WEIGHS)
+    ]
+    assert [step.hyperedge_id for step in found.trace] == [hit.hyperedge.id for hit in found.hyperedges]
+
+
+def test_so_many_hyperedges_of_other_passages_are_there_at_most_the_best_connected_of_equals(
+    snapshot_of: SnapshotOf,
+) -> None:
+    lonely: Spec = {f"A{number:02}": [("leaf", ["bell", f"leaf{number:02}"])] for number in range(20)}
+    joined: Spec = {f"B{number:02}": [("oak", ["bell", "oak", f"twig{number:02}"])] for number in range(20)}
+    own: Spec = {"Own": [("bell bell bell", ["bell", f"ton{number}"]) for number in range(5)]}
+    beyond: Spec = {"Oak": [("grows from", ["oak", "acorn"])]}
+    found = retriever(snapshot_of({**lonely, **joined, **own, **beyond})).retrieve("bell", 1)
+    assert titles(found) == ["Own"]
+    # Those that join the oak are connected to one more; its own hyperedge is connected to these alone.
+    assert [hit.hyperedge.passage_id[0] for hit in found.hyperedges] == [*"B" * 20, *"A" * 10, *"O" * 3]
+
+
 def test_entities_come_with_the_plausibility_of_what_leads_to_them(snapshot_of: SnapshotOf) -> None:
     evidence = retriever(snapshot_of(CHAIN)).retrieve("What about the Bell?", 4)
     scores = {hit.entity.key: hit.score for hit in evidence.entities}
