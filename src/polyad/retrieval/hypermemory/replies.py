@@ -41,10 +41,12 @@ class Reading:
     Attributes:
         scores: One for each candidate, in the order offered; 0 or more, summing to 1.
         repairs: What had to be put right.
+        is_empty: Whether no score could be read, so that all are equal.
     """
 
     scores: tuple[float, ...]
     repairs: frozenset[Repair] = frozenset()
+    is_empty: bool = False
 
 
 def shares(values: Sequence[float]) -> tuple[float, ...]:
@@ -83,7 +85,7 @@ def read_scores(reply: str, offered: int, *, selective: bool = False) -> Reading
             if len(given) < offered and not selective:
                 repairs.add(Repair.MISSING)
             return _repaired(given, offered, repairs)
-    return Reading(shares([0.0] * offered), frozenset({Repair.UNREADABLE}))
+    return Reading(shares([0.0] * offered), frozenset({Repair.UNREADABLE}), is_empty=True)
 
 
 def read_verdict(reply: str) -> bool | None:
