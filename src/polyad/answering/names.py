@@ -39,7 +39,7 @@ _THINGS = (
 _GIVEN = r"(?:known|clear|sure|certain|applicable|available|provided|given|stated|specified|mentioned|found|possible)"
 _DO = r"(?:know|have|see|find|determine|answer|tell|say|identify|provide|confirm|infer)"
 _NO_ANSWER = re.compile(
-    r"(?:none|null|nil|n/a|n\.a|unknown|unclear|unspecified|undetermined|unanswerable|cannot be \w+"
+    r"(?:none|null|n/a|n\.a|unknown|unclear|unspecified|undetermined|unanswerable|cannot be \w+"
     rf"|(?:it(?:'s| is| was) )?not {_GIVEN}\b{_REST}|it(?:'s| is| was) un(?:known|clear|specified)\b{_REST}"
     rf"|(?:there (?:is|was|are) )?(?:no|insufficient|not enough) (?:\w+ ){{0,2}}?{_THINGS}\b{_REST}"
     rf"|(?:(?:the|this|these|that|any) )?(?:\w+ ){{0,2}}?{_THINGS}\b{_REST}\b{_LACKING}\b{_REST}"
