@@ -39,7 +39,7 @@ def is_sound(evidence: Evidence) -> bool:
     """Whether what the evidence shows belongs together."""
     passages = {hit.passage.id for hit in evidence.passages}
     edges = {edge.hyperedge.id for edge in evidence.hyperedges}
-    beyond = evidence.retriever == "hypergraphrag"  # its hyperedges are evidence by themselves
+    beyond = evidence.retriever in ("hypergraphrag", "hyperretriever")  # their hyperedges are evidence by themselves
     scores = [hit.score for hit in evidence.passages]
     return (
         (beyond or all(edge.hyperedge.passage_id in passages for edge in evidence.hyperedges))

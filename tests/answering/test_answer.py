@@ -329,10 +329,21 @@ def test_names_may_come_inside_an_answer() -> None:
 
 
 def test_a_reply_that_is_no_list_of_names_is_shown_as_it_came() -> None:
-    said = "I cannot tell from [1] and [9]."
+    said = "It fell to him, as [1] and [9] say."
     answer = answered(said, form="entities")
     assert (answer.text, answer.entities, answer.citations) == (said, (), ())
     assert answer.note == UNREADABLE_NAMES
+
+
+def test_numbers_are_names_unless_they_are_those_of_sources() -> None:
+    assert answered("[476]", form="entity").entities == ("476",)
+    assert answered("[1]", form="entity").note == UNREADABLE_NAMES
+
+
+@pytest.mark.parametrize("said", ["None", "I cannot tell from [1] and [9].", '["Unknown"]'])
+def test_a_refusal_is_no_answer(said: str) -> None:
+    answer = answered(said, form="entity")
+    assert (answer.text, answer.entities, answer.note) == ("", (), NO_NAMES)
 
 
 def test_an_empty_list_says_that_there_is_no_answer() -> None:

@@ -111,14 +111,15 @@ def test_a_passage_keeps_its_rank_though_it_is_not_shown() -> None:
     assert list(context.sources()) == [1, 2, 3]
 
 
-def test_a_semantic_unit_is_listed_only_when_its_passage_is_not_quoted() -> None:
-    found = evidence([passage()], [fact("Rome fell.", kind=UNIT), fact("It burned.", "fire#0", kind=UNIT)])
+@pytest.mark.parametrize("kind", [UNIT, TUPLE])
+def test_what_its_passage_says_word_for_word_is_listed_only_when_that_is_not_quoted(kind: HyperedgeKind) -> None:
+    found = evidence([passage()], [fact("Rome fell.", kind=kind), fact("It burned.", "fire#0", kind=kind)])
     assert "<facts>\n[2] It burned.\n</facts>" in text_of(found)
     assert text_of(found, AnswerSettings(use_passages=False)) == "<facts>\n[1] Rome fell.\n[2] It burned.\n</facts>"
 
 
-def test_facts_and_tuples_are_listed_beside_their_passage() -> None:
-    found = evidence([passage()], [fact("One."), fact("Two.", kind=TUPLE, position=1)])
+def test_facts_are_listed_beside_their_passage() -> None:
+    found = evidence([passage()], [fact("One."), fact("Two.", position=1)])
     assert "[1] One.\n[1] Two.\n" in text_of(found)
 
 

@@ -36,9 +36,49 @@ from polyad.answering.numbering import Source
         ("```\nOdoacer\n```", ("Odoacer",)),
         ("[]", ()),
         ("Nobody: []", ()),
-        ("I do not know.", None),
-        ("I don\u2019t know", None),
-        ("Unknown", None),
+        ("I do not know.", ()),
+        ("I don\u2019t know", ()),
+        ("Unknown", ()),
+        ("None", ()),
+        ("N/A", ()),
+        ("null", ()),
+        ("[null]", ()),
+        ("**None.**", ()),
+        ("No information available", ()),
+        ("No relevant information was found.", ()),
+        ("There is no answer in these passages.", ()),
+        ("The passages don\u2019t mention who took Rome.", ()),
+        ("I'm not sure.", ()),
+        ("- None", ()),
+        ('["I don\'t know"]', ()),
+        ('["I don\u2019t know."]', ()),
+        ('["Unknown"]', ()),
+        ('["N/A"]', ()),
+        ('["none", "null"]', ()),
+        ('["The answer is not provided in the context."]', ()),
+        ('["Not mentioned in the text"]', ()),
+        ('["It is unknown"]', ()),
+        ('["Sorry, I cannot determine the name from the passages."]', ()),
+        ('["Odoacer", "Unknown"]', ("Odoacer",)),
+        (
+            '["Don\'t Look Up", "I\'m Not There", "Unknown Pleasures"]',
+            ("Don't Look Up", "I'm Not There", "Unknown Pleasures"),
+        ),
+        ('["No Country for Old Men", "No", "Nil", "The Text"]', ("No Country for Old Men", "No", "Nil", "The Text")),
+        ("[1990]", ("1990",)),
+        ("```json\n[1990, 3.5]\n```", ("1990", "3.5")),
+        ("Zeno took it [1990]", None),
+        ("[NaN]", None),
+        ("[true]", None),
+        ("- Odoacer\n- Zeno", ("Odoacer", "Zeno")),
+        ("The kings are:\n\n* **Odoacer** [1]\n* Zeno, [2]\n", ("Odoacer", "Zeno")),
+        ('1. "Odoacer",\n2. Washington, D.C.\n3. Zeno', ("Odoacer", "Washington, D.C.", "Zeno")),
+        ("\u2022 Odoacer", ("Odoacer",)),
+        ("2. Bundesliga", ("2. Bundesliga",)),
+        ("1. Odoacer\n3. Zeno", None),
+        ("- Odoacer took it from Romulus.\n- Zeno", None),
+        ("- Odoacer\nBut not Zeno", None),
+        ("I do not know. But it may be Zeno.", None),
         ("Odoacer took it from Romulus.", None),
         ("a line of more words than any name that is known has", None),
         ("Odoacer\nZeno", None),
@@ -52,8 +92,16 @@ def test_names_are_read_from_any_reply_that_lists_them(reply: str, names: tuple[
     assert names_in(reply) == names
 
 
+def test_numbers_of_sources_are_no_names_and_other_numbers_are() -> None:
+    assert names_in("[2, 3]", {1: "", 2: "", 3: ""}) is None
+    assert names_in("[476]", {1: "", 2: "", 3: ""}) == ("476",)
+    assert names_in("[3, 4]", {1: "", 2: "", 3: ""}) == ("3", "4")
+    assert names_in("[476]") is None
+
+
 @given(
-    names=st.lists(st.text(st.characters(categories=["L", "P", "Zs"]), min_size=1)),
+    # Each ends in letters of its own, as "none" and the like are no names.
+    names=st.lists(st.text(st.characters(categories=["L", "P", "Zs"])).map(lambda text: f"{text}odo")),
     around=st.sampled_from(["", "So:\n", "```\n"]),
 )
 def test_a_valid_array_gives_its_strings(names: list[str], around: str) -> None:

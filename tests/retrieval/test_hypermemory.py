@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,16 +15,18 @@ from hypothesis import strategies as st
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.openai import OpenAILanguageModel
+from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import Line, Request, ScriptedLanguageModel, ScriptedServer
 from polyad.adapters.sqlite import SqliteStore
 from polyad.config import HyperMemorySettings, LanguageModelSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.model import Document, Evidence, Mention
-from polyad.protocols import Gate, LanguageModel, Prompt, Reply
+from polyad.model import Document, Evidence, Mention, Usage
+from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.question_names import QuestionNames
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.tokens import count_tokens
 
@@ -79,10 +82,10 @@ class Oracle(ScriptedLanguageModel):
         self.batches: list[list[str]] = []
 
     def complete(
-        self, prompts: Sequence[Prompt], on_reply: object = None, gate: Gate | None = None
+        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, gate: Gate | None = None
     ) -> list[Reply | LanguageModelError]:
         self.batches.append([kind(prompt.user) for prompt in prompts])
-        return super().complete(prompts)
+        return super().complete(prompts, on_outcome, gate)
 
     def say(self, prompt: str) -> Line:
         if kind(prompt) == "verdict":
@@ -120,10 +123,12 @@ ENTITIES = {"Ines Moreau": 0.75, "Corven Tower": 0.25, "Aldby": 1.0}
 FOUND = {"bell": 1.0, "aldby": 0.75 * 0.8, "moreau": 0.75 * 0.8, "tower": 0.25, "lamp": 0.75 * 0.2}
 
 
-def retriever_of(snapshot: Snapshot, model: LanguageModel, **changes: int) -> HyperMemoryRetriever:
+def retriever_of(
+    snapshot: Snapshot, model: LanguageModel, linker_calls: int = 0, **changes: int
+) -> HyperMemoryRetriever:
     linker = QuestionLinker(snapshot, RuleMentionExtractor())
     settings = replace(HyperMemorySettings(), **changes)
-    return HyperMemoryRetriever(snapshot, EMBEDDER, linker, model, settings)
+    return HyperMemoryRetriever(snapshot, EMBEDDER, linker, model, settings, linker_calls=linker_calls)
 
 
 def edges_of(evidence: Evidence) -> dict[str, float]:
@@ -147,7 +152,7 @@ def test_a_path_is_followed_from_the_question_to_the_answer(snapshot: Snapshot) 
     assert {hit.entity.name: hit.score for hit in evidence.entities} == pytest.approx(
         {"Bell of Tarn": 1, "Tarn": 1, "Ines Moreau": 0.75, "Aldby": 0.75, "Isk": 0.6, "Corven Tower": 0.25}
     )
-    assert evidence.notes == {"llm_calls": 5, "depth": 3}
+    assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}
 
 
 def test_the_trace_tells_how_each_hyperedge_was_reached(snapshot: Snapshot) -> None:
@@ -200,7 +205,7 @@ def test_a_yes_ends_the_search(snapshot: Snapshot) -> None:
     model = Oracle(EDGES, ENTITIES, ["{{Yes}}: all is there."])
     evidence = retriever_of(snapshot, model).retrieve(CHAIN, 5)
     assert depths_of(evidence) == {"bell": "depth 1"}
-    assert evidence.notes == {"llm_calls": 2, "depth": 1, "sufficient": 1}
+    assert evidence.notes == {"llm_calls": 2, "llm_requests": 2, "depth": 1, "sufficient": 1}
     assert len(evidence.passages) == 5
 
 
@@ -215,7 +220,7 @@ def test_a_verdict_is_on_all_evidence_so_far(snapshot: Snapshot) -> None:
     )
     assert second.startswith(first)
     assert [text.split(" was ")[0] for _, text in LINE.findall(second)][:2] == ["The Bell of Tarn", "Ines Moreau"]
-    assert evidence.notes == {"llm_calls": 5, "depth": 2, "sufficient": 1}
+    assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 2, "sufficient": 1}
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -230,7 +235,7 @@ def test_an_endless_no_ends_at_the_greatest_depth(snapshot: Snapshot, depth: int
 def test_an_unreadable_verdict_counts_as_no(snapshot: Snapshot) -> None:
     evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES, ["Hmm.", "Perhaps."])).retrieve(CHAIN, 5)
     assert edges_of(evidence) == pytest.approx(FOUND)
-    assert evidence.notes == {"llm_calls": 5, "unreadable_verdicts": 2, "depth": 3}
+    assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "unreadable_verdicts": 2, "depth": 3}
 
 
 @pytest.mark.parametrize("max_calls", [1, 2, 3, 4, 5])
@@ -241,6 +246,55 @@ def test_no_more_calls_are_made_than_allowed(snapshot: Snapshot, max_calls: int)
     assert set(edges_of(evidence)) <= set(FOUND)
     assert "bell" in edges_of(evidence)
     assert len(evidence.passages) == 3
+
+
+@pytest.mark.parametrize("max_calls", [1, 2, 5, 40])
+def test_the_call_that_finds_the_questions_names_counts_too(snapshot: Snapshot, max_calls: int) -> None:
+    def say(prompt: Prompt) -> Line:
+        return oracle.say(prompt.user) if "Question: " in prompt.user else '{"entities": ["Bell of Tarn", "Tarn"]}'
+
+    oracle = Oracle(EDGES, ENTITIES)
+    model = ScriptedLanguageModel(say)
+    linker = QuestionLinker(snapshot, QuestionNames(model, RuleMentionExtractor()))
+    settings = HyperMemorySettings(max_calls=max_calls)
+    evidence = HyperMemoryRetriever(snapshot, EMBEDDER, linker, model, settings).retrieve(CHAIN, 3)
+    assert len(model.prompts) == evidence.notes["llm_calls"] == min(max_calls, 6)
+    assert len(evidence.passages) == 3
+
+
+def test_requests_are_counted_as_they_were_sent(snapshot: Snapshot) -> None:
+    def say(prompt: Prompt) -> Line:
+        if kind(prompt.user) == "edges":
+            return LanguageModelError("the endpoint is busy", Usage(calls=4))
+        reply = oracle.say(prompt.user)
+        return Reply(str(reply), Usage(calls=2), cached=True) if kind(prompt.user) == "entities" else reply
+
+    oracle = Oracle(EDGES, ENTITIES)
+    model = ScriptedLanguageModel(say)
+    notes = retriever_of(snapshot, model).retrieve(CHAIN, 3).notes
+    asked = Counter(kind(prompt.user) for prompt in model.prompts)
+    assert min(asked.values()) > 0
+    assert notes["llm_calls"] == asked.total()
+    assert notes["llm_requests"] == 4 * asked["edges"] + 2 * asked["entities"] + asked["verdict"]
+
+
+def test_a_reply_that_cannot_be_used_is_asked_for_again_the_next_time(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
+        engine.index_documents(DOCUMENTS)
+    store = SqliteStore.open(tmp_path / "kb")
+    unusable, usable = ScriptedLanguageModel(lambda _: "Perhaps."), Oracle(EDGES, ENTITIES)
+    first, second, third = (
+        retriever_of(Snapshot(store), CachedLanguageModel(model, store)).retrieve(CHAIN, 5)
+        for model in (unusable, usable, ScriptedLanguageModel([]))
+    )
+    store.close()
+    assert first.notes["unreadable_scores"] > 0
+    assert first.notes["unreadable_verdicts"] > 0
+    assert first.notes["llm_calls"] == first.notes["llm_requests"] == len(unusable.prompts)
+    assert edges_of(second) == pytest.approx(FOUND)
+    assert second.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}
+    assert replace(third, notes=second.notes) == second
+    assert third.notes == {"llm_calls": 5, "llm_requests": 0, "depth": 3}
 
 
 def test_a_hyperedge_whose_entities_could_not_be_asked_about_is_kept_as_evidence(snapshot: Snapshot) -> None:
@@ -393,7 +447,7 @@ def test_an_empty_index_gives_no_evidence(tmp_path: Path) -> None:
     evidence = retriever_of(Snapshot(store), model).retrieve(CHAIN, 5)
     store.close()
     assert (evidence.passages, evidence.hyperedges, model.prompts) == ((), (), [])
-    assert evidence.notes == {"llm_calls": 0, "depth": 0}
+    assert evidence.notes == {"llm_calls": 0, "llm_requests": 0, "depth": 0}
 
 
 @hypothesis_settings(max_examples=60, deadline=None)
@@ -431,4 +485,4 @@ def test_the_search_works_over_http(snapshot: Snapshot) -> None:
         evidence = retriever_of(snapshot, OpenAILanguageModel(settings)).retrieve(CHAIN, 5)
         assert len(server.requests) == 5
     assert edges_of(evidence) == pytest.approx(FOUND)
-    assert evidence.notes == {"llm_calls": 5, "depth": 3}
+    assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}

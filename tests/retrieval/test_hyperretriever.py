@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -177,6 +178,29 @@ def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_row(s
     assert scores == sorted(scores, reverse=True)
 
 
+def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
+    found = retriever(snapshot).retrieve("What about the Bell?", 1)
+    assert titles(found) == ["Bell"]
+    assert [hit.hyperedge.id for hit in found.hyperedges] == [
+        snapshot.hyperedge_id(row) for row in (CAST, BORN, GROW, WEIGHS)
+    ]
+    assert [step.hyperedge_id for step in found.trace] == [hit.hyperedge.id for hit in found.hyperedges]
+
+
+def test_so_many_hyperedges_of_other_passages_are_there_at_most_the_best_connected_of_equals(
+    snapshot_of: SnapshotOf,
+) -> None:
+    lonely: Spec = {f"A{number:02}": [("leaf", ["bell", f"leaf{number:02}"])] for number in range(20)}
+    joined: Spec = {f"B{number:02}": [("oak", ["bell", "oak", f"twig{number:02}"])] for number in range(20)}
+    own: Spec = {"Own": [("bell bell bell", ["bell", f"ton{number}"]) for number in range(5)]}
+    beyond: Spec = {"Oak": [("grows from", ["oak", "acorn"])]}
+    found = retriever(snapshot_of({**lonely, **joined, **own, **beyond})).retrieve("bell", 1)
+    assert titles(found) == ["Own"]
+    # Those that join the oak are connected to one more; its own hyperedge is connected to these alone.
+    assert [hit.hyperedge.passage_id[0] for hit in found.hyperedges] == [*"B" * 20, *"A" * 10, *"O" * 3]
+
+
 def test_entities_come_with_the_plausibility_of_what_leads_to_them(snapshot_of: SnapshotOf) -> None:
     evidence = retriever(snapshot_of(CHAIN)).retrieve("What about the Bell?", 4)
     scores = {hit.entity.key: hit.score for hit in evidence.entities}
@@ -277,6 +301,55 @@ def test_a_hub_costs_its_nearest_hyperedges_only(snapshot_of: SnapshotOf) -> Non
         found, _ = walk.hop()
         assert len(set(found.edges.tolist())) == edges
         assert nearest in found.edges
+
+
+def crowd(size: int) -> Spec:
+    """One fact of very many arguments, and a small one."""
+    return {"Crowd": [("they all signed", [f"name{number:04}" for number in range(size)])], "Otter": CHAIN["Otter"]}
+
+
+@pytest.mark.parametrize(
+    ("limit", "triples", "heads"), [(1, 1, 1), (38, 38, 1), (39, 39, 1), (80, 78, 2), (200, 195, 5)]
+)
+def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
+    snapshot_of: SnapshotOf, limit: int, triples: int, heads: int
+) -> None:
+    snapshot = snapshot_of(crowd(40))
+    names = sorted(set(crowd(40)["Crowd"][0][1]))
+    walk, space = walk_of(snapshot, " and ".join(names), limit=limit)
+    found, extras = walk.hop()
+    assert len(found) == len(extras) == triples
+    closeness = space.entity_vectors @ EMBEDDER.encode([" and ".join(names)], "query")[0]
+    chosen = sorted(set(found.heads.tolist()))
+    others = [row for name in names if (row := snapshot.entity_rows[name]) not in chosen]
+    assert len(chosen) == heads
+    assert min(closeness[chosen]) >= max(closeness[others])
+
+
+def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(crowd(40))
+    walk, space = walk_of(snapshot, "name0003", limit=10)
+    found, _ = walk.hop()
+    closeness = space.entity_vectors @ EMBEDDER.encode(["name0003"], "query")[0]
+    names = [row for name, row in snapshot.entity_rows.items() if name.startswith("name")]
+    others = set(names) - {*found.tails.tolist(), snapshot.entity_rows["name0003"]}
+    assert len(set(found.tails.tolist())) == 10
+    assert min(closeness[found.tails]) >= max(closeness[sorted(others)])
+
+
+def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(crowd(450))
+    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=False)
+    assert len(reader.read("what did they all have in common").topics) == 200
+
+
+@pytest.mark.parametrize("starts", ["topics", "heads"])
+def test_distances_start_where_the_recipe_says(snapshot_of: SnapshotOf, starts: Literal["topics", "heads"]) -> None:
+    walk, _ = walk_of(snapshot_of(CHAIN), "Bell", recipe=replace(scorer().recipe, starts=starts))
+    first, _ = walk.hop()
+    walk.follow(first, np.array([0]))
+    _, extras = walk.hop()
+    assert extras[0, 0] == (starts == "heads"), "the head, Moreau, is none of the question's entities"
 
 
 def test_extras_are_distances_over_all_that_was_met_and_then_cosines(snapshot_of: SnapshotOf) -> None:

@@ -42,6 +42,21 @@ def scored(*pairs: tuple[object, object]) -> str:
         ("- 1: 0.3\n- 2: 0.6\n- 3: 0.1", (0.3, 0.6, 0.1)),
         ("[1] Moreau (0.3)\n[2] bell (born: 1702) (Score: 0.6): reason (see: 3)\n[3] tower (0,1)", (0.3, 0.6, 0.1)),
         ("1. Moreau - 0.3\n2. bell - 0.6\n3. tower - 0.1", (0.3, 0.6, 0.1)),
+        ("1. In 1905 Einstein published: 0.3\n2. In 1915 he presented: 0.6\n3. War: 0.1", (0.3, 0.6, 0.1)),
+        ("1. Titanic: 0.05\n2. 1998: 0.9\n3. Academy Award: 0.05", (0.05, 0.9, 0.05)),
+        ("1. In 1905 (Bern): 0.3\n2. Apollo 11 - 0.6.\n3. 1998-2001 \u2014 0.1", (0.3, 0.6, 0.1)),
+        ("1. war (1914): 0.3\n2. peace (1918): **0.6**\n3. 2001: A Space Odyssey = 0.1", (0.3, 0.6, 0.1)),
+        ("1. a (Score: 0.3) - of 1702 - 1705\n2. b (Score: 0.6): step 1\n3. c (Score: 0.1): see: 1", (0.3, 0.6, 0.1)),
+        ("1. war (1914): 3/10\n2. peace: 0.6\n3. Apollo 11: 1/10", (0.3, 0.6, 0.1)),
+        ("1: 3/10\n2: 6/10\n3: 1 / 10", (0.3, 0.6, 0.1)),
+        ("1. war (Score: 3/10)\n2. peace (6/10)\n3. Apollo 11 - 1/10", (0.3, 0.6, 0.1)),
+        ("Score: 3/10, 6/10, 1/10", (0.3, 0.6, 0.1)),
+        ("0.3/0.6/0.1", (0.3, 0.6, 0.1)),
+        (scored((1, "3/10"), (2, "6/10"), (3, "1/10")), (0.3, 0.6, 0.1)),
+        (
+            '{"number": 1, "score": 3/10}, {"number": 2, "score": 6/10}, {"number": 3, "score": 1/10}',
+            (0.3, 0.6, 0.1),
+        ),
         ("As [1] says: " + scored((1, 0.5), (2, 0.5), (3, 0)), (0.5, 0.5, 0)),
     ],
 )
@@ -57,9 +72,45 @@ def test_the_published_form_names_the_chosen_by_the_number_in_braces() -> None:
     assert reading.repairs == frozenset()
 
 
+@pytest.mark.parametrize("separator", ["\n", ", ", " "])
+def test_texts_in_braces_may_hold_braces(separator: str) -> None:
+    reply = separator.join(
+        [
+            '{{2. "f maps {x} to {y}." (Score: 0.70)}}: it is {the} map.',
+            '{{1. "x_{1} (see {3}) is {y" (Score: 20%)}}',
+            '{{3. "plain (Score: 0.10)}}',
+        ]
+    )
+    assert read_scores(reply, 4, selective=True).scores == pytest.approx((0.2, 0.7, 0.1, 0.0))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"number":0,"score":0.7},{"number":1,"score":0.2},{"number":2,"score":0.1}',
+        scored((2, 0.1), (0, 0.7), (1, 0.2)),
+        '{"0": 0.7, "1": 0.2, "2": 0.1}',
+        "0. Moreau: 0.7\n1. bell: 0.2\n2. tower: 0.1",
+    ],
+)
+def test_candidates_that_were_counted_from_zero_are_counted_from_one(reply: str) -> None:
+    reading = read_scores(reply, 3)
+    assert reading.scores == pytest.approx((0.7, 0.2, 0.1))
+    assert Repair.FROM_ZERO in reading.repairs
+    assert Repair.NOT_OFFERED not in reading.repairs
+
+
+def test_a_zero_among_other_numbers_is_no_count_from_zero() -> None:
+    reading = read_scores(scored((0, 0.5), (2, 0.5)), 3, selective=True)
+    assert reading.scores == (0, 1, 0)
+    assert Repair.NOT_OFFERED in reading.repairs
+
+
 @pytest.mark.parametrize(
     ("reply", "scores", "repair"),
     [
+        ("1: 9/0\n2: 1/2\n3: 1/2", (0, 0.5, 0.5), Repair.UNREADABLE),
+        ("1. a: 70\n2. In 1905: 20\n3. c: 10", (0.7, 0.2, 0.1), Repair.PERCENTAGES),
         (scored((1, -0.5), (2, 0.5), (3, 0.5)), (0, 0.5, 0.5), Repair.NEGATIVE),
         ("1. a (Score: -0.5)\n2. b (Score: 0.5)\n3. c (Score: 0.5)", (0, 0.5, 0.5), Repair.NEGATIVE),
         (scored((1, 8), (2, 2), (3, 0)), (0.8, 0.2, 0), Repair.ABOVE_ONE),

@@ -6,7 +6,8 @@ import pytest
 
 from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.errors import LanguageModelError, NoMoreRepliesError
-from polyad.protocols import Gate, Prompt, Reply
+from polyad.model import Usage
+from polyad.protocols import Gate, OnOutcome, Prompt, Reply
 from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
 
 HALVES = '{"scores": [{"number": 1, "score": 0.5}, {"number": 2, "score": 0.5}]}'
@@ -20,10 +21,10 @@ class Batches(ScriptedLanguageModel):
         self.sizes: list[int] = []
 
     def complete(
-        self, prompts: Sequence[Prompt], on_reply: object = None, gate: Gate | None = None
+        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, gate: Gate | None = None
     ) -> list[Reply | LanguageModelError]:
         self.sizes.append(len(prompts))
-        return super().complete(prompts)
+        return super().complete(prompts, on_outcome, gate)
 
 
 def judge_of(model: ScriptedLanguageModel, max_calls: int = 10) -> Judge:
@@ -39,7 +40,7 @@ def test_all_prompts_go_out_at_once() -> None:
     judge = judge_of(model)
     assert judge.edge_scores([offer("a", "b"), offer("c", "d")]) == [(0.5, 0.5), (0.5, 0.5)]
     assert model.sizes == [2]
-    assert judge.notes() == {"llm_calls": 2}
+    assert judge.notes() == {"llm_calls": 2, "llm_requests": 2}
 
 
 def test_a_candidate_that_is_alone_needs_no_call() -> None:
@@ -101,12 +102,21 @@ def test_beyond_the_limit_nothing_is_asked_and_there_are_no_scores() -> None:
 
 
 def test_a_prompt_without_a_reply_is_scored_by_similarity() -> None:
-    judge = judge_of(ScriptedLanguageModel([LanguageModelError("refused"), HALVES]))
+    judge = judge_of(ScriptedLanguageModel([LanguageModelError("refused", Usage(calls=3)), HALVES]))
     assert judge.edge_scores([offer("a", "b", "c", cosines=(0.6, -0.3, 0.2)), offer("d", "e")]) == [
         pytest.approx((0.75, 0, 0.25)),
         (0.5, 0.5),
     ]
-    assert judge.notes() == {"llm_calls": 2, "failed_replies": 1}
+    assert judge.notes() == {"llm_calls": 2, "llm_requests": 4, "failed_replies": 1}
+
+
+def test_a_reply_without_a_score_is_refused_and_scored_by_similarity_too() -> None:
+    judge = judge_of(ScriptedLanguageModel(["I like all of them.", HALVES]))
+    assert judge.edge_scores([offer("a", "b", "c", cosines=(0.6, -0.3, 0.2)), offer("d", "e")]) == [
+        pytest.approx((0.75, 0, 0.25)),
+        (0.5, 0.5),
+    ]
+    assert judge.notes() == {"llm_calls": 2, "llm_requests": 2, "unreadable_scores": 1}
 
 
 def test_without_any_similarity_the_scores_are_equal() -> None:
@@ -119,6 +129,7 @@ def test_repairs_are_counted_once_a_reply() -> None:
     judge.entity_scores([offer("a", "b") for _ in range(4)])
     assert judge.notes() == {
         "llm_calls": 4,
+        "llm_requests": 4,
         "unreadable_scores": 1,
         "scores_above_one": 1,
         "percentages": 1,
@@ -130,18 +141,18 @@ def test_repairs_are_counted_once_a_reply() -> None:
 def test_only_where_all_are_to_be_scored_is_one_missing() -> None:
     judge = judge_of(ScriptedLanguageModel(['{"scores": [{"number": 2, "score": 1}]}'] * 2))
     assert judge.edge_scores([offer("a", "b")]) == [(0.0, 1.0)]
-    assert judge.notes() == {"llm_calls": 1}
+    assert judge.notes() == {"llm_calls": 1, "llm_requests": 1}
     assert judge.entity_scores([offer("a", "b")]) == [(0.0, 1.0)]
-    assert judge.notes() == {"llm_calls": 2, "missing_scores": 1}
+    assert judge.notes() == {"llm_calls": 2, "llm_requests": 2, "missing_scores": 1}
 
 
 @pytest.mark.parametrize(
     ("reply", "verdict", "notes"),
     [
-        ('{"reason": "", "sufficient": true}', True, {"llm_calls": 1}),
-        ("{{No}}. It is missing.", False, {"llm_calls": 1}),
-        ("Perhaps.", False, {"llm_calls": 1, "unreadable_verdicts": 1}),
-        (LanguageModelError("refused"), False, {"llm_calls": 1, "failed_replies": 1}),
+        ('{"reason": "", "sufficient": true}', True, {"llm_calls": 1, "llm_requests": 1}),
+        ("{{No}}. It is missing.", False, {"llm_calls": 1, "llm_requests": 1}),
+        ("Perhaps.", False, {"llm_calls": 1, "llm_requests": 1, "unreadable_verdicts": 1}),
+        (LanguageModelError("refused"), False, {"llm_calls": 1, "llm_requests": 0, "failed_replies": 1}),
     ],
 )
 def test_what_is_no_clear_yes_is_not_sufficient(reply: Line, verdict: bool, notes: dict[str, int]) -> None:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import json
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples
 from polyad.model import FloatArray
+from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import BUNDLED_FOR, Plausibility, Projection, Recipe, weights_file
 
 RECIPE = Recipe(embedder="table", dimension=8, rounds=1, closeness=True, signals=("one", "two"))
@@ -113,22 +115,117 @@ def test_weights_that_do_not_fit_their_recipe_are_refused() -> None:
         replace(scorer, recipe=replace(RECIPE, signals=("1", "2", "3", "4", "5")))
 
 
+def test_weights_that_are_no_finite_numbers_are_refused_naming_the_file(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save
+
+    path = tmp_path / "mine.safetensors"
+    Plausibility.untrained(RECIPE, units=4).save(path)
+    arrays = load_file(path)
+    for name in arrays:
+        for wrong in (np.nan, np.inf):
+            damaged = {**arrays, name: arrays[name].copy()}
+            damaged[name].flat[0] = wrong
+            path.write_bytes(save(damaged, recipe_metadata()))
+            with pytest.raises(
+                ConfigurationError, match=rf"mine\.safetensors'.*{name!r} hold {wrong}.*expected finite"
+            ):
+                Plausibility.load(path)
+
+
+def test_weights_of_another_shape_are_refused_naming_the_file(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save
+
+    path = tmp_path / "mine.safetensors"
+    Plausibility.untrained(RECIPE, units=4).save(path)
+    arrays = load_file(path)
+    for name in arrays:
+        for shape in ((), (0,), (5,), (2, 2, 2)):
+            path.write_bytes(save({**arrays, name: np.zeros(shape, dtype=np.float16)}, recipe_metadata()))
+            with pytest.raises(ConfigurationError, match=r"mine\.safetensors'.* have shape .*; expected .*train"):
+                Plausibility.load(path)
+
+
+def recipe_metadata(**changes: object) -> dict[str, str]:
+    return {"recipe": json.dumps({**asdict(RECIPE), **changes})}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("embedder", ""),
+        ("embedder", 7),
+        ("dimension", 0),
+        ("dimension", "8"),
+        ("rounds", 1.0),
+        ("rounds", True),
+        ("rounds", -1),
+        ("starts", "nonsense"),
+        ("starts", None),
+        ("closeness", 1),
+        ("signals", "ab"),
+        ("signals", ["one", 2]),
+        ("trained_on", {"2wiki": 1}),
+    ],
+)
+def test_a_recipe_with_a_wrong_value_is_refused_naming_file_and_value(tmp_path: Path, name: str, value: object) -> None:
+    from safetensors.numpy import load_file, save
+
+    path = tmp_path / "mine.safetensors"
+    Plausibility.untrained(RECIPE, units=4).save(path)
+    path.write_bytes(save(load_file(path), recipe_metadata(**{name: value})))
+    with pytest.raises(ConfigurationError, match=rf"mine\.safetensors'.*{name} is .* expected .*polyad train"):
+        Plausibility.load(path)
+
+
+@pytest.mark.parametrize("recipe", [None, "{", "[]", "{}", '{"embedder": "table"}', recipe_metadata(more=1)["recipe"]])
+def test_a_file_without_a_whole_recipe_is_refused(tmp_path: Path, recipe: str | None) -> None:
+    from safetensors.numpy import load_file, save
+
+    path = tmp_path / "mine.safetensors"
+    Plausibility.untrained(RECIPE, units=4).save(path)
+    path.write_bytes(save(load_file(path), None if recipe is None else {"recipe": recipe}))
+    with pytest.raises(ConfigurationError, match="expected a file written by polyad train hyperretriever"):
+        Plausibility.load(path)
+
+
+def test_equal_weights_are_equal_files(tmp_path: Path) -> None:
+    for number in range(8):
+        Plausibility.untrained(RECIPE, seed=3, units=4).save(tmp_path / str(number))
+    assert len({(tmp_path / str(number)).read_bytes() for number in range(8)}) == 1
+
+
 def test_weights_beside_another_embedder_are_refused_naming_both() -> None:
     with pytest.raises(ConfigurationError, match=r"'table'.*'chair'.*polyad train hyperretriever"):
-        RECIPE.require("chair", signals=True)
+        RECIPE.require("chair", 8, RECIPE.signals)
+
+
+def test_weights_for_vectors_of_another_length_are_refused_naming_both() -> None:
+    with pytest.raises(ConfigurationError, match=r"vectors of 8 numbers, and the embedder 'table' gives 16; train"):
+        RECIPE.require("table", 16, RECIPE.signals)
+
+
+@pytest.mark.parametrize("signals", [("two", "one"), ("one",), ("one", "two", "three"), ("one", "2")])
+def test_weights_for_other_signals_are_refused_naming_both(signals: tuple[str, ...]) -> None:
+    with pytest.raises(
+        ConfigurationError, match=rf"signals 'one', 'two'; .* has {', '.join(map(repr, signals))}; train"
+    ):
+        RECIPE.require("table", 8, signals)
 
 
 @pytest.mark.parametrize("has_signals", [True, False])
 def test_weights_of_the_other_variant_are_refused_naming_the_setting(has_signals: bool) -> None:
-    recipe = RECIPE if has_signals else replace(RECIPE, signals=())
-    recipe.require("table", signals=has_signals)
+    with_signals, without = RECIPE.signals, ()
+    wanted, other = (with_signals, without) if has_signals else (without, with_signals)
+    recipe = replace(RECIPE, signals=wanted)
+    recipe.require("table", 8, wanted)
     with pytest.raises(ConfigurationError, match=f"set signals = {str(has_signals).lower()} in the section"):
-        recipe.require("table", signals=not has_signals)
+        recipe.require("table", 8, other)
 
 
 @pytest.mark.parametrize("signals", [False, True])
 def test_the_weights_that_come_with_polyad_are_for_the_default_embedder(signals: bool) -> None:
-    scorer = Plausibility.from_settings("", BUNDLED_FOR, signals=signals)
+    names = signal_names(rewriting=False) if signals else ()
+    scorer = Plausibility.from_settings("", BUNDLED_FOR, 384, names)
     assert scorer.recipe.embedder == BUNDLED_FOR
     assert scorer.recipe.trained_on
     assert bool(scorer.recipe.signals) == signals
@@ -136,12 +233,12 @@ def test_the_weights_that_come_with_polyad_are_for_the_default_embedder(signals:
 
 def test_without_weights_for_an_embedder_the_command_that_makes_them_is_named() -> None:
     with pytest.raises(ConfigurationError, match="'bge-large'; train some with: polyad train hyperretriever"):
-        Plausibility.from_settings("", "bge-large", signals=False)
+        Plausibility.from_settings("", "bge-large", 1024, ())
 
 
 def test_weights_of_the_settings_are_checked_like_those_that_come_with_polyad(tmp_path: Path) -> None:
     path = tmp_path / weights_file(signals=True)
     Plausibility.untrained(RECIPE).save(path)
-    assert Plausibility.from_settings(str(path), "table", signals=True).recipe == RECIPE
-    with pytest.raises(ConfigurationError, match="trained with the embedder 'table'"):
-        Plausibility.from_settings(str(path), "chair", signals=True)
+    assert Plausibility.from_settings(str(path), "table", 8, RECIPE.signals).recipe == RECIPE
+    with pytest.raises(ConfigurationError, match=r"signals\.safetensors' were trained with the embedder 'table'"):
+        Plausibility.from_settings(str(path), "chair", 8, RECIPE.signals)

@@ -131,7 +131,7 @@ class CitingAnswerer:
     ) -> Answer:
         """The answer in a reply that is a list of names."""
         said = self._said(reply)
-        names = names_in(said)
+        names = names_in(said, sources)
         entities = (names or ())[: 1 if self._settings.form == "entity" else None]
         text = said if names is None else SEPARATOR.join(entities)
         if text and on_text is not None:

@@ -30,7 +30,8 @@ def lay_out_facts(
 ) -> tuple[str, tuple[NumberedFact, ...]]:
     """List as many hyperedges as fit.
 
-    A semantic unit is a piece of its passage word for word, so it is listed only when that passage is not quoted.
+    A semantic unit is a piece of its passage word for word, and a tuple all of it, so these are listed only when that
+    passage is not quoted.
 
     Args:
         hyperedges: Best first.
@@ -53,7 +54,7 @@ def _numbered(
     seen = set()
     for scored in hyperedges:
         edge = scored.hyperedge
-        repeats = edge.kind is HyperedgeKind.SEMANTIC_UNIT and edge.passage_id in shown_in_full
+        repeats = edge.kind is not HyperedgeKind.FACT and edge.passage_id in shown_in_full
         if repeats or edge.id in seen or not edge.text.strip():
             continue
         seen.add(edge.id)

@@ -6,10 +6,11 @@ HyperRAG (appendix D) asks for such answers, so that they can be compared with t
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
-from polyad.answering.numbering import Source
+from polyad.answering.numbering import LARGEST_NUMBER, Source
 from polyad.model import Citation, Span
 
 SEPARATOR = "; "
@@ -17,6 +18,9 @@ SEPARATOR = "; "
 
 _LONGEST_LINE = 8
 """Words in a reply of one line up to which it may be a name."""
+
+_LONGEST_REFUSAL = 300
+"""Characters in a sentence that says that there is no answer."""
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _STRINGS = rf"{_STRING}(?:\s*,\s*{_STRING})*"
@@ -26,33 +30,59 @@ _FENCE = re.compile(r"^\s*```.*$", re.MULTILINE)
 _REFUSAL = re.compile(r"\b(?:not|cannot|unknown|unclear|sorry)\b|n['\u2019]t\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"[a-z]{2}[.!?]$|[\u3002\uff01\uff1f]$")
 _CITED = re.compile(r"(?:\s+\[[\d\s,;\u2013-]+\])+$")
+_ITEM = re.compile(r"\s*(?:[-*+\u2013\u2022]|(\d{1,3})[.)])\s+(\S.*)")
+_REST = r"[^.!?\n]*"
+_LACKING = r"(?:not|no|never|cannot|unable|unknown|unclear|insufficient|missing|\w+n't)"
+_THINGS = (
+    r"(?:answers?|information|contexts?|passages?|texts?|sources?|evidence|documents?|facts?|questions?|data|details?)"
+)
+_GIVEN = r"(?:known|clear|sure|certain|applicable|available|provided|given|stated|specified|mentioned|found|possible)"
+_DO = r"(?:know|have|see|find|determine|answer|tell|say|identify|provide|confirm|infer)"
+_NO_ANSWER = re.compile(
+    r"(?:none|null|n/a|n\.a|unknown|unclear|unspecified|undetermined|unanswerable|cannot be \w+"
+    rf"|(?:it(?:'s| is| was) )?not {_GIVEN}\b{_REST}|it(?:'s| is| was) un(?:known|clear|specified)\b{_REST}"
+    rf"|(?:there (?:is|was|are) )?(?:no|insufficient|not enough) (?:\w+ ){{0,2}}?{_THINGS}\b{_REST}"
+    rf"|(?:(?:the|this|these|that|any) )?(?:\w+ ){{0,2}}?{_THINGS}\b{_REST}\b{_LACKING}\b{_REST}"
+    rf"|(?:sorry\W+|unfortunately\W+)?(?:but )?(?:i|we) (?:do not|don't|cannot|can't|could not|couldn't) {_DO}\b{_REST}"
+    rf"|(?:sorry\W+)?(?:i'm|i am|we are) (?:not (?:sure|certain|aware|able to)|unable to {_DO})\b{_REST})[.!?]?",
+    re.IGNORECASE,
+)
+"""What is said in place of a name, as one sentence at most: songs and films have names such as Don't Look Up."""
+
 _LETTER = r"[^\W\u2e80-\U0003ffff]"  # of a script that puts blanks between words
 
 
-def names_in(reply: str) -> tuple[str, ...] | None:
+def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1)) -> tuple[str, ...] | None:
     r"""The names that a reply lists, in its order, each once; None when it lists none in any way that can be read.
 
     A JSON array of strings is taken out of whatever stands around it, also one that was cut short or ends in a comma.
-    Without one, quoted names with commas between them will do, or a single line that reads like a name. An empty array
-    is a list without names.
+    An array of numbers will do when it is all of the reply and they are not those of sources. Without an array, quoted
+    names with commas between them will do, or lines that are numbered or bulleted, or a single line that reads like a
+    name. An empty array is a list without names; so is one that says there is no answer, or a line that does.
+
+    Args:
+        reply: What the model said.
+        sources: The numbers by which it could cite what it was shown.
 
     >>> names_in('The kings are:\n```json\n["Odoacer", "Theoderic",]\n```')
     ('Odoacer', 'Theoderic')
-    >>> names_in("Odoacer"), names_in("[]"), names_in("I do not know.")
-    (('Odoacer',), (), None)
+    >>> names_in("Odoacer"), names_in("[]"), names_in("I do not know."), names_in("He was deposed.")
+    (('Odoacer',), (), (), None)
     """
     listed = _array(reply)
     if listed is None:
+        listed = _numbers(reply, sources)
+    if listed is None:
         listed = _unfinished_array(reply)
     if listed is None:
-        listed = _bare_line(reply)
+        listed = _without_array(_FENCE.sub("", reply).strip())
     if listed is None:
         return None
     distinct: dict[str, str] = {}
     for name in listed:
         writable = name.encode("utf-8", "ignore").decode("utf-8")  # JSON can spell half a character
         cleaned = _CITED.sub("", " ".join(writable.split()))
-        if cleaned:
+        if cleaned and not _is_no_answer(cleaned):
             distinct.setdefault(cleaned.casefold(), cleaned)
     return tuple(distinct.values())
 
@@ -80,13 +110,13 @@ def cite_names(names: Iterable[str], sources: Iterable[Source]) -> tuple[Citatio
 
 
 def _array(reply: str) -> list[str] | None:
-    """The strings of the first array that has any (``[1]`` has none); none, if there is but an empty array."""
+    """The strings of the first array that has any (``[1]`` has none); none, if all there is is empty or null."""
     is_empty = False
     for value in _arrays(reply):
         strings = [item for item in value if isinstance(item, str)]
         if strings:
             return strings
-        is_empty = is_empty or not value
+        is_empty = is_empty or all(item is None for item in value)
     return [] if is_empty else None
 
 
@@ -105,15 +135,58 @@ def _unfinished_array(reply: str) -> list[str] | None:
     return _strings(found[1]) if found else None
 
 
-def _bare_line(reply: str) -> list[str] | None:
-    """Names that stand alone, in quotes or as one line that is neither a sentence nor a refusal."""
-    text = _FENCE.sub("", reply).strip()
+def _numbers(reply: str, sources: Container[int]) -> list[str] | None:
+    """The numbers of an array that is all of a reply, such as ``[1990]``, unless all are those of sources."""
+    try:
+        value = json.loads(_FENCE.sub("", reply))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, list) or not value or not all(map(_is_number, value)):
+        return None
+    return None if all(number in sources for number in value) else [str(number) for number in value]
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _without_array(text: str) -> list[str] | None:
+    """Names that stand alone: in quotes, as items of a list, or as one line."""
     quoted = _BARE_STRINGS.fullmatch(text)
     if quoted:
         return _strings(quoted[1])
+    listed = _items(text)
+    if listed is not None:
+        return listed
     line = text.strip("*`")
-    is_name = line and "\n" not in line and len(line.split()) <= _LONGEST_LINE and not set(line) & set("[]{}")
-    return [line] if is_name and not _SENTENCE.search(line) and not _REFUSAL.search(line) else None
+    return [line] if _is_no_answer(line) or (_is_name(line) and not _REFUSAL.search(line)) else None
+
+
+def _items(text: str) -> list[str] | None:
+    """The items of a list, each a name, which at most a line that ends in a colon stands before."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if lines and lines[0].rstrip("* ").endswith((":", "\uff1a")):
+        lines = lines[1:]
+    found = [_ITEM.fullmatch(line) for line in lines]
+    items = [match for match in found if match]
+    numbers = [int(match[1]) for match in items if match[1]]
+    if not items or len(items) < len(lines) or (numbers and numbers != list(range(1, len(items) + 1))):
+        return None
+    names = [_CITED.sub("", match[2].strip()).rstrip(",;").strip('*`"') for match in items]
+    return names if all(_is_name(name) or _is_no_answer(name) for name in names) else None
+
+
+def _is_name(line: str) -> bool:
+    """Whether it is one line that is not too long for a name, and no sentence."""
+    is_short = bool(line) and "\n" not in line and len(line.split()) <= _LONGEST_LINE
+    return is_short and not set(line) & set("[]{}") and not _SENTENCE.search(line)
+
+
+def _is_no_answer(text: str) -> bool:
+    said = text.replace("\u2019", "'").strip(" \"'")
+    return len(said) <= _LONGEST_REFUSAL and _NO_ANSWER.fullmatch(said) is not None
 
 
 def _strings(text: str) -> list[str]:

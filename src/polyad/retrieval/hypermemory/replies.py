@@ -30,6 +30,7 @@ class Repair(StrEnum):
     MISSING = "missing_scores"
     NOT_OFFERED = "numbers_not_offered"
     REPEATED = "repeated_numbers"
+    FROM_ZERO = "numbers_from_zero"
     UNREADABLE_VERDICT = "unreadable_verdicts"
 
 
@@ -40,10 +41,12 @@ class Reading:
     Attributes:
         scores: One for each candidate, in the order offered; 0 or more, summing to 1.
         repairs: What had to be put right.
+        is_empty: Whether no score could be read, so that all are equal.
     """
 
     scores: tuple[float, ...]
     repairs: frozenset[Repair] = frozenset()
+    is_empty: bool = False
 
 
 def shares(values: Sequence[float]) -> tuple[float, ...]:
@@ -75,14 +78,14 @@ def read_scores(reply: str, offered: int, *, selective: bool = False) -> Reading
     (0.3, 0.6, 0.1)
     """
     for form in _FORMS:
-        pairs = form(reply, offered)
         repairs: set[Repair] = set()
+        pairs = _from_one(form(reply, offered), offered, repairs)
         given = _given(pairs, offered, repairs)
         if given:
             if len(given) < offered and not selective:
                 repairs.add(Repair.MISSING)
             return _repaired(given, offered, repairs)
-    return Reading(shares([0.0] * offered), frozenset({Repair.UNREADABLE}))
+    return Reading(shares([0.0] * offered), frozenset({Repair.UNREADABLE}), is_empty=True)
 
 
 def read_verdict(reply: str) -> bool | None:
@@ -107,16 +110,23 @@ _Pair = tuple[object, object]
 
 _NUMBER = r"[-+]?(?:\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d{1,3})?"
 _SCORE = re.compile(rf"\s*({_NUMBER})\s*([%\uff05]?)\s*")
+_FRACTION = re.compile(r"\s*(\d{1,9}(?:[.,]\d+)?)\s*/\s*(\d{1,9})\s*")  # 7/10
+_VALUE = rf"{_NUMBER}(?:\s?/\s?\d{{1,9}}\b(?![.,]\d)|\s?[%\uff05])?"
 _ITEM_NUMBER = re.compile(r"\W*(\d{1,9})\W*")
-_FIELDS = re.compile(
-    rf"""["']?number["']?\s*:\s*["']?(\d{{1,9}})["']?\s*,\s*["']?score["']?\s*:\s*["']?({_NUMBER}\s*%?)"""
-)
-_BRACED = re.compile(r"\{\s*(\d{1,9})\b([^{}]*)\}")
+_FIELDS = re.compile(rf"""["']?number["']?\s*:\s*["']?(\d{{1,9}})["']?\s*,\s*["']?score["']?\s*:\s*["']?({_VALUE})""")
 _LINE = re.compile(r"^\W{0,20}(\d{1,9})\s*(?:\.(?!\d)|[]):=\u3001\uff1a-])(.*)$", re.MULTILINE)
-_IN_PARENTHESES = re.compile(rf"[(\uff08]\s*(?:[^\W\d][^()\d]{{0,40}}?)??({_NUMBER}\s*[%\uff05]?)\s*[)\uff09]")
-_ONLY_NUMBER = re.compile(rf"[^\d]*?({_NUMBER}\s*[%\uff05]?)\W*")
+_IN_PARENTHESES = re.compile(rf"[(\uff08]\s*(?:[^\W\d][^()\d]{{0,40}}?)??({_VALUE})\s*[)\uff09]")
+_LABELLED = re.compile(rf"[(\uff08]\s*[^\W\d][^()\d]{{0,40}}[:\uff1a=]\s*({_VALUE})\s*[)\uff09]")
+_AT_END = re.compile(rf"(?:^|[:\uff1a=\u2013\u2014]|-(?=\s))[\s*_]*({_VALUE})\W*$")
+_ONLY_NUMBER = re.compile(rf"[^\d]*?({_VALUE})\W*")
+# A text in braces may hold braces; then it ends where a number in parentheses does, before the next that is numbered.
+_BRACED = re.compile(
+    r"\{\s*(\d{1,9})\b(?:([^{}]*)|(\s*[.:](?:(?!\{\s*\d{1,9}\s*[.:])[^\n])*?\d\s*[%\uff05]?\s*[)\uff09])\s*)\}"
+)
 _POINTED = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:\s?[%\uff05])?"
 _NEXT = rf"(?:[ \t,;|/\u3001\uff0c\uff1b]+|[ \t,;]*\n[ \t]*(?={_POINTED}[ \t,;]*$))"  # or a line of its own
+_POINTED_FRACTION = r"\d+(?:\.\d+)?\s?/\s?\d{1,9}\b"
+_FRACTIONS = re.compile(rf"{_POINTED_FRACTION}(?:[ \t,;|\u3001\uff0c\uff1b\n]+{_POINTED_FRACTION})+")
 _LIST = re.compile(rf"(?:^|[:\uff1a])[ \t\[(]{{0,20}}({_POINTED}(?:{_NEXT}{_POINTED})*)", re.MULTILINE)
 
 
@@ -137,7 +147,7 @@ def _from_fields(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001
 
 
 def _from_braces(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001
-    return [(number, _last_score(body)) for number, body in _BRACED.findall(reply)]
+    return [(number, _last_score(plain or with_braces)) for number, plain, with_braces in _BRACED.findall(reply)]
 
 
 def _from_lines(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001
@@ -146,21 +156,31 @@ def _from_lines(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001
 
 
 def _last_score(body: str) -> str:
-    """The number in parentheses that is most likely meant as a score, or else the only number; empty if none is."""
-    found = _IN_PARENTHESES.findall(body)
+    """What is most likely meant as a score; empty if nothing is.
+
+    Scores stand in parentheses after a word, at the end after a colon or a dash, or in parentheses by themselves. So
+    do years and page numbers: a share of one whole goes before any other number, then the first of these places, then
+    the last number there. Where nothing stands in such a place, the only number will do.
+    """
+    found = [text for place in (_LABELLED, _AT_END, _IN_PARENTHESES) for text in reversed(place.findall(body))]
     plausible = [text for text in found if (score := _score(text)) is not None and 0 <= score[0] <= 1]
     if found:
-        return str((plausible or found)[-1])  # years and page numbers stand in parentheses too
+        return str((plausible or found)[0])
     alone = _ONLY_NUMBER.fullmatch(body)
     return alone[1] if alone else ""
 
 
 def _from_list(reply: str, offered: int) -> list[_Pair]:
     """Scores by position; a list of the right length is preferred, a number by itself is none."""
-    lists = [re.findall(_POINTED, text) for text in _LIST.findall(reply)]
+    lists = [_listed(text) for text in _LIST.findall(reply)]
     whole = [scores for scores in lists if len(scores) == offered]
     several = [scores for scores in lists if len(scores) > 1]
     return list(enumerate(next(iter(whole or several), []), start=1))
+
+
+def _listed(text: str) -> list[str]:
+    """The scores in a list: fractions, or numbers that may have strokes between them."""
+    return re.findall(_POINTED_FRACTION if _FRACTIONS.fullmatch(text) else _POINTED, text)
 
 
 def _from_json_list(reply: str, offered: int) -> list[_Pair]:
@@ -174,6 +194,15 @@ _FORMS = (_from_json, _from_fields, _from_json_list, _from_braces, _from_lines, 
 
 
 # Repair
+
+
+def _from_one(pairs: Sequence[_Pair], offered: int, repairs: set[Repair]) -> Sequence[_Pair]:
+    """The pairs with numbers from 1 where these are all there and counted from 0."""
+    numbers = [_number(raw) for raw, _ in pairs]
+    if set(numbers) != set(range(offered)):
+        return pairs
+    repairs.add(Repair.FROM_ZERO)
+    return [(number + 1, score) for number, (_, score) in zip(numbers, pairs, strict=True) if number is not None]
 
 
 def _given(pairs: Iterable[_Pair], offered: int, repairs: set[Repair]) -> dict[int, float]:
@@ -215,6 +244,10 @@ def _number(raw: object) -> int | None:
 
 def _score(raw: object) -> tuple[float, bool] | None:
     """The finite number that a score stands for, and whether it was written as a percentage."""
+    fraction = _FRACTION.fullmatch(raw) if isinstance(raw, str) else None
+    if fraction:
+        whole = int(fraction[2])
+        return (float(fraction[1].replace(",", ".")) / whole, False) if whole else None
     match = _SCORE.fullmatch(raw) if isinstance(raw, str) else None
     if match:
         score, percentage = float(match[1].replace(",", ".")), bool(match[2])

@@ -41,6 +41,7 @@ class HyperMemoryRetriever:
         linker: Finds the question's topic entities.
         model: Scores and decides.
         settings: See :class:`polyad.config.HyperMemorySettings`.
+        linker_calls: How often the linker asks a model for one question; 0 for one that goes by rules.
     """
 
     name = "hypermemory"
@@ -52,12 +53,15 @@ class HyperMemoryRetriever:
         linker: Linker,
         model: LanguageModel,
         settings: HyperMemorySettings,
+        *,
+        linker_calls: int = 1,
     ) -> None:
         self._snapshot = snapshot
         self._embedder = embedder
         self._linker = linker
         self._model = model
         self._settings = settings
+        self._linker_calls = linker_calls
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` best passages; where the search reaches fewer, the nearest others follow with score 0 or less.
@@ -66,14 +70,18 @@ class HyperMemoryRetriever:
         entities of a hyperedge share its score, so that the best path alone would rank a hyperedge lower the more
         entities lead on from it.
 
-        ``notes`` of the evidence has ``llm_calls``, the ``depth`` reached, ``sufficient`` (1) if the model said so,
-        and the kinds of :class:`polyad.retrieval.hypermemory.replies.Repair` that occurred.
+        ``notes`` of the evidence has ``llm_calls`` (prompts, the linker's included, which count against ``max_calls``),
+        ``llm_requests`` (sent to score and to decide, retries included, recalled replies not), the ``depth`` reached,
+        ``sufficient`` (1) if the model said so, and the kinds of
+        :class:`polyad.retrieval.hypermemory.replies.Repair` that occurred.
 
         Raises:
             NoMoreRepliesError: the language model cannot be asked any more. Other failures fall back to similarity.
         """
         settings = self._settings
-        judge = Judge(self._model, question, width=settings.width, max_calls=settings.max_calls)
+        judge = Judge(
+            self._model, question, width=settings.width, max_calls=settings.max_calls, calls=self._linker_calls
+        )
         vector = self._embedder.encode([question], "query")[0]
         search = BeamSearch(self._snapshot, self._embedder, judge, settings, vector)
         topics = list(self._linker.link(question).entities)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.retrieval.hypermemory.replies import Repair, read_scores, read_verdict, shares
 from polyad.text.packaged import packaged
@@ -50,7 +50,7 @@ class Candidates:
     Attributes:
         about: The entity whose hyperedges, or the hyperedge whose entities, these are.
         items: Each in one line; 1 or more.
-        similarities: Their cosines to the question, in [-1, 1]; asked for only when the model gives no reply.
+        similarities: Their cosines to the question, in [-1, 1]; asked for only when the model gives no usable reply.
     """
 
     about: str
@@ -65,19 +65,23 @@ class Judge:
         model: Who is asked.
         question: What the search is for.
         width: Hyperedges the model may choose from those of one entity.
-        max_calls: Prompts that may be sent.
+        max_calls: Prompts that may be sent for the question.
+        calls: How many of these were sent before, to find what it names.
 
     Attributes:
         calls: Prompts sent so far.
+        requests: What this judge's prompts were in requests to the endpoint: more with retries, fewer where replies
+            were recalled.
         repairs: Replies that failed or had to be put right, by kind.
     """
 
-    def __init__(self, model: LanguageModel, question: str, *, width: int, max_calls: int) -> None:
+    def __init__(self, model: LanguageModel, question: str, *, width: int, max_calls: int, calls: int = 0) -> None:
         self._model = model
         self._question = question
         self._max_calls = max_calls
         self._edge_instructions = _EDGES.format(width=width)
-        self.calls = 0
+        self.calls = calls
+        self.requests = 0
         self.repairs: Counter[Repair] = Counter()
 
     @property
@@ -104,18 +108,17 @@ class Judge:
             NoMoreRepliesError: asking further is of no use.
         """
         user = f"Question: {one_line(self._question)}\n\n{evidence}"
-        verdict = None
-        for outcome in self._complete([Prompt(user=user, system=_SUFFICIENCY, json_schema=_VERDICT_SCHEMA)]):
-            if isinstance(outcome, LanguageModelError):
-                self.repairs[Repair.FAILED] += 1
-            else:
-                verdict = read_verdict(outcome.text)
-                self.repairs[Repair.UNREADABLE_VERDICT] += verdict is None
-        return verdict is True
+        prompt = Prompt(user=user, system=_SUFFICIENCY, json_schema=_VERDICT_SCHEMA)
+        for outcome in self._complete([prompt], lambda _, reply: read_verdict(reply) is not None, "yes or no"):
+            if isinstance(outcome, Reply):
+                return read_verdict(outcome.text) is True
+            self.repairs[Repair.UNREADABLE_VERDICT if _is_unreadable(outcome) else Repair.FAILED] += 1
+        return False
 
     def notes(self) -> dict[str, int]:
-        """Calls and repairs, by name; kinds of repair that were not needed are left out."""
-        return {"llm_calls": self.calls, **{kind.value: self.repairs[kind] for kind in Repair if self.repairs[kind]}}
+        """Calls, requests and repairs, by name; kinds of repair that were not needed are left out."""
+        repairs = {kind.value: self.repairs[kind] for kind in Repair if self.repairs[kind]}
+        return {"llm_calls": self.calls, "llm_requests": self.requests, **repairs}
 
     def _scores(
         self, offers: Sequence[Candidates], system: str, labels: tuple[str, str], *, selective: bool
@@ -126,7 +129,11 @@ class Judge:
             Prompt(user=_laid_out(self._question, offers[position], labels), system=system, json_schema=_SCORES_SCHEMA)
             for position in asked
         ]
-        outcomes = dict(zip(asked, self._complete(prompts), strict=False))
+
+        def has_scores(position: int, reply: str) -> bool:
+            return not read_scores(reply, len(offers[asked[position]].items)).is_empty
+
+        outcomes = dict(zip(asked, self._complete(prompts, has_scores, '{"scores": [...]}'), strict=False))
         scores: list[tuple[float, ...] | None] = []
         for position, offer in enumerate(offers):
             if len(offer.items) == 1:
@@ -139,23 +146,38 @@ class Judge:
 
     def _read(self, outcome: Reply | LanguageModelError, offer: Candidates, selective: bool) -> tuple[float, ...]:
         if isinstance(outcome, LanguageModelError):
-            self.repairs[Repair.FAILED] += 1
+            self.repairs[Repair.UNREADABLE if _is_unreadable(outcome) else Repair.FAILED] += 1
             return shares(offer.similarities())
         reading = read_scores(outcome.text, len(offer.items), selective=selective)
         self.repairs.update(reading.repairs)
         return reading.scores
 
-    def _complete(self, prompts: Sequence[Prompt]) -> list[Reply | LanguageModelError]:
-        """The outcomes of as many of ``prompts`` as may still be sent."""
-        allowed = prompts[: self._max_calls - self.calls]
+    def _complete(
+        self, prompts: Sequence[Prompt], is_usable: Callable[[int, str], bool], expected: str
+    ) -> list[Reply | LanguageModelError]:
+        """The outcomes of as many of ``prompts`` as may still be sent.
+
+        A reply to the prompt at a position that is not usable is refused, so that it is not recalled for good.
+        """
+        allowed = prompts[: max(0, self._max_calls - self.calls)]
         if not allowed:
             return []
         self.calls += len(allowed)
-        outcomes = self._model.complete(allowed)
+
+        def take(position: int, outcome: Reply | LanguageModelError) -> None:
+            self.requests += outcome.usage.calls
+            if isinstance(outcome, Reply) and not is_usable(position, outcome.text):
+                raise UnreadableReplyError(outcome.text, expected)
+
+        outcomes = self._model.complete(allowed, take)
         for outcome in outcomes:
             if isinstance(outcome, NoMoreRepliesError):
                 raise outcome
         return outcomes
+
+
+def _is_unreadable(failure: LanguageModelError) -> bool:
+    return isinstance(failure, UnreadableReplyError)
 
 
 def one_line(text: str) -> str:

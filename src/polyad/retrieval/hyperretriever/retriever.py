@@ -18,12 +18,18 @@ from polyad.hypergraph.distance import Triples
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.baselines import best
+from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Plausibility, Projection
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk, WalkQuestion, distinct
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 
 _HYPEREDGES_SHOWN = 3  # of each passage
+
+_HYPEREDGES_BEYOND = 30
+"""Hyperedges of passages that are not among the best, offered for the hyperedges' part of the context: about what that
+part holds."""
+
 _ENTITIES_SHOWN = 30
 
 
@@ -70,8 +76,9 @@ class HyperRetriever:
         settings: HyperRetrieverSettings,
         scorer: Plausibility | None = None,
     ) -> None:
-        scorer = scorer or Plausibility.from_settings(settings.weights, embedder.name, signals=settings.signals)
-        scorer.recipe.require(embedder.name, signals=settings.signals)
+        wanted = embedder.name, embedder.dimension, signal_names(rewriting=False) if settings.signals else ()
+        scorer = scorer or Plausibility.from_settings(settings.weights, *wanted)
+        scorer.recipe.require(*wanted)
         self._snapshot = snapshot
         self._embedder = embedder
         self._settings = settings
@@ -136,14 +143,22 @@ class HyperRetriever:
         )
 
     def _shown(self, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
-        """Positions of the best hyperedges of some passages: most plausible first, then best connected, then by row."""
+        """Positions of the best hyperedges: most plausible first, then best connected, then by row.
+
+        Of each of ``passages`` the best few, and as many as the context has room for of all others: the paper fills
+        its context with hyperedges whatever passage they are from (section 3.1.6).
+        """
         snapshot = self._snapshot
         owners = snapshot.passage_of[edges]
         order = np.lexsort((edges, -plausibilities, owners))
         order = order[_places(owners[order]) < _HYPEREDGES_SHOWN]
-        order = order[np.isin(owners[order], passages)]
+        is_own = np.isin(owners[order], passages)
+        order = np.concatenate([order[is_own], _highest(order[~is_own], plausibilities, _HYPEREDGES_BEYOND)])
         connected = _connectivity(snapshot, edges, order)
-        return order[np.lexsort((edges[order], -connected, -plausibilities[order]))]
+        order = order[np.lexsort((edges[order], -connected, -plausibilities[order]))]
+        is_other = ~np.isin(owners[order], passages)
+        shown: IntArray = order[~is_other | (np.cumsum(is_other) <= _HYPEREDGES_BEYOND)]
+        return shown
 
     def _trace(self, question: str, found: Found, shown: IntArray) -> list[TraceStep]:
         snapshot = self._snapshot
@@ -215,6 +230,14 @@ def _places(ordered: IntArray) -> IntArray:
     """For each of some sorted numbers, how many equal ones stand before it."""
     places: IntArray = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
     return places
+
+
+def _highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
+    """The positions of the ``count`` highest values, and of all that equal the last of these."""
+    if len(positions) <= count:
+        return positions
+    highest: IntArray = positions[values[positions] >= np.partition(values[positions], -count)[-count]]
+    return highest
 
 
 def _passage_scores(

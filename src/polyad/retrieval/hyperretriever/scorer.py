@@ -13,7 +13,7 @@ another embedder, so loading them beside one is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -46,6 +46,9 @@ class Recipe:
         closeness: Whether the cosines of the question to head, hyperedge and tail are read too.
         signals: Names of the signals of the hyperedge's passage that are read too; mostly none.
         trained_on: Names of the data sets; none for a scorer that was not trained.
+
+    Raises:
+        ConfigurationError: a value is none of these.
     """
 
     embedder: str
@@ -55,6 +58,21 @@ class Recipe:
     closeness: bool = True
     signals: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, is_right, expected in (
+            ("embedder", _is_name(self.embedder), "the name of an embedder"),
+            ("dimension", _is_whole(self.dimension, 1), "a whole number, 1 or more"),
+            ("rounds", _is_whole(self.rounds, 0), "a whole number, 0 or more"),
+            ("starts", self.starts in ("heads", "topics"), "'heads' or 'topics'"),
+            ("closeness", isinstance(self.closeness, bool), "true or false"),
+            ("signals", _are_names(self.signals), "the names of signals"),
+            ("trained_on", _are_names(self.trained_on), "the names of data sets"),
+        ):
+            if not is_right:
+                raise ConfigurationError(
+                    f"{name} is {getattr(self, name)!r} in a recipe of weights; expected {expected}"
+                )
 
     @property
     def extras(self) -> int:
@@ -66,23 +84,39 @@ class Recipe:
         """Length of x."""
         return 4 * self.dimension + self.extras
 
-    def require(self, embedder: str, *, signals: bool) -> None:
+    def require(self, embedder: str, dimension: int, signals: Sequence[str], *, file: str = "") -> None:
         """Refuse to be used for anything else.
 
+        Args:
+            embedder: Name of the embedder of the index.
+            dimension: Length of its vectors.
+            signals: Names of the signals that will be read, in order; none where the scorer is to read none.
+            file: Where the weights are from, for the message.
+
         Raises:
-            ConfigurationError: the vectors are another embedder's, or signals are read and should not be, or the
-                reverse.
+            ConfigurationError: the vectors are another embedder's or of another length, or the signals are others.
         """
+        weights, train = f"the weights in {file!r}" if file else "these weights", _how_to_train(bool(signals))
         if embedder != self.embedder:
             raise ConfigurationError(
-                f"these weights were trained with the embedder {self.embedder!r}, and the index was built with "
-                f"{embedder!r}; {_how_to_train(signals)}"
+                f"{weights} were trained with the embedder {self.embedder!r}, and the index was built with "
+                f"{embedder!r}; {train}"
             )
-        if bool(self.signals) != signals:
+        if dimension != self.dimension:
+            raise ConfigurationError(
+                f"{weights} are for vectors of {self.dimension} numbers, and the embedder {embedder!r} gives "
+                f"{dimension}; {train}"
+            )
+        if bool(self.signals) != bool(signals):
             wanted, found = ("with", "without") if signals else ("without", "with")
             raise ConfigurationError(
-                f"these weights are for HyperRetriever {found} signals; expected some for it {wanted} them; "
-                f"set signals = {str(not signals).lower()} in the section [hyperretriever], or {_how_to_train(signals)}"
+                f"{weights} are for HyperRetriever {found} signals; expected some for it {wanted} them; "
+                f"set signals = {str(not signals).lower()} in the section [hyperretriever], or {train}"
+            )
+        if self.signals != tuple(signals):
+            raise ConfigurationError(
+                f"{weights} read the signals {', '.join(map(repr, self.signals))}; this version of polyad has "
+                f"{', '.join(map(repr, signals))}; {train}"
             )
 
 
@@ -98,7 +132,7 @@ class Plausibility:
         output_bias: float32 ``[1]``.
 
     Raises:
-        ConfigurationError: the arrays do not fit together or do not fit the recipe.
+        ConfigurationError: the arrays do not fit together or do not fit the recipe, or hold what is no number.
     """
 
     recipe: Recipe
@@ -108,7 +142,7 @@ class Plausibility:
     output_bias: FloatArray
 
     def __post_init__(self) -> None:
-        units = len(self.output)
+        units = max(1, self.output.size)
         expected = {
             "hidden": (units, self.recipe.width),
             "hidden_bias": (units,),
@@ -116,10 +150,16 @@ class Plausibility:
             "output_bias": (1,),
         }
         for name, shape in expected.items():
-            if getattr(self, name).shape != shape:
+            array = getattr(self, name)
+            if array.shape != shape:
                 raise ConfigurationError(
-                    f"the weights {name!r} have shape {getattr(self, name).shape}; expected {shape} for "
-                    f"{self.recipe.width} numbers a triple; {_how_to_train(bool(self.recipe.signals))}"
+                    f"the weights {name!r} have shape {array.shape}; expected {shape} for {self.recipe.width} numbers "
+                    "a triple; train them again"
+                )
+            if not np.isfinite(array).all():
+                raise ConfigurationError(
+                    f"the weights {name!r} hold {array[~np.isfinite(array)][0]}; expected finite numbers; train them "
+                    "again"
                 )
 
     @classmethod
@@ -147,6 +187,8 @@ class Plausibility:
     def save(self, path: Path) -> None:
         """Write the weights as float16, which halves the file and moves scores by less than a thousandth.
 
+        Equal weights give equal bytes: the recipe is one entry of the file's metadata, as more have no fixed order.
+
         Raises:
             ConfigurationError: the file cannot be written.
             MissingExtraError: safetensors is not installed.
@@ -156,9 +198,8 @@ class Plausibility:
         except ImportError as error:
             raise MissingExtraError("safetensors", "local") from error
         arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=np.float16) for name in _ARRAYS}
-        metadata = {name: json.dumps(value) for name, value in asdict(self.recipe).items()}
         try:
-            path.write_bytes(save(arrays, metadata))
+            path.write_bytes(save(arrays, {_RECIPE: json.dumps(asdict(self.recipe), sort_keys=True)}))
         except OSError as error:
             raise ConfigurationError(f"cannot write the weights to {str(path)!r}: {error.strerror}") from error
 
@@ -167,7 +208,7 @@ class Plausibility:
         """Weights that were saved earlier.
 
         Raises:
-            ConfigurationError: the file is missing, or not one of such weights.
+            ConfigurationError: the file is missing, or not one of such weights, or damaged.
             MissingExtraError: safetensors is not installed.
         """
         try:
@@ -179,7 +220,7 @@ class Plausibility:
                 metadata = file.metadata() or {}
                 arrays = [file.get_tensor(name).astype(np.float32) for name in _ARRAYS]
             return cls(_recipe(metadata), *arrays)
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        except (OSError, SafetensorError, TypeError, ValueError, ConfigurationError) as error:
             raise ConfigurationError(
                 f"cannot read the weights in {str(path)!r}: {error}; expected a file written by "
                 "polyad train hyperretriever"
@@ -201,14 +242,20 @@ class Plausibility:
             return cls.load(path)
 
     @classmethod
-    def from_settings(cls, weights: str, embedder: str, *, signals: bool) -> Plausibility:
+    def from_settings(cls, weights: str, embedder: str, dimension: int, signals: Sequence[str]) -> Plausibility:
         """The weights in the file ``weights``, or where it is empty the bundled ones, fit for an index.
+
+        Args:
+            weights: Path of a file.
+            embedder: Name of the embedder of the index.
+            dimension: Length of its vectors.
+            signals: Names of the signals that will be read; none where the scorer is to read none.
 
         Raises:
             ConfigurationError: there are none, or they are for another embedder or variant.
         """
-        found = cls.load(Path(weights)) if weights else cls.bundled(embedder, signals=signals)
-        found.recipe.require(embedder, signals=signals)
+        found = cls.load(Path(weights)) if weights else cls.bundled(embedder, signals=bool(signals))
+        found.recipe.require(embedder, dimension, signals, file=weights)
         return found
 
 
@@ -258,6 +305,9 @@ class Projection:
 
 _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
 
+_RECIPE = "recipe"
+"""The entry of the metadata that holds the recipe, as JSON."""
+
 
 def weights_file(*, signals: bool) -> str:
     """The name of the file that weights are kept in."""
@@ -270,9 +320,24 @@ def _how_to_train(signals: bool) -> str:
 
 
 def _recipe(metadata: Mapping[str, str]) -> Recipe:
-    values: dict[str, Any] = {field.name: json.loads(metadata[field.name]) for field in fields(Recipe)}
-    values["signals"], values["trained_on"] = tuple(values["signals"]), tuple(values["trained_on"])
+    read = json.loads(metadata.get(_RECIPE, "null"))
+    names = {field.name for field in fields(Recipe)}
+    if not isinstance(read, dict) or set(read) != names:
+        raise ValueError(f"its metadata have no {_RECIPE!r} of {', '.join(sorted(names))}")
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}
     return Recipe(**values)
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, tuple) and all(map(_is_name, value))
 
 
 def _sigmoid(logits: FloatArray) -> FloatArray:

@@ -23,6 +23,9 @@ from polyad.retrieval.snapshot import Snapshot
 
 _NEAREST = 3  # hyperedges whose entities a question starts from when it names none
 
+_MOST_STARTS = 200
+"""Entities it starts from then: far above what three sentences name, far below the arguments of the largest facts."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
@@ -93,7 +96,8 @@ class QuestionReader:
     def read(self, question: str) -> WalkQuestion:
         """Its vector, topic entities and signals.
 
-        A question that names no entity of the index starts from those of the hyperedges nearest to it.
+        A question that names no entity of the index starts from those of the hyperedges nearest to it; where these
+        join very many, from the ones with the nearest names.
         """
         count = self._snapshot.passage_count
         if self._extractor is None:
@@ -107,9 +111,15 @@ class QuestionReader:
             signals[state.candidates] = values
         topics = np.array(sorted(linked.entities), dtype=np.int64)
         if not len(topics):
-            nearest = best(self._snapshot.hyperedge_vectors @ vector, _NEAREST)
-            topics = distinct(self._snapshot.graph.members.gather(nearest)[0])
+            topics = self._starts(vector)
         return WalkQuestion(question, vector, topics, signals)
+
+    def _starts(self, vector: FloatArray) -> IntArray:
+        nearest = best(self._snapshot.hyperedge_vectors @ vector, _NEAREST)
+        entities = distinct(self._snapshot.graph.members.gather(nearest)[0])
+        if len(entities) <= _MOST_STARTS:
+            return entities
+        return _nearest(entities, self._snapshot.entity_vectors(self._embedder), vector, _MOST_STARTS)
 
 
 class TripleWalk:
@@ -122,8 +132,8 @@ class TripleWalk:
         space: What is walked.
         recipe: What the scorer reads.
         question: Where it starts.
-        triples_per_hop: Most triples at one hop, those of the hyperedges nearest to the question first; at least one
-            hyperedge.
+        triples_per_hop: Most triples at one hop, those of the hyperedges nearest to the question first. Of a hyperedge
+            that has more by itself, those with the nearest heads; of a single head, those with the nearest tails.
     """
 
     def __init__(self, space: Space, recipe: Recipe, question: WalkQuestion, triples_per_hop: int) -> None:
@@ -146,7 +156,7 @@ class TripleWalk:
         Returns:
             Triples sorted by head, then hyperedge, then tail; none when the walk has come to its end.
         """
-        triples = triples_of(self._space.graph, self._nearest_edges(), self._frontier)
+        triples = self._triples()
         self._was_head[self._frontier] = True
         self._heads.append(triples.heads)
         self._edges.append(triples.edges)
@@ -164,8 +174,23 @@ class TripleWalk:
         tails = distinct(triples.tails[chosen])
         self._frontier = tails[~self._was_head[tails]]
 
+    def _triples(self) -> Triples:
+        """Those of the frontier's hyperedges, within the limit."""
+        graph, edges, heads = self._space.graph, self._nearest_edges(), self._frontier
+        if len(edges) == 1:  # the only case in which they may be more: the nearest hyperedge alone exceeds the limit
+            members = graph.members[int(edges[0])]
+            heads = self._nearest(members[np.isin(members, heads)], self._limit // max(1, len(members) - 1))
+        triples = triples_of(graph, edges, heads)
+        if len(triples) <= self._limit:
+            return triples
+        kept = np.isin(triples.tails, self._nearest(triples.tails, self._limit))
+        return Triples(triples.heads[kept], triples.edges[kept], triples.tails[kept])
+
+    def _nearest(self, entities: IntArray, count: int) -> IntArray:
+        return _nearest(entities, self._space.entity_vectors, self._question.vector, max(1, count))
+
     def _nearest_edges(self) -> IntArray:
-        """Hyperedges of the frontier: all when their triples are within the limit, else the nearest."""
+        """Hyperedges of the frontier: all when their triples are within the limit, else the nearest; one at least."""
         graph = self._space.graph
         edges = graph.memberships.gather(self._frontier)[0]
         edges = np.sort(edges[~self._was_followed[edges]])
@@ -195,6 +220,13 @@ class TripleWalk:
         if recipe.signals:
             columns.append(question.signals[space.passages[triples.edges]])
         return np.hstack(columns)
+
+
+def _nearest(entities: IntArray, vectors: FloatArray, question: FloatArray, count: int) -> IntArray:
+    """As many of some entities as ``count`` says, those with the nearest names, sorted by row."""
+    if len(entities) <= count:
+        return entities
+    return np.sort(entities[best(vectors[entities] @ question, count)])
 
 
 def distinct(numbers: IntArray) -> IntArray:
