@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyad.errors import ConfigurationError, NotFoundError
+from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples, directional_distances, triple_encoding, triples_of
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.model import IntArray
@@ -189,5 +189,5 @@ def test_a_negative_number_of_rounds_is_refused() -> None:
 @pytest.mark.parametrize("missing", [2, 40])
 def test_a_triple_of_an_entity_without_a_distance_is_refused_by_its_row(missing: int) -> None:
     rows, encodings = directional_distances(as_arrays([(1, 0, 3)]), integers(1), 1)
-    with pytest.raises(NotFoundError, match=f"entity row {missing} has no encoding"):
+    with pytest.raises(ValueError, match=f"entity row {missing} has no encoding"):
         triple_encoding(as_arrays([(1, 0, missing)]), rows, encodings)

@@ -29,8 +29,9 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols import Prompt, TextKind
-from polyad.retrieval.hypergraphrag import MEASURED, PAPER, HyperGraphRAGRetriever, above
+from polyad.retrieval.hypergraphrag import MEASURED, PAPER, HyperGraphRAGRetriever
 from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.ranking import above
 from polyad.retrieval.snapshot import Snapshot
 
 Vector = tuple[float, float, float]

@@ -13,8 +13,8 @@ from polyad.config import HyperRetrieverSettings, Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.model import Document, FloatArray
 from polyad.protocols import TextKind
-from polyad.retrieval.baselines import best
 from polyad.retrieval.hyperretriever.scorer import Plausibility, Recipe
+from polyad.retrieval.ranking import best
 
 DOCUMENTS = [
     Document("alba", "Alba", "Alba is a film that Carla Diaz directed in 1961."),

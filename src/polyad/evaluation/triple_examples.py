@@ -17,12 +17,12 @@ import numpy.typing as npt
 from polyad.config import HyperRetrieverSettings
 from polyad.evaluation.datasets import Query
 from polyad.hypergraph.distance import Triples
-from polyad.hypergraph.incidence import Hypergraph
+from polyad.hypergraph.incidence import Hypergraph, distinct
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder, Progress, silent
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
-from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk, distinct
+from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from polyad.errors import ConfigurationError, NotFoundError
-from polyad.hypergraph.incidence import Hypergraph, ranges
+from polyad.errors import ConfigurationError
+from polyad.hypergraph.incidence import Hypergraph, distinct, ranges
 from polyad.model import FloatArray, IntArray
 
 
@@ -58,7 +58,7 @@ def triples_of(graph: Hypergraph, edges: IntArray, heads: IntArray | None = None
     Returns:
         The triples, sorted by head, then hyperedge, then tail, each once.
     """
-    edges = _distinct(edges)
+    edges = distinct(edges)
     own, owners = graph.members.gather(edges)
     if heads is not None:
         allowed = np.zeros(graph.node_count, dtype=bool)
@@ -122,18 +122,12 @@ def triple_encoding(triples: Triples, rows: IntArray, encodings: FloatArray) -> 
         float32 ``[triples, 2 * (1 + 2 * rounds)]``.
 
     Raises:
-        NotFoundError: A triple has an entity that is not among ``rows``.
+        ValueError: A triple has an entity that is not among ``rows``.
     """
     encoded: FloatArray = np.hstack(
         [encodings[_positions(rows, triples.heads)], encodings[_positions(rows, triples.tails)]]
     )
     return encoded
-
-
-def _distinct(numbers: IntArray) -> IntArray:
-    """Sorted, each once. Several times faster than ``numpy.unique``, and this runs for every question."""
-    ordered = np.sort(numbers)
-    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def _entities(triples: Triples) -> IntArray:
@@ -151,13 +145,13 @@ def _positions(rows: IntArray, wanted: IntArray) -> IntArray:
     positions: IntArray = table[wanted]
     if positions.min(initial=0) < 0:
         missing = int(wanted[positions < 0][0])
-        raise NotFoundError(f"entity row {missing} has no encoding; compute the distances over all triples to encode")
+        raise ValueError(f"entity row {missing} has no encoding; compute the distances over all triples to encode")
     return positions
 
 
 def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntArray, IntArray]:
     """Each (head, tail) once, whatever number of hyperedges join them; ``count`` is above both."""
-    distinct_heads, distinct_tails = np.divmod(_distinct(heads * count + tails), max(count, 1))
+    distinct_heads, distinct_tails = np.divmod(distinct(heads * count + tails), max(count, 1))
     return distinct_heads, distinct_tails
 
 

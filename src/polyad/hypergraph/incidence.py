@@ -28,6 +28,16 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     return numbers
 
 
+def distinct(numbers: IntArray) -> IntArray:
+    """Sorted, each once; of numbers of 0 and above. Several times faster than ``numpy.unique``.
+
+    >>> distinct(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    ordered = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjacency:
     """One side of an incidence: for each row its neighbours, sorted, in compressed rows.

@@ -2,44 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from polyad.model import Evidence, FloatArray, IntArray
+from polyad.model import Evidence
 from polyad.protocols import Embedder
+from polyad.retrieval.ranking import best
 from polyad.retrieval.snapshot import Snapshot
-
-
-def best(scores: FloatArray, k: int) -> IntArray:
-    """The rows of the ``k`` highest scores, best first, ties by row."""
-    if k < len(scores):
-        threshold = np.partition(scores, -k)[-k]
-        candidates = np.flatnonzero(scores >= threshold)
-    else:
-        candidates = np.arange(len(scores))
-    return candidates[np.lexsort((candidates, -scores[candidates]))][:k]
-
-
-Hit = tuple[int, float, str]
-"""Row, score and reason of a passage."""
-
-
-def filled(hits: Sequence[Hit], similarity: FloatArray, k: int) -> list[Hit]:
-    """The first ``k`` of ``hits``, and if they are fewer, the passages most similar to the question, scored below them.
-
-    Args:
-        hits: Best first.
-        similarity: Cosine of every passage with the question.
-        k: How many are wanted.
-    """
-    filled = list(hits[:k])
-    found = {row for row, _, _ in filled}
-    floor = min([0.0, *(score for _, score, _ in filled)])
-    for row in best(similarity, k + len(found)).tolist():
-        if len(filled) < k and row not in found:
-            filled.append((row, floor + min(0.0, float(similarity[row]) - 1), "similar to the question, not reached"))
-    return filled
 
 
 class DenseRetriever:

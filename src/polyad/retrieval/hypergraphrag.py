@@ -20,8 +20,8 @@ import numpy as np
 from polyad.config import HyperGraphRAGSettings
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
-from polyad.retrieval.baselines import Hit, best, filled
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.ranking import Hit, above, filled
 from polyad.retrieval.snapshot import Snapshot
 
 
@@ -213,12 +213,6 @@ class HyperGraphRAGRetriever:
             list(zip(knowledge.entities.tolist(), knowledge.entity_scores.tolist(), strict=True)),
             trace,
         )
-
-
-def above(scores: FloatArray, k: int, threshold: float) -> IntArray:
-    """The rows of the ``k`` highest scores that are above ``threshold``, best first."""
-    rows = best(scores, k)
-    return rows[scores[rows] > threshold]
 
 
 def _names(question: LinkedQuestion) -> list[str]:

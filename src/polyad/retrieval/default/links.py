@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.model import FloatArray, IntArray
-from polyad.retrieval.baselines import best
+from polyad.retrieval.ranking import best
 from polyad.retrieval.snapshot import Snapshot
 
 SOURCES = 8

@@ -10,14 +10,13 @@ import numpy as np
 
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
-from polyad.retrieval.baselines import best
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import SignalExtractor, State, matrix, signal_names
 from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, places_within
 from polyad.retrieval.snapshot import Snapshot
 
 _REASONS = 3  # signals named for each passage
-_HYPEREDGES_SHOWN = 3  # of each passage
 
 
 class DefaultRetriever:
@@ -94,8 +93,7 @@ class DefaultRetriever:
         similarities = (snapshot.hyperedge_vectors[edges] @ state.gauge.vectors.T).max(axis=1)
         order = np.lexsort((edges, -similarities, owners))
         edges, owners, similarities = edges[order], owners[order], similarities[order]
-        place = np.arange(len(owners)) - np.searchsorted(owners, owners)
-        shown = place < _HYPEREDGES_SHOWN
+        shown = places_within(owners) < HYPEREDGES_SHOWN
         return edges[shown], similarities[shown], owners[shown]
 
     def _trace(self, state: State, edges: IntArray, similarities: FloatArray, passages: IntArray) -> list[TraceStep]:

@@ -17,9 +17,9 @@ import numpy as np
 
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
-from polyad.retrieval.baselines import best
 from polyad.retrieval.default.links import Gauge, Hop, follow
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.ranking import above
 from polyad.retrieval.snapshot import Snapshot
 
 NEAREST = 40
@@ -114,8 +114,7 @@ def _candidates(few: Sequence[FloatArray], many: Sequence[FloatArray]) -> IntArr
     """The best passages by each of some scores, as far as they are above 0."""
     found = []
     for scores, size in (*((scores, NEAREST) for scores in few), *((scores, 4 * NEAREST) for scores in many)):
-        rows = best(scores, size)
-        found.append(rows[scores[rows] > 0])
+        found.append(above(scores, size, 0.0))
     return np.unique(np.concatenate(found))
 
 

@@ -15,10 +15,10 @@ from typing import Protocol
 from polyad.config import HyperMemorySettings
 from polyad.model import Evidence, FloatArray, TraceStep
 from polyad.protocols import Embedder, LanguageModel
-from polyad.retrieval.baselines import Hit, filled
 from polyad.retrieval.hypermemory.scores import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.question import LinkedQuestion
+from polyad.retrieval.ranking import Hit, counted, filled
 from polyad.retrieval.snapshot import Snapshot
 
 
@@ -128,8 +128,8 @@ def _ranked(snapshot: Snapshot, steps: Sequence[Step], dense: FloatArray, k: int
         passage = int(snapshot.passage_of[step.edge])
         scores[passage] += step.score
         edges[passage].add(step.edge)
-    return filled([(passage, score, _counted(len(edges[passage]))) for passage, score in _by_score(scores)], dense, k)
-
-
-def _counted(edges: int) -> str:
-    return f"{edges} hyperedge{'s' if edges > 1 else ''} on the paths kept"
+    hits = [
+        (passage, score, f"{counted(len(edges[passage]), 'hyperedge')} on the paths kept")
+        for passage, score in _by_score(scores)
+    ]
+    return filled(hits, dense, k)

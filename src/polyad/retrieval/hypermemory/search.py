@@ -11,8 +11,8 @@ import numpy as np
 from polyad.config import HyperMemorySettings
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols import Embedder
-from polyad.retrieval.baselines import best
 from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
+from polyad.retrieval.ranking import best
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.tokens import count_tokens
 

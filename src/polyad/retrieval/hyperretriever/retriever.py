@@ -15,16 +15,15 @@ import numpy.typing as npt
 
 from polyad.config import HyperRetrieverSettings
 from polyad.hypergraph.distance import Triples
+from polyad.hypergraph.incidence import distinct
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
-from polyad.retrieval.baselines import best
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Plausibility, Projection
-from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk, WalkQuestion, distinct
+from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, places_within
 from polyad.retrieval.snapshot import Snapshot
-
-_HYPEREDGES_SHOWN = 3  # of each passage
 
 _HYPEREDGES_BEYOND = 30
 """Hyperedges of passages that are not among the best, offered for the hyperedges' part of the context: about what that
@@ -151,7 +150,7 @@ class HyperRetriever:
         snapshot = self._snapshot
         owners = snapshot.passage_of[edges]
         order = np.lexsort((edges, -plausibilities, owners))
-        order = order[_places(owners[order]) < _HYPEREDGES_SHOWN]
+        order = order[places_within(owners[order]) < HYPEREDGES_SHOWN]
         is_own = np.isin(owners[order], passages)
         order = np.concatenate([order[is_own], _highest(order[~is_own], plausibilities, _HYPEREDGES_BEYOND)])
         connected = _connectivity(snapshot, edges, order)
@@ -222,14 +221,8 @@ def final_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieve
 def _strongest_of_each(found: Found) -> IntArray:
     """The position of the most plausible triple of each hyperedge, the earliest of equals; by hyperedge."""
     order = np.lexsort((-found.plausibilities, found.edges))
-    strongest: IntArray = order[_places(found.edges[order]) == 0]
+    strongest: IntArray = order[places_within(found.edges[order]) == 0]
     return strongest
-
-
-def _places(ordered: IntArray) -> IntArray:
-    """For each of some sorted numbers, how many equal ones stand before it."""
-    places: IntArray = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
-    return places
 
 
 def _highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
@@ -245,7 +238,7 @@ def _passage_scores(
 ) -> FloatArray:
     """The score of every passage: the mean of its best hyperedges, mixed with its similarity; ``[passages]``."""
     order = np.lexsort((-plausibilities, owners))
-    order = order[_places(owners[order]) < settings.hyperedges_per_passage]
+    order = order[places_within(owners[order]) < settings.hyperedges_per_passage]
     sums = np.bincount(owners[order], weights=plausibilities[order], minlength=len(dense))
     counts = np.bincount(owners[order], minlength=len(dense))
     share = settings.dense_weight
@@ -279,4 +272,4 @@ def _entities(topics: IntArray, found: Found) -> list[tuple[int, float]]:
 def _reason(hyperedges: int) -> str:
     if not hyperedges:
         return "similar to the question, not reached"
-    return f"{hyperedges} plausible hyperedge{'s' if hyperedges > 1 else ''}"
+    return counted(hyperedges, "plausible hyperedge")

@@ -15,18 +15,16 @@ from polyad.config import HyperSUSettings
 from polyad.hypergraph.frontier import Walk, expand
 from polyad.model import Evidence, FloatArray, TraceStep
 from polyad.protocols import Embedder
-from polyad.retrieval.baselines import best, filled
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, counted, filled
 from polyad.retrieval.snapshot import Snapshot
 
 THRESHOLDS = {"all-MiniLM-L6-v2": 0.2}
 """delta by embedder, measured; the paper's value for bge-large silences nearly every unit of these."""
 
 PAPER_THRESHOLD = 0.5
-
-_HYPEREDGES_SHOWN = 3  # of each passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,8 @@ class HyperSURetriever:
             capped_mean = sum(strongest) / len(strongest)
             scores[passage] = (1 - weight) * capped_mean + weight * float(dense[passage])
         ranked = sorted(scores, key=lambda passage: (-scores[passage], passage))[:k]
-        return filled([(passage, scores[passage], _counted(len(units[passage]))) for passage in ranked], dense, k)
+        hits = [(passage, scores[passage], counted(len(units[passage]), "activated hyperedge")) for passage in ranked]
+        return filled(hits, dense, k)
 
     def _evidence(
         self,
@@ -138,7 +137,7 @@ class HyperSURetriever:
         shown = [
             (edge, score, passage)
             for passage, _, _ in hits
-            for score, edge in sorted(units.get(passage, ()), key=lambda unit: (-unit[0], unit[1]))[:_HYPEREDGES_SHOWN]
+            for score, edge in sorted(units.get(passage, ()), key=lambda unit: (-unit[0], unit[1]))[:HYPEREDGES_SHOWN]
         ]
         names = snapshot.entity_names(sorted({expansion.forward.entered_from[edge] for edge, _, _ in shown}))
         trace = [
@@ -161,7 +160,3 @@ class HyperSURetriever:
             strongest[: self._settings.width],
             trace,
         )
-
-
-def _counted(units: int) -> str:
-    return f"{units} activated unit{'s' if units > 1 else ''}"
