@@ -111,7 +111,6 @@ FACTS_WITH_OBJECTS = [FACTS[0] | {"entities": OBJECTS}, FACTS[1] | {"entities": 
     "reply",
     [
         pytest.param(f"Here you are [as asked], in {{JSON}}:\n```json\n{REPLY}\n```\nMore [or less]?", id="fence"),
-        pytest.param(f"<think>[] {REPLY[:40]}</think>{REPLY}", id="thoughts"),
         pytest.param(json.dumps({"facts": FACTS, "entities": LINES}, indent=2), id="indented"),
         pytest.param(json.dumps({"entities": LINES, "facts": FACTS}), id="table first"),
         pytest.param(json.dumps({"facts": FACTS, "entities": OBJECTS}), id="objects in the table"),
@@ -132,6 +131,21 @@ FACTS_WITH_OBJECTS = [FACTS[0] | {"entities": OBJECTS}, FACTS[1] | {"entities": 
 )
 def test_what_models_make_of_the_format_is_understood(reply: str) -> None:
     assert parse(reply) == Extraction((MET, WROTE), {})
+
+
+@pytest.mark.parametrize(
+    "thoughts", [f"<think>[] {REPLY[:40]}</think>", "Two facts.</think>", f"Perhaps {REPLY}?\n</think>\n\n"]
+)
+def test_thoughts_in_front_of_a_reply_are_left_out_and_noted(thoughts: str) -> None:
+    assert parse(thoughts + REPLY) == Extraction((MET, WROTE), {"thoughts in front of a reply left out": 1})
+
+
+@pytest.mark.parametrize("tag", ["<think>", "</think>", "<think>Hm.</think>", "<thinking> and </thinking>"])
+def test_facts_about_thoughts_are_kept(tag: str) -> None:
+    told = {"text": f"Ada Lovelace wrote {tag} first.", "score": 7, "entities": ["Ada Lovelace", tag]}
+    found = parsed([FACTS[0], told], [*LINES, f"{tag} | tag | Opens {tag}. | 50"])
+    entity = ExtractedEntity(tag, "tag", f"Opens {tag}.", 50.0)
+    assert found == Extraction((MET, ExtractedFact(str(told["text"]), 7.0, (ADA, entity))), {})
 
 
 @pytest.mark.parametrize(

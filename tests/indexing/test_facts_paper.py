@@ -92,7 +92,6 @@ def test_entities_belong_to_the_nearest_fact_before_them() -> None:
     "reply",
     [
         pytest.param(f"Sure, here are the records:\n\n```\n{REPLY}\n```\nAnything else?", id="prose and fence"),
-        pytest.param(f"<think>First ({REPLY}) or so.</think>{REPLY}", id="thoughts"),
         pytest.param(f"{REPLY}\n\nI have found (as asked) two facts.", id="prose after the mark"),
         pytest.param(REPLY.replace("\n<|COMPLETE|>", "\n\nI hope (really) that this helps."), id="prose, no mark"),
         pytest.param(REPLY.replace("\n<|COMPLETE|>", " I hope (really) that this helps."), id="prose on the line"),
@@ -127,6 +126,21 @@ def test_entities_belong_to_the_nearest_fact_before_them() -> None:
 )
 def test_what_models_make_of_the_format_is_understood(reply: str) -> None:
     assert parse(reply) == Extraction((MET, WROTE), {})
+
+
+@pytest.mark.parametrize(
+    "thoughts", [f"<think>First ({REPLY}) or so.</think>", "Two facts.</think>", f"Perhaps {REPLY}?\n</think>\n\n"]
+)
+def test_thoughts_in_front_of_a_reply_are_left_out_and_noted(thoughts: str) -> None:
+    assert parse(thoughts + REPLY) == Extraction((MET, WROTE), {"thoughts in front of a reply left out": 1})
+
+
+@pytest.mark.parametrize("tag", ["<think>", "</think>", "<think>Hm.</think>", "<thinking> and </thinking>"])
+def test_facts_about_thoughts_are_kept(tag: str) -> None:
+    told = f'("hyper-relation"<|>R1 writes {tag} first.<|>9)##("entity"<|>{tag}<|>tag<|>Opens {tag}.<|>50)##'
+    entity = ExtractedEntity(tag, "tag", f"Opens {tag}.", 50.0)
+    fact = ExtractedFact(f"R1 writes {tag} first.", 9.0, (entity,))
+    assert parse(told + REPLY) == Extraction((fact, MET, WROTE), {})
 
 
 @pytest.mark.parametrize(

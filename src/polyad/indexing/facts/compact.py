@@ -22,6 +22,7 @@ from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.extraction import (
     ENTITY_SCORES,
     FACT_SCORES,
+    THOUGHTS,
     ExtractedEntity,
     ExtractedFact,
     Extraction,
@@ -36,7 +37,7 @@ from polyad.indexing.facts.extraction import (
 from polyad.indexing.locate import occurrences
 from polyad.model import Passage
 from polyad.protocols import Prompt
-from polyad.text.thoughts import without_thoughts
+from polyad.text.thoughts import after_thoughts
 
 _SYSTEM, _MORE = instructions("compact.md")
 _STRINGS: Mapping[str, object] = {"type": "array", "items": {"type": "string"}}
@@ -77,7 +78,7 @@ class CompactExtractionStyle:
 
     def more(self, passage: Passage, so_far: str) -> Prompt:
         """The same, followed by the earlier replies and the request for what they missed."""
-        request = _MORE.replace("{so_far}", without_thoughts(so_far))
+        request = _MORE.replace("{so_far}", after_thoughts(so_far))
         return Prompt(user=f"{passage_text(passage)}\n\n{request}", system=_SYSTEM, json_schema=_SCHEMA)
 
     def parse(self, reply: str) -> Extraction:
@@ -90,7 +91,9 @@ class CompactExtractionStyle:
         Raises:
             UnreadableReplyError: there is neither a fact nor an entity in it, nor an empty list of them.
         """
-        records = _best_records(without_thoughts(reply))
+        said = after_thoughts(reply)
+        records = _best_records(said)
+        records.notes[THOUGHTS] += said != reply.strip()
         if not records.is_readable:
             raise UnreadableReplyError(reply, '{"facts": [...], "entities": [...]}')
         table = _table(records)

@@ -27,6 +27,8 @@ _SCORE = re.compile(
     re.IGNORECASE,
 )
 
+THOUGHTS = "thoughts in front of a reply left out"
+
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEntity:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from polyad.errors import ConfigurationError, UnreadableReplyError
 from polyad.indexing.facts.extraction import (
     FACT_SCORES,
+    THOUGHTS,
     ExtractedEntity,
     ExtractedFact,
     Extraction,
@@ -31,7 +32,7 @@ from polyad.indexing.facts.extraction import (
 )
 from polyad.model import Passage
 from polyad.protocols import Prompt
-from polyad.text.thoughts import without_thoughts
+from polyad.text.thoughts import after_thoughts
 
 _SYSTEM, _MORE = instructions("paper.md")
 
@@ -80,7 +81,7 @@ class PaperExtractionStyle:
 
     def more(self, passage: Passage, so_far: str) -> Prompt:
         """The same, followed by the earlier replies and the request for what they missed."""
-        request = _MORE.replace("{so_far}", without_thoughts(so_far))
+        request = _MORE.replace("{so_far}", after_thoughts(so_far))
         return Prompt(user=f"{passage_text(passage)}\n\n{request}", system=self._system)
 
     def parse(self, reply: str) -> Extraction:
@@ -91,11 +92,11 @@ class PaperExtractionStyle:
         Raises:
             UnreadableReplyError: there is neither a record in it nor the mark that there is nothing more.
         """
-        text = without_thoughts(reply)
+        text = after_thoughts(reply)
         records = list(_records(text))
         if not records and not _COMPLETE.search(text):
             raise UnreadableReplyError(reply, 'records such as ("hyper-relation"<|>text<|>score) or <|COMPLETE|>')
-        reading = _Reading()
+        reading = _Reading(Counter({THOUGHTS: text != reply.strip()}))
         for record in records:
             reading.add(record)
         return reading.extraction()
@@ -115,8 +116,8 @@ class _Record(NamedTuple):
 class _Reading:
     """Puts records together: each entity with the fragment it belongs to."""
 
-    def __init__(self) -> None:
-        self._notes: Counter[str] = Counter()
+    def __init__(self, notes: Counter[str]) -> None:
+        self._notes = notes
         self._facts: list[tuple[str, float, list[ExtractedEntity]]] = []
         self._waiting: list[ExtractedEntity] = []
         self._is_dropped = False
