@@ -53,7 +53,11 @@ def test_a_name_is_located_wherever_it_occurs() -> None:
 
 
 def test_a_name_in_another_case_is_located_as_the_text_has_it() -> None:
-    assert spans('{"entities": [{"name": "ADA LOVELACE"}]}') == [(0, "Ada Lovelace"), (41, "ada lovelace")]
+    assert spans('{"entities": [{"name": "ada Lovelace"}]}') == [(0, "Ada Lovelace"), (41, "ada lovelace")]
+
+
+def test_an_acronym_is_located_in_capitals_only_and_beside_scripts_without_spaces() -> None:
+    assert spans('{"entities": ["US", "IBM"]}', "他告诉us:US的IBM公司") == [(6, "US"), (9, "IBM")]
 
 
 def test_type_and_importance_are_kept() -> None:
