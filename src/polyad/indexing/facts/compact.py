@@ -11,12 +11,9 @@ it loses facts.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import replace
 
 from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.extraction import (
@@ -34,6 +31,7 @@ from polyad.indexing.facts.extraction import (
     passage_text,
     union,
 )
+from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of, normal_keys
 from polyad.indexing.locate import occurrences
 from polyad.model import Passage
 from polyad.protocols import Prompt
@@ -59,9 +57,7 @@ _SCHEMA: Mapping[str, object] = {
     "additionalProperties": False,
 }
 
-_TEXT = ("text", "fact", "sentence")
 _MEMBERS = ("entities", "members", "names")
-_NAME = ("name", "entity")
 
 
 class CompactExtractionStyle:
@@ -92,7 +88,7 @@ class CompactExtractionStyle:
             UnreadableReplyError: there is neither a fact nor an entity in it, nor an empty list of them.
         """
         said = after_thoughts(reply)
-        records = _best_records(said)
+        records = best_records(said)
         records.notes[THOUGHTS] += said != reply.strip()
         if not records.is_readable:
             raise UnreadableReplyError(reply, '{"facts": [...], "entities": [...]}')
@@ -104,7 +100,7 @@ class CompactExtractionStyle:
 # From records to facts
 
 
-def _table(records: _Records) -> dict[str, ExtractedEntity]:
+def _table(records: Records) -> dict[str, ExtractedEntity]:
     """What the reply says of each entity, by the identity of its name."""
     listed = [entity for record in records.entities if (entity := _entity(record, records.notes))]
     table = {identity(entity.name): entity for entity in union(listed)}
@@ -119,8 +115,8 @@ def _entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
     if isinstance(record, list) and record:
         rest = [str(item) if isinstance(item, float) else one_line(item) for item in record[1:]]
         return entity_from_fields([one_line(record[0]), *rest], notes)
-    keyed = _lower_keys(record) if isinstance(record, dict) else {"name": record}
-    name = one_line(_first(keyed, _NAME))
+    keyed = normal_keys(record) if isinstance(record, dict) else {"name": record}
+    name = one_line(first_of(keyed, NAME))
     if not name:
         notes["entity without a name"] += 1
         return None
@@ -129,13 +125,13 @@ def _entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
 
 
 def _fact(record: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedFact | None:
-    keyed = _lower_keys(record) if isinstance(record, dict) else {"text": record}
-    written = _first(keyed, _TEXT)
+    keyed = normal_keys(record) if isinstance(record, dict) else {"text": record}
+    written = first_of(keyed, TEXT)
     text = one_line(written) if isinstance(written, str) else ""
     if not text:
         notes["fact without a text"] += 1
         return None
-    members = _first(keyed, _MEMBERS)
+    members = first_of(keyed, _MEMBERS)
     listed = members if isinstance(members, list) else [] if members is None else [members]
     entities = [entity for member in listed if (entity := _member(member, table, notes))]
     return ExtractedFact(text, FACT_SCORES.read(keyed.get("score"), notes), tuple(entities))
@@ -172,155 +168,3 @@ def _with_unnamed(
         for place in mentioning:
             facts[place] = replace(facts[place], entities=(*facts[place].entities, entity))
     return facts
-
-
-def _lower_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key.strip().casefold(): value for key, value in record.items()}
-
-
-def _first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    return next((record[key] for key in keys if key in record), None)
-
-
-# From text to records
-
-_Role = Literal["facts", "fact", "entities", "entity", ""]
-_ELEMENT: Mapping[_Role, _Role] = {"facts": "fact", "entities": "entity"}
-_ELEMENTS = frozenset(_ELEMENT.values())
-
-
-@dataclass(slots=True)
-class _Records:
-    """What a reply lists, as decoded and not yet checked.
-
-    Attributes:
-        facts: In order.
-        entities: In order, the table's.
-        is_list: Whether something says what the reply lists, be it nothing.
-        is_broken: Whether some of it is not JSON.
-        notes: Counted so far.
-    """
-
-    facts: list[object] = field(default_factory=list)
-    entities: list[object] = field(default_factory=list)
-    is_list: bool = False
-    is_broken: bool = False
-    notes: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether there is a record, or the statement that there is none."""
-        return bool(self.facts or self.entities or self.is_list)
-
-    @property
-    def worth(self) -> tuple[int, int, bool]:
-        """The more the better."""
-        return len(self.facts), len(self.entities), not self.is_broken
-
-    def add(self, value: object) -> None:
-        """File all that ``value`` holds. Without recursion: the nesting is as deep as the model pleased."""
-        self.is_list |= not value and not self.is_broken
-        waiting: list[tuple[object, _Role]] = [(value, "")]
-        while waiting:
-            item, role = waiting.pop()
-            waiting += reversed(self._filed(item, role))
-
-    def _filed(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
-        """File one item; what is inside it and still to be filed."""
-        if role in _ELEMENTS:
-            (self.facts if role == "fact" else self.entities).append(item)
-        elif isinstance(item, list):
-            self.is_list |= role != ""
-            inner = _ELEMENT.get(role, "")
-            return [(element, inner) for element in item]
-        elif isinstance(item, dict):
-            return self._filed_object(item)
-        elif isinstance(item, str) and "|" in item:
-            self.entities.append(item)
-        return []
-
-    def _filed_object(self, item: Mapping[str, Any]) -> list[tuple[object, _Role]]:
-        keyed = _lower_keys(item)
-        if "facts" in keyed or ("entities" in keyed and _first(keyed, _TEXT) is None):
-            return [(keyed[role], role) for role in _ELEMENT if role in keyed]
-        if isinstance(_first(keyed, _TEXT), str):
-            self.facts.append(item)
-        elif isinstance(_first(keyed, _NAME), str):
-            self.entities.append(item)
-        else:
-            return [(value, "") for value in keyed.values() if isinstance(value, dict | list)]
-        return []
-
-
-_START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)', re.DOTALL)
-"""Where a value may begin that is worth decoding; in a list that is broken, also a line of the table."""
-
-
-_MOST_TOO_DEEP = 20
-"""Values nested too deep to decode after which a reply is given up: a model that repeats a bracket does not stop."""
-
-
-def _best_records(text: str) -> _Records:
-    """The records in a reply as it is, or with the slips that models make put right, if that brings more to light."""
-    records = _records(text)
-    if not records.is_broken:
-        return records
-    repaired = _records(_repaired(text))
-    if repaired.worth > records.worth:
-        records = repaired
-        records.notes["JSON repaired"] += 1
-    records.notes["JSON broken or cut off"] += records.is_broken
-    return records
-
-
-def _records(text: str) -> _Records:
-    """All records in a text, whether or not what surrounds them is whole."""
-    decoder = json.JSONDecoder(strict=False)
-    records = _Records()
-    position = too_deep = 0
-    while too_deep < _MOST_TOO_DEEP and (start := _START.search(text, position)):
-        try:
-            value, position = decoder.raw_decode(text, start.end() - 1)
-        except (ValueError, RecursionError) as error:
-            too_deep += isinstance(error, RecursionError)
-            position = start.end()
-            records.is_broken = True
-        else:
-            records.add(value)
-    return records
-
-
-_OUTSIDE = re.compile(r'"|,(?=\s*[}\]])')
-_INSIDE = re.compile(r'["\\{\[]')
-_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
-_END_OF_STRING = re.compile(r'"\s*(?:\Z|[}\]]|[:,]\s*(?:\Z|["{\[}\]]|-?\d|(?:true|false|null|NaN|-?Infinity)\b))')
-"""A quote with what JSON allows after a string, or with the end of the reply."""
-
-
-def _repaired(text: str) -> str:
-    """``text`` with the strings of its JSON made whole, and without commas before a closing bracket.
-
-    Quotes that do not end a string, and backslashes that begin no escape, are escaped. So are opening brackets inside a
-    string, lest one be taken for the beginning of a value.
-    """
-    start = _START.search(text)
-    return "".join(_repairs(text, start.start() if start else len(text)))
-
-
-def _repairs(text: str, position: int) -> Iterator[str]:
-    inside = False
-    while special := (_INSIDE if inside else _OUTSIDE).search(text, position):
-        yield text[position : special.start()]
-        position = special.end()
-        if not inside:
-            inside = special.group() == '"'
-            yield '"' * inside
-        elif special.group() == '"':
-            inside = _END_OF_STRING.match(text, special.start()) is None
-            yield r"\"" if inside else '"'
-        elif escape := _ESCAPE.match(text, special.start()):
-            position = escape.end()
-            yield escape.group()
-        else:
-            yield f"\\u{ord(special.group()):04x}"
-    yield text[position:]
