@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, identity
+from polyad.indexing.locate import name_spans
 from polyad.model import Passage
 from polyad.text.tokens import count_tokens
 
@@ -183,6 +184,47 @@ def test_quotes_and_brackets_within_a_name_are_kept(name: str) -> None:
     assert parse(f'{bare}["{name} | x | y | 9", "cut').facts == (fact,)
 
 
+BARRED = ["P(A|B)", "A|B", "|x|", "a|"]
+
+
+@pytest.mark.parametrize("name", BARRED)
+@pytest.mark.parametrize("line", ["{} | x | y | 9", "{}|x|y|9", "{}| x |y |9", "  {}  |  x |  y  | 9 "])
+def test_a_bar_within_a_name_that_a_fact_lists_is_kept(name: str, line: str) -> None:
+    facts = [{"text": f"He is {name}, B.", "score": 9, "entities": [name, "B"]}]
+    expected = (ExtractedEntity(name, "x", "y", 9.0), ExtractedEntity("B", "x", "y", 9.0))
+    found = parsed(facts, [line.format(name), line.format("B")])
+    assert found == Extraction((ExtractedFact(f"He is {name}, B.", 9.0, expected),), {})
+
+
+@pytest.mark.parametrize("name", BARRED)
+def test_a_bar_without_blanks_is_part_of_a_name_whoever_lists_it(name: str) -> None:
+    entity = ExtractedEntity(name, "x", "y", 9.0)
+    mentioned = parsed([{"text": f"He is {name}.", "score": 9, "entities": []}], [f"{name} | x | y | 9"])
+    assert mentioned.facts[0].entities == (entity,)
+    bare = parsed([{"text": "He is it.", "score": 9, "entities": [name]}], [])
+    assert bare.facts[0].entities == (ExtractedEntity(name),)
+    objects = [{"name": name, "type": "x", "description": "y", "score": 9}]
+    assert parsed([{"text": "He is it.", "score": 9, "entities": [name]}], objects).facts[0].entities == (entity,)
+
+
+def test_a_line_that_a_fact_lists_is_read_as_a_line() -> None:
+    assert parsed([FACTS[0] | {"entities": LINES}, FACTS[1]], LINES) == Extraction((MET, WROTE), {})
+    assert parsed([FACTS[0] | {"entities": LINES}], []) == Extraction((MET,), {})
+
+
+@pytest.mark.parametrize("key", ["score", "importance", "Importance", "key_score", "key score", "keyScore"])
+def test_the_importance_of_an_object_is_read_by_the_names_that_models_give_it(key: str) -> None:
+    objects = [{key if name == "score" else name: value for name, value in own.items()} for own in OBJECTS]
+    assert parsed(FACTS, objects) == Extraction((MET, WROTE), {})
+    assert parsed([FACTS[0] | {"entities": objects}], []) == Extraction((MET,), {})
+
+
+@pytest.mark.parametrize("key", ["score", "completeness", "COMPLETENESS", "completeness_score"])
+def test_the_completeness_of_a_fact_is_read_by_the_names_that_models_give_it(key: str) -> None:
+    facts = [{key if name == "score" else name: value for name, value in fact.items()} for fact in FACTS]
+    assert parsed(facts, LINES) == Extraction((MET, WROTE), {})
+
+
 def test_a_name_that_the_table_leaves_out_is_kept_and_noted() -> None:
     found = parsed([FACTS[0]], LINES[:1])
     assert found.facts[0].entities == (ADA, ExtractedEntity("Charles Babbage"))
@@ -198,6 +240,32 @@ def test_an_entity_that_no_fact_lists_joins_the_facts_that_mention_it() -> None:
     found = parsed([FACTS[0] | {"entities": []}, FACTS[1] | {"entities": []}], [*LINES, "Rome | city | Capital. | 5"])
     assert found.facts == (MET, WROTE)
     assert found.notes == {"entity in no fact": 1, "entity joined to the facts that mention it": 2}
+
+
+def test_an_acronym_joins_the_facts_that_have_it_in_capitals() -> None:
+    facts = [{"text": "They told us.", "score": 9, "entities": []}, {"text": "美国(US)。", "score": 9, "entities": []}]
+    found = parsed(facts, ["US | country | x | 90"])
+    assert [len(fact.entities) for fact in found.facts] == [0, 1]
+
+
+def test_entities_that_no_fact_lists_are_looked_for_where_their_words_are_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+
+    def counted(name: str, text: str) -> list[tuple[int, int]]:
+        looked.append(name)
+        return name_spans(name, text)
+
+    monkeypatch.setattr("polyad.indexing.facts.compact.name_spans", counted)
+    names = [f"{kind} {number}" for kind in ("Town", "村") for number in range(100)] + [
+        f"ก{chr(0xE20 + n)}" for n in range(9)
+    ]
+    facts = [{"text": f"Long ago {name} fell in {1700 + place}.", "score": 9} for place, name in enumerate(names)]
+    found = parsed(facts, [f"{name} | x | y | 9" for name in [*names, "?!", "Nowhere"]])
+    assert [[own.name for own in fact.entities] for fact in found.facts] == [[name] for name in names]
+    assert len(looked) == len(names)
+    assert found.notes["entity in no fact"] == 2
 
 
 def test_an_entity_described_twice_is_joined_and_noted() -> None:
@@ -364,11 +432,11 @@ def test_no_text_whatever_breaks_the_reader_or_makes_it_invent(reply: str) -> No
 
 
 junk_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("a | b"),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["a | b", "a|b"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["facts", "Text", "entities", "name", "score", "type", "x"]), inner, max_size=4
+            st.sampled_from(["facts", "Text", "entities", "name", "importance", "type", "x"]), inner, max_size=4
         )
     ),
 )
@@ -429,3 +497,15 @@ def test_a_whole_reply_is_read_as_it_was_meant(
         (collapsed(fact["text"]), float(fact["score"])) for fact in facts
     ]
     assert not {"JSON repaired", "JSON broken or cut off", "score missing"} & set(found.notes)
+
+
+@given(
+    st.lists(st.from_regex(r"N[a-c()|]{0,3}\|[a-c()|]{0,3}n", fullmatch=True), min_size=1, max_size=4), st.booleans()
+)
+def test_no_bar_within_names_makes_the_reader_invent_others(listed: list[str], described: bool) -> None:
+    facts = [{"text": "A fact.", "score": 9, "entities": listed}]
+    found = parsed(facts, [f"{name} | x | y | 9" for name in listed] * described)
+    known = {identity(name): name for name in reversed(listed)}
+    assert [own.name for own in found.facts[0].entities] == list(
+        dict.fromkeys(known[identity(name)] for name in listed)
+    )

@@ -11,8 +11,9 @@ it loses facts.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from polyad.errors import UnreadableReplyError
@@ -32,7 +33,7 @@ from polyad.indexing.facts.extraction import (
     union,
 )
 from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of, normal_keys
-from polyad.indexing.locate import occurrences
+from polyad.indexing.locate import UNSPACED, name_spans
 from polyad.model import Passage
 from polyad.protocols import Prompt
 from polyad.text.thoughts import after_thoughts
@@ -58,6 +59,13 @@ _SCHEMA: Mapping[str, object] = {
 }
 
 _MEMBERS = ("entities", "members", "names")
+_COMPLETENESS = ("score", "completeness", "completenessscore")
+_IMPORTANCE = ("score", "importance", "keyscore", "importancescore")
+_BAR = re.compile(r"(?<!\S)\|(?!\S)")
+"""Stands between the fields of a line. A bar without blanks around it is part of a name, such as P(A|B)."""
+
+_WORD = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]")
+_PAIR = re.compile(rf"(?=([{UNSPACED}]{{2}}))")
 
 
 class CompactExtractionStyle:
@@ -94,7 +102,7 @@ class CompactExtractionStyle:
             raise UnreadableReplyError(reply, '{"facts": [...], "entities": [...]}')
         table = _table(records)
         facts = [fact for record in records.facts if (fact := _fact(record, table, records.notes))]
-        return extraction(_with_unnamed(facts, table, records.notes), records.notes)
+        return extraction(_with_unlisted(facts, table, records.notes), records.notes)
 
 
 # From records to facts
@@ -102,16 +110,19 @@ class CompactExtractionStyle:
 
 def _table(records: Records) -> dict[str, ExtractedEntity]:
     """What the reply says of each entity, by the identity of its name."""
-    listed = [entity for record in records.entities if (entity := _entity(record, records.notes))]
+    lines = _Lines(name for record in records.facts for name in _members(record) if isinstance(name, str))
+    listed = [
+        entity
+        for record in records.entities
+        if (entity := _entity(lines.fields(record) if isinstance(record, str) else record, records.notes))
+    ]
     table = {identity(entity.name): entity for entity in union(listed)}
     records.notes["entity described twice"] += len(listed) - len(table)
     return table
 
 
 def _entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
-    """An entity from a line, a list of its fields or an object; None for what has no name."""
-    if isinstance(record, str) and record.strip():
-        return entity_from_fields(record.split("|"), notes)
+    """An entity from a list of its fields, an object or a name; None for what has no name."""
     if isinstance(record, list) and record:
         rest = [str(item) if isinstance(item, float) else one_line(item) for item in record[1:]]
         return entity_from_fields([one_line(record[0]), *rest], notes)
@@ -120,7 +131,7 @@ def _entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
     if not name:
         notes["entity without a name"] += 1
         return None
-    score = ENTITY_SCORES.read(keyed.get("score"), notes)
+    score = ENTITY_SCORES.read(first_of(keyed, _IMPORTANCE), notes)
     return ExtractedEntity(name, one_line(keyed.get("type")), one_line(keyed.get("description")), score)
 
 
@@ -131,40 +142,101 @@ def _fact(record: object, table: Mapping[str, ExtractedEntity], notes: Counter[s
     if not text:
         notes["fact without a text"] += 1
         return None
-    members = first_of(keyed, _MEMBERS)
-    listed = members if isinstance(members, list) else [] if members is None else [members]
-    entities = [entity for member in listed if (entity := _member(member, table, notes))]
-    return ExtractedFact(text, FACT_SCORES.read(keyed.get("score"), notes), tuple(entities))
+    entities = [entity for member in _members(record) if (entity := _member(member, table, notes))]
+    return ExtractedFact(text, FACT_SCORES.read(first_of(keyed, _COMPLETENESS), notes), tuple(entities))
+
+
+def _members(fact: object) -> list[object]:
+    """What a fact lists as its entities."""
+    members = first_of(normal_keys(fact), _MEMBERS) if isinstance(fact, dict) else None
+    return members if isinstance(members, list) else [] if members is None else [members]
 
 
 def _member(member: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedEntity | None:
     """An entity that a fact lists: its name there, and what the table says of it."""
-    if isinstance(member, dict | list) or (isinstance(member, str) and "|" in member):
-        own = _entity(member, notes)
+    name = one_line(member)
+    if name and identity(name) in table:
+        return replace(table[identity(name)], name=name)
+    written = _BAR.split(member) if isinstance(member, str) and _BAR.search(member) else member
+    if isinstance(written, dict | list):
+        own = _entity(written, notes)
         entry = table.get(identity(own.name)) if own else None
         return union([own, entry])[0] if own and entry else own
-    name = one_line(member)
     if not name:
         notes["entity without a name"] += 1
         return None
-    if identity(name) not in table:
-        notes["name missing from the table"] += 1
-        return ExtractedEntity(name)
-    return replace(table[identity(name)], name=name)
+    notes["name missing from the table"] += 1
+    return ExtractedEntity(name)
 
 
-def _with_unnamed(
-    facts: list[ExtractedFact], table: Mapping[str, ExtractedEntity], notes: Counter[str]
+class _Lines:
+    """Tells the fields of the table's lines apart, by the names that the facts list.
+
+    Args:
+        listed: What the facts list as names, though some of it may be whole lines.
+    """
+
+    def __init__(self, listed: Iterable[str]) -> None:
+        names = {" ".join(name.split()) for name in listed if not _BAR.search(name)}
+        self._identities = {identity(name) for name in names if name}
+        self._with_bars: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(names, key=len, reverse=True):
+            if "|" in name:
+                self._with_bars[name.partition("|")[0]].append(name)
+
+    def fields(self, line: str) -> list[str]:
+        """Name, type, description and score, as far as they are there.
+
+        They end at bars with blanks around them, unless only a name without what follows it is one that is listed.
+        """
+        line = " ".join(line.split())
+        spaced = _BAR.split(line)
+        if identity(spaced[0].strip()) in self._identities:
+            return spaced
+        name = self._name(line)
+        rest = line[len(name) :].lstrip().removeprefix("|")
+        return [name, *(_BAR.split(rest) if _BAR.search(rest) else rest.split("|"))] if name else spaced
+
+    def _name(self, line: str) -> str:
+        """The listed name that a line begins with and a bar ends; "" where there is none."""
+        head = line.partition("|")[0]
+        for name in self._with_bars.get(head, ()):
+            if line.startswith(name) and line[len(name) :].lstrip().startswith("|"):
+                return name
+        return head if "|" in line and identity(head.strip()) in self._identities else ""
+
+
+def _with_unlisted(
+    facts: Sequence[ExtractedFact], table: Mapping[str, ExtractedEntity], notes: Counter[str]
 ) -> list[ExtractedFact]:
     """Join the entities that no fact lists to the facts that mention them."""
-    named = {identity(entity.name) for fact in facts for entity in fact.entities}
-    for key, entity in table.items():
-        if key in named:
-            continue
-        mentioning = [
-            place for place, fact in enumerate(facts) if occurrences(entity.name, fact.text, ignore_case=True)
-        ]
+    listed = {identity(entity.name) for fact in facts for entity in fact.entities}
+    unlisted = [entity for key, entity in table.items() if key not in listed]
+    places = _places_by_word(facts) if unlisted else {}
+    joined: dict[int, list[ExtractedEntity]] = defaultdict(list)
+    for entity in unlisted:
+        mentioning = [place for place in _places(entity.name, places) if name_spans(entity.name, facts[place].text)]
         notes["entity joined to the facts that mention it" if mentioning else "entity in no fact"] += 1
         for place in mentioning:
-            facts[place] = replace(facts[place], entities=(*facts[place].entities, entity))
-    return facts
+            joined[place].append(entity)
+    return [replace(fact, entities=(*fact.entities, *joined[place])) for place, fact in enumerate(facts)]
+
+
+def _places_by_word(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
+    """In which facts each word occurs."""
+    places: dict[str, set[int]] = defaultdict(set)
+    for place, fact in enumerate(facts):
+        for word in _words(fact.text):
+            places[word].add(place)
+    return places
+
+
+def _places(name: str, places: Mapping[str, set[int]]) -> Iterable[int]:
+    """The facts that hold every word of a name, and so may mention it."""
+    found = [places.get(word, set()) for word in _words(name)]
+    return sorted(set.intersection(*sorted(found, key=len))) if found else ()
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text in any case; of scripts without spaces, each character and each two in a row."""
+    return {word.casefold() for word in (*_WORD.findall(text), *_PAIR.findall(text))}

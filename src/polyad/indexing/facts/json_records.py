@@ -15,10 +15,12 @@ TEXT = ("text", "fact", "sentence")
 NAME = ("name", "entity")
 """Keys of an entity's name."""
 
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
+
 
 def normal_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    """``record`` with its keys as they are looked for, in lower case."""
-    return {key.strip().casefold(): value for key, value in record.items()}
+    """``record`` with its keys as they are looked for: in lower case, in one word ("Key_Score" is "keyscore")."""
+    return {_BETWEEN_WORDS.sub("", key).casefold(): value for key, value in record.items()}
 
 
 def first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
