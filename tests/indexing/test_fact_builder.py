@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.config import FactSettings, SplitSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.builder import DraftHyperedge
@@ -197,7 +198,7 @@ def test_the_paper_style_builds_the_same_way() -> None:
 
 def test_each_passage_is_asked_about_once_and_the_order_stays() -> None:
     def said(prompt: Prompt) -> str:
-        return reply_of((f"Of {prompt.user[-2:]}", []))
+        return reply_of((f"Of {passage_asked_about(prompt.user)[-2:]}", []))
 
     model = ScriptedLanguageModel(said)
     passages = [passage(f"Text {number}", id=f"d#{number:04}") for number in range(10, 20)]
@@ -252,8 +253,9 @@ def test_the_name_says_what_changes_the_result() -> None:
         builder_of(model, join_subject=False).name,
         builder_of(model, style=PaperExtractionStyle()).name,
         builder_of(model, style=PaperExtractionStyle("German")).name,
+        builder_of(model, style=CompactExtractionStyle("German")).name,
     }
-    assert len(names) == 6
+    assert len(names) == 7
     assert builder_of(model, attempts=7).name == builder_of(ScriptedLanguageModel([], name="other")).name
 
 

@@ -51,14 +51,14 @@ def test_the_prompt_is_the_same_for_all_passages_but_for_the_passage() -> None:
     style = CompactExtractionStyle()
     first, second = style.prompt(PASSAGE), style.prompt(Passage("e#0", "e", "", "Other.", 0, 6))
     assert (first.system, first.json_schema) == (second.system, second.json_schema)
-    assert first.user == "Title: Ada Lovelace\n\nShe met Babbage in 1833."
-    assert second.user == "Other."
+    assert first.user == '<passage title="Ada Lovelace">\nShe met Babbage in 1833.\n</passage>'
+    assert second.user == "<passage>\nOther.\n</passage>"
     assert style.name == "compact"
 
 
 def test_the_fixed_part_of_the_prompt_is_short() -> None:
     prompt = CompactExtractionStyle().prompt(PASSAGE)
-    assert count_tokens(prompt.system) + count_tokens(json.dumps(prompt.json_schema)) <= 320
+    assert count_tokens(prompt.system) + count_tokens(json.dumps(prompt.json_schema)) <= 340
 
 
 def test_a_passage_of_1200_tokens_costs_at_most_two_prompt_tokens_a_token() -> None:

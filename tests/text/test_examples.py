@@ -5,10 +5,10 @@ from types import ModuleType
 
 import pytest
 
-from polyad.text import keys, loose_json, thoughts, tokens
+from polyad.text import keys, loose_json, quoting, thoughts, tokens
 
 
-@pytest.mark.parametrize("module", [keys, loose_json, thoughts, tokens], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [keys, loose_json, quoting, thoughts, tokens], ids=lambda module: module.__name__)
 def test_the_examples_in_the_docstrings_hold(module: ModuleType) -> None:
     results = doctest.testmod(module)
     assert results.attempted > 0

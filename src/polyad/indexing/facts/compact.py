@@ -27,13 +27,16 @@ from polyad.indexing.facts.extraction import (
     entity_from_fields,
     extraction,
     identity,
+    in_language,
     instructions,
     one_line,
-    passage_text,
+    output_language,
+    style_name,
     union,
 )
 from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of, normal_keys
 from polyad.indexing.locate import UNSPACED, name_spans
+from polyad.indexing.quoting import quoted_passage, quoted_replies
 from polyad.model import Passage
 from polyad.protocols import Prompt
 from polyad.text.thoughts import after_thoughts
@@ -69,21 +72,34 @@ _PAIR = re.compile(rf"(?=([{UNSPACED}]{{2}}))")
 
 
 class CompactExtractionStyle:
-    """Asks for facts and a table of entities as JSON, and reads what models make of it."""
+    """Asks for facts and a table of entities as JSON, and reads what models make of it.
+
+    Args:
+        language: What facts and descriptions are written in, such as "German"; empty for the passage's own.
+
+    Raises:
+        ConfigurationError: the language goes over the end of a line.
+    """
+
+    def __init__(self, language: str = "") -> None:
+        self._language = output_language(language)
+        self._system = in_language(_SYSTEM, self._language)
 
     @property
     def name(self) -> str:
-        """Nothing changes the prompt."""
-        return "compact"
+        """With the output language, if one was set."""
+        return style_name("compact", self._language)
 
     def prompt(self, passage: Passage) -> Prompt:
         """The fixed instructions, and the passage alone."""
-        return Prompt(user=passage_text(passage), system=_SYSTEM, json_schema=_SCHEMA)
+        return Prompt(user=quoted_passage(passage.text, passage.title), system=self._system, json_schema=_SCHEMA)
 
     def more(self, passage: Passage, so_far: str) -> Prompt:
         """The same, followed by the earlier replies and the request for what they missed."""
-        request = _MORE.replace("{so_far}", after_thoughts(so_far))
-        return Prompt(user=f"{passage_text(passage)}\n\n{request}", system=_SYSTEM, json_schema=_SCHEMA)
+        request = _MORE.replace("{so_far}", quoted_replies(after_thoughts(so_far)))
+        return Prompt(
+            user=f"{quoted_passage(passage.text, passage.title)}\n\n{request}", system=self._system, json_schema=_SCHEMA
+        )
 
     def parse(self, reply: str) -> Extraction:
         """Read a reply: whole, in prose or a fence, not quite JSON, or cut short; objects where lines were asked for.

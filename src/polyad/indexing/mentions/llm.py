@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.indexing.locate import name_spans
+from polyad.indexing.quoting import quoted_passage
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, Prompt
 from polyad.text.loose_json import first_json
@@ -72,7 +73,9 @@ class LanguageModelMentionExtractor:
             LanguageModelError: no usable reply for one of the texts; nothing is returned for any of them then.
         """
         asked = [position for position, text in enumerate(texts) if text.strip()]
-        prompts = [Prompt(user=texts[position], system=_SYSTEM, json_schema=_SCHEMA) for position in asked]
+        prompts = [
+            Prompt(user=quoted_passage(texts[position]), system=_SYSTEM, json_schema=_SCHEMA) for position in asked
+        ]
         outcomes = self._llm.complete(prompts) if prompts else []
         found: list[list[Mention]] = [[] for _ in texts]
         for position, outcome in zip(asked, outcomes, strict=True):
