@@ -11,7 +11,7 @@ from polyad.config import FactSettings, SplitSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.builder import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.builder import FEW, UNGROUNDED, FactBuilder
+from polyad.indexing.facts.builder import FEW, NOTHING, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import ExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
@@ -176,7 +176,20 @@ def test_ids_of_many_facts_sort_by_position() -> None:
 def test_a_passage_with_nothing_to_extract_has_no_hyperedges() -> None:
     drafts, notes = facts_of(reply_of())
     assert drafts == []
-    assert notes == {}
+    assert notes == {NOTHING: 1}
+
+
+def test_passages_in_which_no_reply_finds_a_fact_are_counted() -> None:
+    def said(prompt: Prompt) -> str:
+        about, is_gleaning = passage_asked_about(prompt.user), "Earlier replies" in prompt.user
+        if "Refused" in about:
+            return REFUSAL
+        return reply_of(MET) if ("Late" if is_gleaning else "Early") in about else reply_of()
+
+    builder = builder_of(ScriptedLanguageModel(said), gleaning=1)
+    texts = ["Never.", "Early.", "Late.", "Refused.", "Nor ever."]
+    found = builder.build([passage(text, id=f"{text[:3]}#0000") for text in texts])
+    assert [built.notes[NOTHING] for built in found] == [1, 0, 0, 0, 1]
 
 
 def test_what_a_style_repaired_is_in_the_notes() -> None:
