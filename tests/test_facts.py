@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -29,6 +29,7 @@ from polyad.adapters.scripted import (
     ServerError,
     Spoken,
 )
+from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
 from polyad.config import FactSettings, LanguageModelSettings, Settings, SplitSettings
@@ -69,7 +70,7 @@ PASSAGES = {
 
 def text_in(request: Request) -> str:
     """The passage that a request is about."""
-    return str(request["messages"][-1]["content"]).rpartition("\n\n")[2]
+    return passage_asked_about(str(request["messages"][-1]["content"]))
 
 
 def extracted(text: str) -> str:
@@ -272,7 +273,7 @@ def tokens(usage: Usage) -> int:
 
 
 @pytest.mark.parametrize("concurrency", [1, CONCURRENCY])
-@pytest.mark.parametrize(("limit", "least"), [(1_500, 750), (5_000, 2_500), (20_000, 16_000)])
+@pytest.mark.parametrize(("limit", "least"), [(1_500, 750), (5_000, 2_500), (20_000, 14_000)])
 def test_a_run_never_takes_more_tokens_than_it_may(tmp_path: Path, concurrency: int, limit: int, least: int) -> None:
     with ScriptedServer(healthy) as server:
         report = run(tmp_path, server, max_tokens=limit, concurrency=concurrency)
@@ -760,3 +761,12 @@ def test_names_that_a_model_finds_are_paid_for_once(tmp_path: Path) -> None:
             engine.index_documents([document])
             engine.remove(["bell"])
         assert len(model.prompts) == 1, edition
+
+
+@pytest.mark.parametrize("style", ["compact", "paper"])
+def test_the_output_language_is_asked_for_in_either_style(tmp_path: Path, style: Literal["compact", "paper"]) -> None:
+    model = ScriptedLanguageModel(lambda _: '{"facts": []} <|COMPLETE|>')
+    settings = Settings(facts=FactSettings(style=style, language="German"))
+    with Engine.open(tmp_path / "kb", embedder="hashing:64", language_model=model, settings=settings) as engine:
+        engine.index_documents(TOWNS[:1], method="facts")
+    assert "in German" in model.prompts[0].system

@@ -84,7 +84,8 @@ def _facts(parts: Parts, limits: Limits) -> HyperedgeBuilder:
 
 
 def _style(settings: FactSettings) -> ExtractionStyle:
-    return PaperExtractionStyle(settings.language) if settings.style == "paper" else CompactExtractionStyle()
+    style = PaperExtractionStyle if settings.style == "paper" else CompactExtractionStyle
+    return style(settings.language)
 
 
 def _semantic_units(parts: Parts, _: Limits) -> HyperedgeBuilder:

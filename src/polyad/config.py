@@ -106,7 +106,7 @@ class FactSettings:
     Attributes:
         style: ``compact`` asks for JSON in one call a passage; ``paper`` for the tuple records of the published prompt.
         gleaning: Further calls a passage that ask for what was missed. The published code makes 2.
-        language: Of the extracted texts, in words ("German"), for style ``paper``; empty for that of the passage.
+        language: Of the extracted texts, in words ("German"); empty for that of the passage.
         attempts: Times a passage is asked about whose reply cannot be read.
         drop_ungrounded: Whether entities whose name does not occur in the passage are left out, not only flagged.
         join_subject: Whether the passage's subject, its title if it has one, is a member of each of its facts.

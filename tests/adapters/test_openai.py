@@ -275,6 +275,13 @@ def test_thoughts_are_not_part_of_the_reply() -> None:
         assert ask(model(server)).text == "Rome."
 
 
+@pytest.mark.parametrize("before", ["", "<think>[Paris]?</think>\n", "Paris?</think>\n"])
+def test_thoughts_told_of_in_data_are_part_of_the_reply(before: str) -> None:
+    data = '{"facts": [{"text": "R1 writes <think>, then </think>, then its answer."}]}'
+    with ScriptedServer([before + data]) as server:
+        assert ask(model(server)).text == data
+
+
 def test_a_model_that_only_thought_is_not_asked_again() -> None:
     with ScriptedServer([Say(text="<think>Paris? No", finish_reason="length")]) as server:
         assert "allow more tokens" in failure(model(server))

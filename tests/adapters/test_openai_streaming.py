@@ -72,6 +72,12 @@ def test_thoughts_are_never_streamed() -> None:
     assert "".join(pieces) == "Rome it is < 3"
 
 
+def test_what_was_streamed_is_the_reply_wherever_its_thoughts_stand() -> None:
+    with ScriptedServer([Say(text="", pieces=["Rome [1]", " <think>or Paris?</think>", "it is."])]) as server:
+        reply, pieces = stream(server)
+    assert reply.text == "".join(pieces) == "Rome [1] it is."
+
+
 @pytest.mark.parametrize(
     "fault",
     [

@@ -11,7 +11,7 @@ import pytest
 
 from polyad.adapters.openai import OpenAILanguageModel
 from polyad.adapters.scripted import ScriptedServer
-from polyad.adapters.scripted.extractor import Fact, ScriptedExtractor, facts_by_subject
+from polyad.adapters.scripted.extractor import Fact, ScriptedExtractor, facts_by_subject, passage_asked_about
 from polyad.config import LanguageModelSettings
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import ExtractionStyle
@@ -89,7 +89,7 @@ STYLES = [CompactExtractionStyle(), PaperExtractionStyle(), PaperExtractionStyle
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
-@pytest.mark.parametrize("title", ["", "Alba"])
+@pytest.mark.parametrize("title", ["", "Alba", 'The "Alba"> of <passage>\n'])
 def test_a_passage_of_the_corpus_has_its_facts_in_every_style(
     extractor: ScriptedExtractor, style: ExtractionStyle, title: str
 ) -> None:
@@ -118,6 +118,11 @@ def test_any_other_passage_has_no_facts_and_says_so(
     extractor: ScriptedExtractor, style: ExtractionStyle, text: str
 ) -> None:
     assert style.parse(extractor(request(style.prompt(passage(text))))).facts == ()
+
+
+@pytest.mark.parametrize("asked", ["Who?", '[1]\n<passage number="1">\nLima.\n</passage>', "<passage>"])
+def test_a_prompt_that_quotes_no_passage_to_index_is_taken_whole(asked: str) -> None:
+    assert passage_asked_about(asked) == asked
 
 
 def test_questions_are_answered_by_what_is_asked_for(extractor: ScriptedExtractor) -> None:

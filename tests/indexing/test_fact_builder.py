@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import pytest
 
 from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.config import FactSettings, SplitSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.builder import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.builder import FEW, UNGROUNDED, FactBuilder
+from polyad.indexing.facts.builder import FEW, NOTHING, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import ExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
@@ -175,7 +176,20 @@ def test_ids_of_many_facts_sort_by_position() -> None:
 def test_a_passage_with_nothing_to_extract_has_no_hyperedges() -> None:
     drafts, notes = facts_of(reply_of())
     assert drafts == []
-    assert notes == {}
+    assert notes == {NOTHING: 1}
+
+
+def test_passages_in_which_no_reply_finds_a_fact_are_counted() -> None:
+    def said(prompt: Prompt) -> str:
+        about, is_gleaning = passage_asked_about(prompt.user), "Earlier replies" in prompt.user
+        if "Refused" in about:
+            return REFUSAL
+        return reply_of(MET) if ("Late" if is_gleaning else "Early") in about else reply_of()
+
+    builder = builder_of(ScriptedLanguageModel(said), gleaning=1)
+    texts = ["Never.", "Early.", "Late.", "Refused.", "Nor ever."]
+    found = builder.build([passage(text, id=f"{text[:3]}#0000") for text in texts])
+    assert [built.notes[NOTHING] for built in found] == [1, 0, 0, 0, 1]
 
 
 def test_what_a_style_repaired_is_in_the_notes() -> None:
@@ -197,7 +211,7 @@ def test_the_paper_style_builds_the_same_way() -> None:
 
 def test_each_passage_is_asked_about_once_and_the_order_stays() -> None:
     def said(prompt: Prompt) -> str:
-        return reply_of((f"Of {prompt.user[-2:]}", []))
+        return reply_of((f"Of {passage_asked_about(prompt.user)[-2:]}", []))
 
     model = ScriptedLanguageModel(said)
     passages = [passage(f"Text {number}", id=f"d#{number:04}") for number in range(10, 20)]
@@ -252,8 +266,9 @@ def test_the_name_says_what_changes_the_result() -> None:
         builder_of(model, join_subject=False).name,
         builder_of(model, style=PaperExtractionStyle()).name,
         builder_of(model, style=PaperExtractionStyle("German")).name,
+        builder_of(model, style=CompactExtractionStyle("German")).name,
     }
-    assert len(names) == 6
+    assert len(names) == 7
     assert builder_of(model, attempts=7).name == builder_of(ScriptedLanguageModel([], name="other")).name
 
 

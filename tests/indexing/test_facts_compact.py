@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, identity
+from polyad.indexing.locate import name_spans
 from polyad.model import Passage
 from polyad.text.tokens import count_tokens
 
@@ -50,14 +51,14 @@ def test_the_prompt_is_the_same_for_all_passages_but_for_the_passage() -> None:
     style = CompactExtractionStyle()
     first, second = style.prompt(PASSAGE), style.prompt(Passage("e#0", "e", "", "Other.", 0, 6))
     assert (first.system, first.json_schema) == (second.system, second.json_schema)
-    assert first.user == "Title: Ada Lovelace\n\nShe met Babbage in 1833."
-    assert second.user == "Other."
+    assert first.user == '<passage title="Ada Lovelace">\nShe met Babbage in 1833.\n</passage>'
+    assert second.user == "<passage>\nOther.\n</passage>"
     assert style.name == "compact"
 
 
 def test_the_fixed_part_of_the_prompt_is_short() -> None:
     prompt = CompactExtractionStyle().prompt(PASSAGE)
-    assert count_tokens(prompt.system) + count_tokens(json.dumps(prompt.json_schema)) <= 320
+    assert count_tokens(prompt.system) + count_tokens(json.dumps(prompt.json_schema)) <= 340
 
 
 def test_a_passage_of_1200_tokens_costs_at_most_two_prompt_tokens_a_token() -> None:
@@ -111,7 +112,6 @@ FACTS_WITH_OBJECTS = [FACTS[0] | {"entities": OBJECTS}, FACTS[1] | {"entities": 
     "reply",
     [
         pytest.param(f"Here you are [as asked], in {{JSON}}:\n```json\n{REPLY}\n```\nMore [or less]?", id="fence"),
-        pytest.param(f"<think>[] {REPLY[:40]}</think>{REPLY}", id="thoughts"),
         pytest.param(json.dumps({"facts": FACTS, "entities": LINES}, indent=2), id="indented"),
         pytest.param(json.dumps({"entities": LINES, "facts": FACTS}), id="table first"),
         pytest.param(json.dumps({"facts": FACTS, "entities": OBJECTS}), id="objects in the table"),
@@ -132,6 +132,21 @@ FACTS_WITH_OBJECTS = [FACTS[0] | {"entities": OBJECTS}, FACTS[1] | {"entities": 
 )
 def test_what_models_make_of_the_format_is_understood(reply: str) -> None:
     assert parse(reply) == Extraction((MET, WROTE), {})
+
+
+@pytest.mark.parametrize(
+    "thoughts", [f"<think>[] {REPLY[:40]}</think>", "Two facts.</think>", f"Perhaps {REPLY}?\n</think>\n\n"]
+)
+def test_thoughts_in_front_of_a_reply_are_left_out_and_noted(thoughts: str) -> None:
+    assert parse(thoughts + REPLY) == Extraction((MET, WROTE), {"thoughts in front of a reply left out": 1})
+
+
+@pytest.mark.parametrize("tag", ["<think>", "</think>", "<think>Hm.</think>", "<thinking> and </thinking>"])
+def test_facts_about_thoughts_are_kept(tag: str) -> None:
+    told = {"text": f"Ada Lovelace wrote {tag} first.", "score": 7, "entities": ["Ada Lovelace", tag]}
+    found = parsed([FACTS[0], told], [*LINES, f"{tag} | tag | Opens {tag}. | 50"])
+    entity = ExtractedEntity(tag, "tag", f"Opens {tag}.", 50.0)
+    assert found == Extraction((MET, ExtractedFact(str(told["text"]), 7.0, (ADA, entity))), {})
 
 
 @pytest.mark.parametrize(
@@ -169,6 +184,47 @@ def test_quotes_and_brackets_within_a_name_are_kept(name: str) -> None:
     assert parse(f'{bare}["{name} | x | y | 9", "cut').facts == (fact,)
 
 
+BARRED = ["P(A|B)", "A|B", "|x|", "a|"]
+
+
+@pytest.mark.parametrize("name", BARRED)
+@pytest.mark.parametrize("line", ["{} | x | y | 9", "{}|x|y|9", "{}| x |y |9", "  {}  |  x |  y  | 9 "])
+def test_a_bar_within_a_name_that_a_fact_lists_is_kept(name: str, line: str) -> None:
+    facts = [{"text": f"He is {name}, B.", "score": 9, "entities": [name, "B"]}]
+    expected = (ExtractedEntity(name, "x", "y", 9.0), ExtractedEntity("B", "x", "y", 9.0))
+    found = parsed(facts, [line.format(name), line.format("B")])
+    assert found == Extraction((ExtractedFact(f"He is {name}, B.", 9.0, expected),), {})
+
+
+@pytest.mark.parametrize("name", BARRED)
+def test_a_bar_without_blanks_is_part_of_a_name_whoever_lists_it(name: str) -> None:
+    entity = ExtractedEntity(name, "x", "y", 9.0)
+    mentioned = parsed([{"text": f"He is {name}.", "score": 9, "entities": []}], [f"{name} | x | y | 9"])
+    assert mentioned.facts[0].entities == (entity,)
+    bare = parsed([{"text": "He is it.", "score": 9, "entities": [name]}], [])
+    assert bare.facts[0].entities == (ExtractedEntity(name),)
+    objects = [{"name": name, "type": "x", "description": "y", "score": 9}]
+    assert parsed([{"text": "He is it.", "score": 9, "entities": [name]}], objects).facts[0].entities == (entity,)
+
+
+def test_a_line_that_a_fact_lists_is_read_as_a_line() -> None:
+    assert parsed([FACTS[0] | {"entities": LINES}, FACTS[1]], LINES) == Extraction((MET, WROTE), {})
+    assert parsed([FACTS[0] | {"entities": LINES}], []) == Extraction((MET,), {})
+
+
+@pytest.mark.parametrize("key", ["score", "importance", "Importance", "key_score", "key score", "keyScore"])
+def test_the_importance_of_an_object_is_read_by_the_names_that_models_give_it(key: str) -> None:
+    objects = [{key if name == "score" else name: value for name, value in own.items()} for own in OBJECTS]
+    assert parsed(FACTS, objects) == Extraction((MET, WROTE), {})
+    assert parsed([FACTS[0] | {"entities": objects}], []) == Extraction((MET,), {})
+
+
+@pytest.mark.parametrize("key", ["score", "completeness", "COMPLETENESS", "completeness_score"])
+def test_the_completeness_of_a_fact_is_read_by_the_names_that_models_give_it(key: str) -> None:
+    facts = [{key if name == "score" else name: value for name, value in fact.items()} for fact in FACTS]
+    assert parsed(facts, LINES) == Extraction((MET, WROTE), {})
+
+
 def test_a_name_that_the_table_leaves_out_is_kept_and_noted() -> None:
     found = parsed([FACTS[0]], LINES[:1])
     assert found.facts[0].entities == (ADA, ExtractedEntity("Charles Babbage"))
@@ -184,6 +240,32 @@ def test_an_entity_that_no_fact_lists_joins_the_facts_that_mention_it() -> None:
     found = parsed([FACTS[0] | {"entities": []}, FACTS[1] | {"entities": []}], [*LINES, "Rome | city | Capital. | 5"])
     assert found.facts == (MET, WROTE)
     assert found.notes == {"entity in no fact": 1, "entity joined to the facts that mention it": 2}
+
+
+def test_an_acronym_joins_the_facts_that_have_it_in_capitals() -> None:
+    facts = [{"text": "They told us.", "score": 9, "entities": []}, {"text": "美国(US)。", "score": 9, "entities": []}]
+    found = parsed(facts, ["US | country | x | 90"])
+    assert [len(fact.entities) for fact in found.facts] == [0, 1]
+
+
+def test_entities_that_no_fact_lists_are_looked_for_where_their_words_are_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+
+    def counted(name: str, text: str) -> list[tuple[int, int]]:
+        looked.append(name)
+        return name_spans(name, text)
+
+    monkeypatch.setattr("polyad.indexing.facts.compact.name_spans", counted)
+    names = [f"{kind} {number}" for kind in ("Town", "村") for number in range(100)] + [
+        f"ก{chr(0xE20 + n)}" for n in range(9)
+    ]
+    facts = [{"text": f"Long ago {name} fell in {1700 + place}.", "score": 9} for place, name in enumerate(names)]
+    found = parsed(facts, [f"{name} | x | y | 9" for name in [*names, "?!", "Nowhere"]])
+    assert [[own.name for own in fact.entities] for fact in found.facts] == [[name] for name in names]
+    assert len(looked) == len(names)
+    assert found.notes["entity in no fact"] == 2
 
 
 def test_an_entity_described_twice_is_joined_and_noted() -> None:
@@ -350,11 +432,11 @@ def test_no_text_whatever_breaks_the_reader_or_makes_it_invent(reply: str) -> No
 
 
 junk_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("a | b"),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["a | b", "a|b"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["facts", "Text", "entities", "name", "score", "type", "x"]), inner, max_size=4
+            st.sampled_from(["facts", "Text", "entities", "name", "importance", "type", "x"]), inner, max_size=4
         )
     ),
 )
@@ -415,3 +497,15 @@ def test_a_whole_reply_is_read_as_it_was_meant(
         (collapsed(fact["text"]), float(fact["score"])) for fact in facts
     ]
     assert not {"JSON repaired", "JSON broken or cut off", "score missing"} & set(found.notes)
+
+
+@given(
+    st.lists(st.from_regex(r"N[a-c()|]{0,3}\|[a-c()|]{0,3}n", fullmatch=True), min_size=1, max_size=4), st.booleans()
+)
+def test_no_bar_within_names_makes_the_reader_invent_others(listed: list[str], described: bool) -> None:
+    facts = [{"text": "A fact.", "score": 9, "entities": listed}]
+    found = parsed(facts, [f"{name} | x | y | 9" for name in listed] * described)
+    known = {identity(name): name for name in reversed(listed)}
+    assert [own.name for own in found.facts[0].entities] == list(
+        dict.fromkeys(known[identity(name)] for name in listed)
+    )

@@ -10,6 +10,7 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
 from polyad.config import HyperGraphRAGSettings, Settings
 from polyad.engine import Engine
@@ -410,7 +411,7 @@ LOW = HyperGraphRAGSettings(entity_threshold=20.0, hyperedge_threshold=1.0, pass
 def said(prompt: Prompt) -> str:
     if prompt.user == ASKED:
         return json.dumps({"entities": ["Carla Diaz"]})
-    _, _, text = prompt.user.rpartition("\n\n")
+    text = passage_asked_about(prompt.user)
     names = [name for name in ("Carla Diaz", "Alba", "Lima", "Peru") if name in text]
     return json.dumps({"facts": [{"text": text, "score": 9, "entities": names}], "entities": []})
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.thoughts import ThoughtFilter, without_thoughts
+from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,45 @@ def test_cutting_the_reply_into_pieces_changes_nothing(parts: list[str], cuts: l
     whole, cut = ThoughtFilter(), ThoughtFilter()
     pieces = [cut.feed(said[start:end]) for start, end in pairwise(places)]
     assert "".join(pieces) + cut.finish() == whole.feed(said) + whole.finish()
+
+
+DATA = ['{"text": "It writes <think>, then </think>."}', '[["</think>"]]', '("entity"<|><think><|>tag)', "```\n<think>"]
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        " \n",
+        "<think>Hm.</think>",
+        "\n<THINKING>\n{} or []?\n</THINKING>\n\n",
+        "<think>a</think>\n<think>b</think>",
+        "Never opened, {} or [],\n</think>\n\n",
+        "never opened</think>",
+        "<think>It tells of </think>, then.</think>",
+        "<think>It tells of </think>: {}\n</think>\n",
+    ],
+)
+def test_tags_within_data_are_kept_and_thoughts_in_front_of_it_are_not(before: str, data: str) -> None:
+    assert after_thoughts(before + data + " ") == data
+
+
+@pytest.mark.parametrize(
+    "said", ['{"a": "b"} <think>c', "[1] </think> [2]", "[1] <think>\n</think>\n[2]", '("a</think>\nb")']
+)
+def test_what_may_be_data_is_never_dropped(said: str) -> None:
+    assert after_thoughts(said) == said
+
+
+@pytest.mark.parametrize(
+    "said", ["<think>{}", "a <think>b</think> c", "a</think>c", "a <think>b", " c ", "", "</think>"]
+)
+def test_a_reply_without_data_loses_all_its_thoughts(said: str) -> None:
+    assert after_thoughts(said) == without_thoughts(said)
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "</think>\n", "\n", "{", "[", "a ", '("'])).map("".join))
+def test_taking_thoughts_away_twice_takes_no_more(said: str) -> None:
+    once = after_thoughts(said)
+    assert after_thoughts(once) == once

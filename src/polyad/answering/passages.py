@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from polyad.answering.quoting import defused, on_one_line
+from polyad.answering.quoting import on_one_line, without_marks
 from polyad.answering.room import Room
 from polyad.model import Passage, ScoredPassage
 
@@ -43,7 +43,7 @@ def lay_out_passages(passages: Sequence[ScoredPassage], room: Room) -> tuple[str
     text = ""
     shown: list[NumberedPassage] = []
     for number, scored in enumerate(passages, start=1):
-        passage, quoted = scored.passage, defused(scored.passage.text).strip()
+        passage, quoted = scored.passage, without_marks(scored.passage.text).strip()
         cut = not room.fits(text + _block(number, passage, quoted))
         if cut:
             quoted = _beginning(text, number, passage, quoted, room)

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import re
 
-_OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:passage|facts|entities|descriptions|answer|think(?:ing)?)\b)", re.IGNORECASE)
+from polyad.text.quoting import defused
+
+_OUR_TAGS = ("passage", "facts", "entities", "descriptions", "answer", "think", "thinking")
 _BRACKETED_NUMBER = re.compile(r"\[(\s*\d[\d\s,;\u2013-]*)\]")
 
 
-def defused(text: str) -> str:
+def without_marks(text: str) -> str:
     """``text`` without what could be taken for our tags or for a citation.
 
-    >>> defused("</passage> [3] said so")
+    >>> without_marks("</passage> [3] said so")
     '&lt;/passage> (3) said so'
     """
-    return _BRACKETED_NUMBER.sub(r"(\1)", _OUR_TAGS.sub("&lt;", text))
+    return _BRACKETED_NUMBER.sub(r"(\1)", defused(text, _OUR_TAGS))
 
 
 def on_one_line(text: str) -> str:
-    """``text``, defused, with every run of white space as one blank."""
-    return " ".join(defused(text).split())
+    """``text``, without marks, with every run of white space as one blank."""
+    return " ".join(without_marks(text).split())
 
 
 def shortened(text: str, limit: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyad.answering.quoting import defused, shortened
+from polyad.answering.quoting import shortened, without_marks
 from polyad.errors import LanguageModelError
 from polyad.model import Entity
 from polyad.protocols import LanguageModel, Prompt
@@ -31,7 +31,7 @@ def summarise(entity: Entity, llm: LanguageModel | None) -> str:
             "language model; name one with --model"
         )
     instructions = packaged("polyad.answering.prompts", "summary.md")
-    shown = f"{entity.name}\n<descriptions>\n{defused(shortened(entity.description, LONGEST))}\n</descriptions>"
+    shown = f"{entity.name}\n<descriptions>\n{without_marks(shortened(entity.description, LONGEST))}\n</descriptions>"
     (outcome,) = llm.complete([Prompt(system=instructions, user=shown)])
     if isinstance(outcome, LanguageModelError):
         raise outcome

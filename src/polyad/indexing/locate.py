@@ -3,22 +3,70 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from functools import lru_cache
+
+UNSPACED = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese
+    "\u1780-\u17ff"  # Khmer
+    "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"  # Hangul, to which particles are attached
+    "\u2e80-\u9fff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"  # kana, ideographs
+)
+"""Scripts in which a name may stand beside other words without a space, as a set for regular expressions."""
+
+_IS_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+
+def name_spans(name: str, text: str) -> list[tuple[int, int]]:
+    """Where ``text`` names something: with the name's own case, or else in any.
+
+    A name in capitals alone may be an acronym, which in another case is another word: it has its own case only.
+
+    >>> name_spans("Polish", "polish Polish"), name_spans("Us", "told us"), name_spans("US", "told us")
+    ([(7, 13)], [(5, 7)], [])
+    """
+    return occurrences(name, text) or ([] if name.isupper() else occurrences(name, text, ignore_case=True))
 
 
 def occurrences(name: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, int]]:
     """Spans of ``name`` in ``text`` that begin and end at the bounds of words, in order, without overlap.
 
+    There is a bound wherever one of the neighbours is of a script that is written without spaces, but none between a
+    letter and the signs above and below it.
+
     >>> occurrences("Rome", "Rome, Romeo and Rome")
     [(0, 4), (16, 20)]
     """
-    if not name.strip():
-        return []
-    before = r"(?<!\w)" if _is_word(name[0]) else ""
-    after = r"(?!\w)" if _is_word(name[-1]) else ""
-    pattern = before + re.escape(name) + after
-    return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE if ignore_case else 0)]
+    spans: list[tuple[int, int]] = []
+    position = 0
+    pattern = re.compile(re.escape(name), re.IGNORECASE if ignore_case else 0)
+    while name.strip() and (found := pattern.search(text, position)):
+        start, end = found.span()
+        is_whole = _is_bound(text, start) and _is_bound(text, end)
+        if is_whole:
+            spans.append((start, end))
+        position = end if is_whole else start + 1
+    return spans
 
 
-def _is_word(character: str) -> bool:
-    """Whether the character needs a bound beside it; scripts without spaces between words have none."""
-    return bool(re.match(r"\w", character)) and not "\u2e80" <= character <= "\uffdc"
+def is_word_character(character: str) -> bool:
+    """Whether words are made of it: a letter, a digit, or a sign that belongs to the letter before it."""
+    return character == "_" or character.isalnum() or _is_sign(character)
+
+
+@lru_cache(maxsize=1 << 12)
+def is_unspaced(character: str) -> bool:
+    """Whether the character is of a script without spaces between words."""
+    return _IS_UNSPACED.match(character) is not None
+
+
+def _is_bound(text: str, place: int) -> bool:
+    before, after = text[place - 1 : place], text[place : place + 1]
+    if not (before and after and is_word_character(before) and is_word_character(after)):
+        return True
+    return not _is_sign(after) and (is_unspaced(before) or is_unspaced(after))
+
+
+def _is_sign(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")

@@ -3,6 +3,10 @@
 Servers that do not parse a reasoning model's output hand its thoughts on inside the reply, between ``<think>`` and
 ``</think>``. A reply cut short may never close them, and some chat templates open them in the prompt, so that only the
 end is seen.
+
+What is shown to people must never hold a thought, wherever it stands: :class:`ThoughtFilter`, :func:`without_thoughts`.
+What is read as data may tell of such tags itself, in a fact about reasoning models, and must not lose what stands
+before them: :func:`after_thoughts`.
 """
 
 from __future__ import annotations
@@ -12,6 +16,10 @@ import re
 _OPENING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _CLOSING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _TAGS = ("<thinking>", "</thinking>", "<think>", "</think>")
+
+_DATA = r"[{\[]|```|\(\s*[\"“]"
+_TAG_OR_DATA = re.compile(rf"(?P<opening>{_OPENING.pattern})|(?P<closing>{_CLOSING.pattern})|{_DATA}", re.IGNORECASE)
+_TAG_ON_A_LINE = re.compile(rf"^[ \t]*{_CLOSING.pattern}[ \t]*\n\s*(?={_DATA})", re.IGNORECASE | re.MULTILINE)
 
 
 class ThoughtFilter:
@@ -70,6 +78,32 @@ def without_thoughts(text: str) -> str:
         text = text[stray.end() :]
     thoughts = ThoughtFilter()
     return (thoughts.feed(text) + thoughts.finish()).strip()
+
+
+def after_thoughts(reply: str) -> str:
+    r"""``reply`` without the thoughts in front of its data, and without white space around it.
+
+    Data begins with a brace, a bracket, a code fence or a record's ``("``; a reply without any is not data, and loses
+    all its thoughts. From there on, tags are part of the data. The exception is a closing tag that was never opened,
+    on a line of its own, which no JSON string allows, before the beginning of data: what came before was a draft.
+
+    >>> after_thoughts('<think>[]?</think> {"text": "It ends in </think>."}')
+    '{"text": "It ends in </think>."}'
+    >>> after_thoughts('[]? No.\n</think>\n\n[1]')
+    '[1]'
+    """
+    kept, position = "", 0
+    while tag := _TAG_OR_DATA.search(reply, position):
+        if tag["opening"]:
+            end = _CLOSING.search(reply, tag.end())
+            kept += reply[position : tag.start()]
+            position = end.end() if end else len(reply)
+            continue
+        closing = tag if tag["closing"] else _TAG_ON_A_LINE.search(reply, position)
+        if closing is None or _OPENING.search(reply, position, closing.start()):
+            break
+        kept, position = "", closing.end()
+    return (kept + reply[position:]).strip()
 
 
 def _unfinished_tag(text: str) -> int:

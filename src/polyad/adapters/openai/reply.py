@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polyad.adapters.openai.endpoint import UnusableReplyError
-from polyad.text.thoughts import ThoughtFilter, without_thoughts
+from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
 
 
 class Received:
@@ -51,12 +51,12 @@ class Received:
         return count if isinstance(count, int) and count >= 0 else None
 
     def usable_text(self) -> str:
-        """What was said, without thoughts.
+        """What was said, without thoughts; of a reply in one piece, which may be data, without those in front of it.
 
         Raises:
             UnusableReplyError: nothing was said.
         """
-        text = without_thoughts(self.text)
+        text = without_thoughts(self.text) if self.events else after_thoughts(self.text)
         if text:
             return text
         if self.truncated:

@@ -30,6 +30,19 @@ class Fact:
     members: Mapping[str, bool]
 
 
+_PASSAGE = re.compile(r'<passage(?: title="[^\n]*")?>\n(.*?)\n</passage>', re.DOTALL)
+
+
+def passage_asked_about(prompt: str) -> str:
+    r"""The passage that a prompt of indexing quotes; all of the prompt where it quotes none.
+
+    >>> passage_asked_about('<passage title="Ada">\nShe met him.\n</passage>')
+    'She met him.'
+    """
+    quoted = _PASSAGE.search(prompt)
+    return quoted[1] if quoted else prompt
+
+
 class ScriptedExtractor:
     """Replies to the requests that indexing and searching make.
 
@@ -57,7 +70,7 @@ class ScriptedExtractor:
 
     def __call__(self, request: Request) -> str:
         """The reply to one request."""
-        asked = str((request.get("messages") or [{}])[-1].get("content")).strip()
+        asked = passage_asked_about(str((request.get("messages") or [{}])[-1].get("content"))).strip()
         wanted = _wanted(request)
         if "facts" in wanted:
             return _compact(self._facts_of(asked))
@@ -70,9 +83,8 @@ class ScriptedExtractor:
         return cite_first_passage(request)
 
     def _facts_of(self, asked: str) -> Sequence[Fact]:
-        for text in (asked, asked.partition("\n")[2].strip()):
-            if text in self._facts:
-                return self._facts[text]
+        if asked in self._facts:
+            return self._facts[asked]
         return next((facts for text, facts in self._facts.items() if text in asked), ())
 
 

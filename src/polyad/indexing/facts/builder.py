@@ -31,6 +31,7 @@ from polyad.text.tokens import count_tokens
 
 UNGROUNDED = "ungrounded entities"
 FEW = "facts with fewer than 2 entities"
+NOTHING = "passages without facts"
 
 
 class FactBuilder:
@@ -144,6 +145,7 @@ class FactBuilder:
                 members.setdefault(subject, Incidence(subject, id, name, SUBJECT, score=importance))
             drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
         notes["facts"] += len(drafts)
+        notes[NOTHING] += bool(asked.said) and not drafts
         return Built(drafts, asked.failure, notes)
 
     def _members(

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from polyad.errors import ConfigurationError
 from polyad.model import Passage
 from polyad.protocols import Prompt
 from polyad.text.keys import entity_key
@@ -26,6 +27,8 @@ _SCORE = re.compile(
     rf"""(?:\s*(?:(?P<percent>%)|(?:/|(?:out\s+)?of\b)\s*(?P<whole>{_NUMBER})))?[\s"'“”*)\].,;]*""",
     re.IGNORECASE,
 )
+
+THOUGHTS = "thoughts in front of a reply left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,23 @@ def instructions(file: str) -> tuple[str, str]:
     return first.strip(), more.strip()
 
 
-def passage_text(passage: Passage) -> str:
-    """A passage as it is shown to a model: a line with its title, where it has one, and its text."""
-    title = one_line(passage.title)
-    return f"Title: {title}\n\n{passage.text}" if title else passage.text
+def output_language(language: str) -> str:
+    """The setting that says what extracted texts are written in, without blanks around it; "" for the passage's own.
+
+    Raises:
+        ConfigurationError: the language goes over the end of a line.
+    """
+    language = language.strip()
+    if "\n" in language:
+        raise ConfigurationError(f'language is {language!r}; expected the name of one, such as "German"')
+    return language
+
+
+def in_language(instructions: str, language: str) -> str:
+    """``instructions`` that say what language to write in."""
+    return instructions.replace("{language}", language or "the language of the passage")
+
+
+def style_name(style: str, language: str) -> str:
+    """What identifies a style and its settings: the output language, if one was set."""
+    return f"{style} language={language}" if language else style

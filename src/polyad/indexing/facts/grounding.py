@@ -6,17 +6,34 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from polyad.indexing.locate import occurrences
+from polyad.indexing.locate import UNSPACED, is_unspaced, is_word_character, name_spans, occurrences
 from polyad.model import Span
 
-_WORD = re.compile(r"\w+")
+_RUN = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
+
+
+class _Plain(dict[int, str | None]):
+    """What each character of a decomposed text becomes, decided the first time it is met: words without accents.
+
+    What is written above and below the letters of scripts without spaces is no accent: there it tells words apart.
+    """
+
+    def __missing__(self, code: int) -> str | None:
+        character = chr(code)
+        is_accent = unicodedata.combining(character) and not is_unspaced(character)
+        self[code] = None if is_accent else character if is_word_character(character) else " "
+        return self[code]
+
+
+_PLAIN = _Plain()
 
 
 class Grounder:
     """Finds names and facts in one passage.
 
-    A name is grounded when its words stand in the passage, or in its title, one after another; case, accents and
-    punctuation do not matter, since models change them ("ÉMILE ZOLA" for "Emile Zola").
+    A name is grounded when its words stand in the passage, or in its title, one after another; accents, punctuation
+    and case do not matter, since models change them ("emile zola" for "Émile Zola"). Only a name in capitals alone has
+    to stand there in capitals, lest "us" be taken for "US".
 
     Args:
         title: Of the passage's document.
@@ -27,12 +44,13 @@ class Grounder:
     def __init__(self, title: str, text: str, sentences: Sequence[Span]) -> None:
         self._text = text
         self._sentences = sentences
-        self._words = [_words(sentence.of(text)) for sentence in sentences]
+        self._words = [_words(sentence.of(text).casefold()) for sentence in sentences]
         self._plain = f"{' '.join(_words(title))} | {' '.join(_words(text))}"
+        self._folded = self._plain.casefold()
 
     def spans(self, name: str) -> list[tuple[int, int]]:
-        """Where the name stands in the text, with its own case or else in any."""
-        return occurrences(name, self._text) or occurrences(name, self._text, ignore_case=True)
+        """Where the name stands in the text; see :func:`polyad.indexing.locate.name_spans`."""
+        return name_spans(name, self._text)
 
     def slice(self, span: tuple[int, int]) -> str:
         """The text's own words at a span."""
@@ -40,7 +58,8 @@ class Grounder:
 
     def is_grounded(self, name: str) -> bool:
         """Whether the passage or its title names it."""
-        return bool(occurrences(" ".join(_words(name)), self._plain))
+        words = " ".join(_words(name))
+        return bool(occurrences(words, self._plain) if name.isupper() else occurrences(words.casefold(), self._folded))
 
     def span_of(self, fact: str) -> Span:
         """Where a fact comes from: its own words, or else the sentence that shares most words with it.
@@ -50,7 +69,7 @@ class Grounder:
         verbatim = occurrences(fact, self._text)
         if verbatim:
             return Span(*verbatim[0])
-        wanted = set(_words(fact))
+        wanted = set(_words(fact.casefold()))
         shared = [len(wanted.intersection(words)) for words in self._words]
         if not any(shared):
             return Span(0, len(self._text))
@@ -58,7 +77,7 @@ class Grounder:
 
 
 def _words(text: str) -> list[str]:
-    decomposed = unicodedata.normalize("NFKD", text)
-    plain = "".join(c for c in decomposed if not unicodedata.combining(c))
-    # Put together again what is no accent: syllables of Hangul, which need no bound beside them.
-    return _WORD.findall(unicodedata.normalize("NFC", plain).casefold())
+    """The words of a text; where scripts meet that need no space between them, one ends as well."""
+    plain = unicodedata.normalize("NFKD", text).translate(_PLAIN)
+    # Put together again what is no accent, such as the syllables of Hangul.
+    return _RUN.findall(unicodedata.normalize("NFC", plain))

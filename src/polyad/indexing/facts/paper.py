@@ -16,22 +16,26 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from polyad.errors import ConfigurationError, UnreadableReplyError
+from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.extraction import (
     FACT_SCORES,
+    THOUGHTS,
     ExtractedEntity,
     ExtractedFact,
     Extraction,
     entity_from_fields,
     extraction,
+    in_language,
     instructions,
     is_score,
     one_line,
-    passage_text,
+    output_language,
+    style_name,
 )
+from polyad.indexing.quoting import quoted_passage, quoted_replies
 from polyad.model import Passage
 from polyad.protocols import Prompt
-from polyad.text.thoughts import without_thoughts
+from polyad.text.thoughts import after_thoughts
 
 _SYSTEM, _MORE = instructions("paper.md")
 
@@ -64,24 +68,22 @@ class PaperExtractionStyle:
     """
 
     def __init__(self, language: str = "") -> None:
-        self._language = language.strip()
-        if "\n" in self._language:
-            raise ConfigurationError(f'language is {language!r}; expected the name of one, such as "German"')
-        self._system = _SYSTEM.replace("{language}", self._language or "the language of the passage")
+        self._language = output_language(language)
+        self._system = in_language(_SYSTEM, self._language)
 
     @property
     def name(self) -> str:
         """With the output language, if one was set."""
-        return f"paper language={self._language}" if self._language else "paper"
+        return style_name("paper", self._language)
 
     def prompt(self, passage: Passage) -> Prompt:
         """The fixed instructions with a worked example, and the passage."""
-        return Prompt(user=passage_text(passage), system=self._system)
+        return Prompt(user=quoted_passage(passage.text, passage.title), system=self._system)
 
     def more(self, passage: Passage, so_far: str) -> Prompt:
         """The same, followed by the earlier replies and the request for what they missed."""
-        request = _MORE.replace("{so_far}", without_thoughts(so_far))
-        return Prompt(user=f"{passage_text(passage)}\n\n{request}", system=self._system)
+        request = _MORE.replace("{so_far}", quoted_replies(after_thoughts(so_far)))
+        return Prompt(user=f"{quoted_passage(passage.text, passage.title)}\n\n{request}", system=self._system)
 
     def parse(self, reply: str) -> Extraction:
         """Read a reply, whatever its quotes, brackets, line breaks and delimiters, whole or cut short.
@@ -91,11 +93,11 @@ class PaperExtractionStyle:
         Raises:
             UnreadableReplyError: there is neither a record in it nor the mark that there is nothing more.
         """
-        text = without_thoughts(reply)
+        text = after_thoughts(reply)
         records = list(_records(text))
         if not records and not _COMPLETE.search(text):
             raise UnreadableReplyError(reply, 'records such as ("hyper-relation"<|>text<|>score) or <|COMPLETE|>')
-        reading = _Reading()
+        reading = _Reading(Counter({THOUGHTS: text != reply.strip()}))
         for record in records:
             reading.add(record)
         return reading.extraction()
@@ -115,8 +117,8 @@ class _Record(NamedTuple):
 class _Reading:
     """Puts records together: each entity with the fragment it belongs to."""
 
-    def __init__(self) -> None:
-        self._notes: Counter[str] = Counter()
+    def __init__(self, notes: Counter[str]) -> None:
+        self._notes = notes
         self._facts: list[tuple[str, float, list[ExtractedEntity]]] = []
         self._waiting: list[ExtractedEntity] = []
         self._is_dropped = False

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from polyad.errors import ConfigurationError, LanguageModelError
-from polyad.indexing.locate import occurrences
+from polyad.indexing.locate import name_spans
+from polyad.indexing.quoting import quoted_passage
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, Prompt
 from polyad.text.loose_json import first_json
@@ -38,7 +39,7 @@ _SCHEMA: Mapping[str, object] = {
 class LanguageModelMentionExtractor:
     """Asks a language model for the names in each text, and finds them there.
 
-    A name is located wherever it occurs, with the case as given or else in any case. Names that do not occur in the
+    A name is located wherever it occurs; see :func:`polyad.indexing.locate.name_spans`. Names that do not occur in the
     text are the model's invention: they are dropped, and ``dropped`` counts them.
     """
 
@@ -72,7 +73,9 @@ class LanguageModelMentionExtractor:
             LanguageModelError: no usable reply for one of the texts; nothing is returned for any of them then.
         """
         asked = [position for position, text in enumerate(texts) if text.strip()]
-        prompts = [Prompt(user=texts[position], system=_SYSTEM, json_schema=_SCHEMA) for position in asked]
+        prompts = [
+            Prompt(user=quoted_passage(texts[position]), system=_SYSTEM, json_schema=_SCHEMA) for position in asked
+        ]
         outcomes = self._llm.complete(prompts) if prompts else []
         found: list[list[Mention]] = [[] for _ in texts]
         for position, outcome in zip(asked, outcomes, strict=True):
@@ -84,7 +87,7 @@ class LanguageModelMentionExtractor:
     def _located(self, entities: Sequence[Mention], text: str) -> list[Mention]:
         located: dict[tuple[int, int], Mention] = {}
         for entity in entities:
-            spans = occurrences(entity.name, text) or occurrences(entity.name, text, ignore_case=True)
+            spans = name_spans(entity.name, text)
             self.dropped += not spans
             for start, end in spans:
                 mention = Mention(text[start:end], start, end, type=entity.type, score=entity.score)

@@ -1,0 +1,170 @@
+"""The records in a ``compact`` reply: JSON as asked for, or what models make of it, whole, broken or cut short."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+TEXT = ("text", "fact", "sentence")
+"""Keys of a fact's text."""
+
+NAME = ("name", "entity")
+"""Keys of an entity's name."""
+
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
+
+
+def normal_keys(record: Mapping[str, Any]) -> dict[str, Any]:
+    """``record`` with its keys as they are looked for: in lower case, in one word ("Key_Score" is "keyscore")."""
+    return {_BETWEEN_WORDS.sub("", key).casefold(): value for key, value in record.items()}
+
+
+def first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    """The value of the first of ``keys`` that is there; None where none is."""
+    return next((record[key] for key in keys if key in record), None)
+
+
+_Role = Literal["facts", "fact", "entities", "entity", ""]
+_ELEMENT: Mapping[_Role, _Role] = {"facts": "fact", "entities": "entity"}
+_ELEMENTS = frozenset(_ELEMENT.values())
+
+
+@dataclass(slots=True)
+class Records:
+    """What a reply lists, as decoded and not yet checked.
+
+    Attributes:
+        facts: In order.
+        entities: In order, the table's.
+        is_list: Whether something says what the reply lists, be it nothing.
+        is_broken: Whether some of it is not JSON.
+        notes: Counted so far.
+    """
+
+    facts: list[object] = field(default_factory=list)
+    entities: list[object] = field(default_factory=list)
+    is_list: bool = False
+    is_broken: bool = False
+    notes: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether there is a record, or the statement that there is none."""
+        return bool(self.facts or self.entities or self.is_list)
+
+    @property
+    def worth(self) -> tuple[int, int, bool]:
+        """The more the better."""
+        return len(self.facts), len(self.entities), not self.is_broken
+
+    def add(self, value: object) -> None:
+        """File all that ``value`` holds. Without recursion: the nesting is as deep as the model pleased."""
+        self.is_list |= not value and not self.is_broken
+        waiting: list[tuple[object, _Role]] = [(value, "")]
+        while waiting:
+            item, role = waiting.pop()
+            waiting += reversed(self._filed(item, role))
+
+    def _filed(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
+        """File one item; what is inside it and still to be filed."""
+        if role in _ELEMENTS:
+            (self.facts if role == "fact" else self.entities).append(item)
+        elif isinstance(item, list):
+            self.is_list |= role != ""
+            inner = _ELEMENT.get(role, "")
+            return [(element, inner) for element in item]
+        elif isinstance(item, dict):
+            return self._filed_object(item)
+        elif isinstance(item, str) and "|" in item:
+            self.entities.append(item)
+        return []
+
+    def _filed_object(self, item: Mapping[str, Any]) -> list[tuple[object, _Role]]:
+        keyed = normal_keys(item)
+        if "facts" in keyed or ("entities" in keyed and first_of(keyed, TEXT) is None):
+            return [(keyed[role], role) for role in _ELEMENT if role in keyed]
+        if isinstance(first_of(keyed, TEXT), str):
+            self.facts.append(item)
+        elif isinstance(first_of(keyed, NAME), str):
+            self.entities.append(item)
+        else:
+            return [(value, "") for value in keyed.values() if isinstance(value, dict | list)]
+        return []
+
+
+_START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)', re.DOTALL)
+"""Where a value may begin that is worth decoding; in a list that is broken, also a line of the table."""
+
+
+_MOST_TOO_DEEP = 20
+"""Values nested too deep to decode after which a reply is given up: a model that repeats a bracket does not stop."""
+
+
+def best_records(text: str) -> Records:
+    """The records in a reply as it is, or with the slips that models make put right, if that brings more to light."""
+    records = _records(text)
+    if not records.is_broken:
+        return records
+    repaired = _records(_repaired(text))
+    if repaired.worth > records.worth:
+        records = repaired
+        records.notes["JSON repaired"] += 1
+    records.notes["JSON broken or cut off"] += records.is_broken
+    return records
+
+
+def _records(text: str) -> Records:
+    """All records in a text, whether or not what surrounds them is whole."""
+    decoder = json.JSONDecoder(strict=False)
+    records = Records()
+    position = too_deep = 0
+    while too_deep < _MOST_TOO_DEEP and (start := _START.search(text, position)):
+        try:
+            value, position = decoder.raw_decode(text, start.end() - 1)
+        except (ValueError, RecursionError) as error:
+            too_deep += isinstance(error, RecursionError)
+            position = start.end()
+            records.is_broken = True
+        else:
+            records.add(value)
+    return records
+
+
+_OUTSIDE = re.compile(r'"|,(?=\s*[}\]])')
+_INSIDE = re.compile(r'["\\{\[]')
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_END_OF_STRING = re.compile(r'"\s*(?:\Z|[}\]]|[:,]\s*(?:\Z|["{\[}\]]|-?\d|(?:true|false|null|NaN|-?Infinity)\b))')
+"""A quote with what JSON allows after a string, or with the end of the reply."""
+
+
+def _repaired(text: str) -> str:
+    """``text`` with the strings of its JSON made whole, and without commas before a closing bracket.
+
+    Quotes that do not end a string, and backslashes that begin no escape, are escaped. So are opening brackets inside a
+    string, lest one be taken for the beginning of a value.
+    """
+    start = _START.search(text)
+    return "".join(_repairs(text, start.start() if start else len(text)))
+
+
+def _repairs(text: str, position: int) -> Iterator[str]:
+    inside = False
+    while special := (_INSIDE if inside else _OUTSIDE).search(text, position):
+        yield text[position : special.start()]
+        position = special.end()
+        if not inside:
+            inside = special.group() == '"'
+            yield '"' * inside
+        elif special.group() == '"':
+            inside = _END_OF_STRING.match(text, special.start()) is None
+            yield r"\"" if inside else '"'
+        elif escape := _ESCAPE.match(text, special.start()):
+            position = escape.end()
+            yield escape.group()
+        else:
+            yield f"\\u{ord(special.group()):04x}"
+    yield text[position:]
