@@ -56,7 +56,7 @@ def server() -> Iterator[ScriptedServer]:
 
 
 def process(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "polyad.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "polyad", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
@@ -576,7 +576,7 @@ def test_an_answer_is_streamed_to_a_terminal(own_index: Path, tmp_path: Path, se
     ours, theirs = pty.openpty()
     environment = {**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_MODEL": "m"}
     arguments = ["ask", "Who cast the Bell of Tarn?", "--store", str(own_index), "--retriever", "bm25"]
-    command = [sys.executable, "-m", "polyad.cli", *arguments]
+    command = [sys.executable, "-m", "polyad", *arguments]
     with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, cwd=tmp_path, env=environment) as asked:
         asked.wait()
     os.close(theirs)

@@ -1,4 +1,4 @@
-"""``python -m polyad.cli``."""
+"""``python -m polyad``."""
 
 from polyad.cli import main
 
