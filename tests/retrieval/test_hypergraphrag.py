@@ -12,6 +12,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
+from polyad.calibration import MEASURED, PAPERS
 from polyad.config import HyperGraphRAGSettings, Settings
 from polyad.engine import Engine
 from polyad.model import (
@@ -30,7 +31,7 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols import Prompt, TextKind
-from polyad.retrieval.hypergraphrag import MEASURED, PAPER, HyperGraphRAGRetriever
+from polyad.retrieval.hypergraphrag import HyperGraphRAGRetriever
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import above
 from polyad.retrieval.snapshot import Snapshot
@@ -226,7 +227,7 @@ def test_thresholds_are_what_scores_must_exceed(store: SqliteStore) -> None:
 
 def test_an_embedder_that_was_measured_has_thresholds_of_its_own_unless_told_otherwise(store: SqliteStore) -> None:
     (name,) = MEASURED
-    assert MEASURED[name].hyperedge < 4.5 < PAPER.hyperedge
+    assert MEASURED[name].hyperedge_threshold < 4.5 < PAPERS.hyperedge_threshold
     assert reached(retrieved(store, embedder=name))["p2/0"][0] == "both"
     assert reached(retrieved(store, embedder=name, thresholds="paper"))["p2/0"][0] == "entity"
     assert reached(retrieved(store, embedder=name, hyperedge_threshold=4.6))["p2/0"][0] == "entity"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
+from polyad.calibration import MEASURED, PAPERS, Calibration
 from polyad.config import HyperSUSettings
 from polyad.errors import LanguageModelError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
@@ -30,7 +31,7 @@ from polyad.model import (
 from polyad.protocols import Embedder, Prompt, TextKind
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent, LanguageModelClues, QuestionClues
-from polyad.retrieval.hypersu.retriever import PAPER_THRESHOLD, THRESHOLDS, HyperSURetriever
+from polyad.retrieval.hypersu.retriever import HyperSURetriever
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 
@@ -269,9 +270,9 @@ def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
     snapshot, embedder = snapshot_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
     chosen = plain(activation_threshold=None)
     assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
-        (0.8 - PAPER_THRESHOLD) / (1 - PAPER_THRESHOLD)
+        (0.8 - PAPERS.activation_threshold) / (1 - PAPERS.activation_threshold)
     )
-    monkeypatch.setitem(THRESHOLDS, "table", 0.0)
+    monkeypatch.setitem(MEASURED, "table", Calibration(activation_threshold=0.0))
     assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
 
 

@@ -19,14 +19,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from polyad.calibration import PAPERS
 from polyad.config import SegmentationSettings
 from polyad.model import FloatArray, IntArray
-
-PAPER_KAPPA = 75.0
-"""For bge-large (Table 10)."""
-
-KAPPAS = {"all-MiniLM-L6-v2": 30.0}
-"""By embedder, where another value gives units of about the paper's length (Table 16: 3.1 sentences on 2wiki)."""
 
 Partition = list[tuple[int, int]]
 """Half-open ranges of sentences, in order, disjoint, together the whole passage."""
@@ -86,7 +81,7 @@ class Segmenter:
             len(candidates.starts), -(settings.effective_dimension - 1) / 2 * np.log(candidates.sentences)
         )
         if settings.method != "mdl-no-semantics":
-            kappa = PAPER_KAPPA if settings.kappa is None else settings.kappa
+            kappa = PAPERS.kappa if settings.kappa is None else settings.kappa
             rewards += kappa * resultant_lengths(candidates, embeddings)
         if settings.method != "mdl-no-entities":
             rewards -= entity_code_lengths(candidates, counts)

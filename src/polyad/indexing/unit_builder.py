@@ -9,9 +9,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from polyad.calibration import calibration_for
 from polyad.config import SegmentationSettings
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
-from polyad.indexing.semantic_units import KAPPAS, PAPER_KAPPA, Candidates, Segmenter
+from polyad.indexing.semantic_units import Candidates, Segmenter
 from polyad.indexing.subjects import subjects
 from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span, Usage
 from polyad.protocols import Embedder, MentionExtractor, Splitter
@@ -43,7 +44,7 @@ class SemanticUnitBuilder:
         self._extractor = extractor
         self._embedder = embedder
         if settings.kappa is None:
-            settings = replace(settings, kappa=KAPPAS.get(embedder.name, PAPER_KAPPA))
+            settings = replace(settings, kappa=calibration_for(embedder.name).kappa)
         self._segmenter = Segmenter(settings)
         self._settings = settings
 

@@ -13,33 +13,17 @@ passages that mention an entity in R_V, passages about an entity of a hyperedge 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from polyad.calibration import PAPERS, Calibration, calibration_for
 from polyad.config import HyperGraphRAGSettings
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import Hit, above, filled
 from polyad.retrieval.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """tau_V in [0, 100], tau_H in [0, 10] and tau_C in [0, 1]."""
-
-    entity: float
-    hyperedge: float
-    passage: float
-
-
-PAPER = Thresholds(entity=50.0, hyperedge=5.0, passage=0.5)
-"""Section 5.1, for text-embedding-3-small."""
-
-MEASURED = {"all-MiniLM-L6-v2": Thresholds(entity=50.0, hyperedge=4.0, passage=0.3)}
-"""By embedder. This one's cosines between questions and sentences are lower than those the paper's values are for."""
-
 
 _FLATNESS = 5.0
 """Added to ranks before they are inverted: the lower, the more the first places of a list count."""
@@ -85,12 +69,7 @@ class HyperGraphRAGRetriever:
         self._embedder = embedder
         self._linker = linker
         self._settings = settings
-        defaults = PAPER if settings.thresholds == "paper" else MEASURED.get(embedder.name, PAPER)
-        self._thresholds = Thresholds(
-            entity=defaults.entity if settings.entity_threshold is None else settings.entity_threshold,
-            hyperedge=defaults.hyperedge if settings.hyperedge_threshold is None else settings.hyperedge_threshold,
-            passage=defaults.passage if settings.passage_threshold is None else settings.passage_threshold,
-        )
+        self._thresholds = _thresholds(settings, embedder.name)
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` best passages, with the best of K_H: retrieved hyperedges and entities.
@@ -118,7 +97,7 @@ class HyperGraphRAGRetriever:
         scores[edges[order]], via[edges[order]] = strength[order], entities[owners[order]]
         retrieved = np.empty(0, dtype=np.int64)
         if settings.use_hyperedges:
-            retrieved = above(similarity, settings.hyperedges, self._thresholds.hyperedge)
+            retrieved = above(similarity, settings.hyperedges, self._thresholds.hyperedge_threshold)
             scores[retrieved] = similarity[retrieved]
         edges = np.union1d(np.flatnonzero(via >= 0), retrieved)
         edges = edges[np.lexsort((edges, -scores[edges]))]
@@ -131,7 +110,7 @@ class HyperGraphRAGRetriever:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         similarity = (snapshot.entity_vectors(self._embedder) @ names.T).max(axis=1)
         scores = similarity * snapshot.entity_scores
-        rows = above(scores, settings.entities, self._thresholds.entity)
+        rows = above(scores, settings.entities, self._thresholds.entity_threshold)
         return rows, scores[rows]
 
     def _ranked(self, knowledge: _Knowledge, similarity: FloatArray, k: int) -> list[Hit]:
@@ -142,7 +121,7 @@ class HyperGraphRAGRetriever:
             "about what similar hyperedges name": self._by_member(knowledge, similarity),
         }
         if self._settings.use_passages:
-            added = above(similarity, self._settings.passages, self._thresholds.passage)
+            added = above(similarity, self._settings.passages, self._thresholds.passage_threshold)
             known = np.union1d(added, np.flatnonzero(np.max(list(lists.values()), axis=0) > 0))
             lists["similar to the question"] = np.zeros_like(similarity)
             lists["similar to the question"][known] = np.maximum(similarity[known], 0)
@@ -213,6 +192,17 @@ class HyperGraphRAGRetriever:
             list(zip(knowledge.entities.tolist(), knowledge.entity_scores.tolist(), strict=True)),
             trace,
         )
+
+
+def _thresholds(settings: HyperGraphRAGSettings, embedder: str) -> Calibration:
+    """tau_V, tau_H and tau_C: each as set, else the paper's or what was measured for the embedder."""
+    given = {
+        "entity_threshold": settings.entity_threshold,
+        "hyperedge_threshold": settings.hyperedge_threshold,
+        "passage_threshold": settings.passage_threshold,
+    }
+    defaults = PAPERS if settings.thresholds == "paper" else calibration_for(embedder)
+    return replace(defaults, **{name: value for name, value in given.items() if value is not None})
 
 
 def _names(question: LinkedQuestion) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyad.calibration import calibration_for
 from polyad.config import HyperSUSettings
 from polyad.hypergraph.frontier import Walk, expand
 from polyad.model import Evidence, FloatArray, TraceStep
@@ -20,11 +21,6 @@ from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, counted, filled
 from polyad.retrieval.snapshot import Snapshot
-
-THRESHOLDS = {"all-MiniLM-L6-v2": 0.2}
-"""delta by embedder, measured; the paper's value for bge-large silences nearly every unit of these."""
-
-PAPER_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ class HyperSURetriever:
         self._clue_agent = clue_agent
         self._settings = settings
         threshold = settings.activation_threshold
-        self._threshold = THRESHOLDS.get(embedder.name, PAPER_THRESHOLD) if threshold is None else threshold
+        self._threshold = calibration_for(embedder.name).activation_threshold if threshold is None else threshold
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` best passages; where the walk reaches fewer, the nearest others follow with score 0 or less."""
