@@ -72,15 +72,15 @@ class Method:
 
 
 def _facts(parts: Parts, limits: Limits) -> HyperedgeBuilder:
-    model = parts.require_language_model("the method 'facts'")
-    if limits.max_cost and not model.cost(1_000_000, 1_000_000):
+    language_model = parts.require_language_model("the method 'facts'")
+    if limits.max_cost and not language_model.cost(1_000_000, 1_000_000):
         raise ConfigurationError(
             "max_cost needs the language model's prices; set prompt_price and completion_price (US dollars a million "
             "tokens) in the section [language_model] of polyad.toml, or give max_tokens"
         )
     settings = parts.settings.facts
-    budget = Budget(model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
-    return FactBuilder(parts.splitter, model, _style(settings), settings, budget)
+    budget = Budget(language_model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
+    return FactBuilder(parts.splitter, language_model, _style(settings), settings, budget)
 
 
 def _style(settings: FactSettings) -> ExtractionStyle:
@@ -130,13 +130,15 @@ def make_builder(name: str, parts: Parts, limits: Limits) -> HyperedgeBuilder:
 
 def _question_linker(snapshot: Snapshot, parts: Parts) -> QuestionLinker:
     """Links names that the language model finds, where there is one."""
-    model = parts.language_model
-    return QuestionLinker(snapshot, QuestionNames(model, parts.extractor) if model else parts.extractor)
+    language_model = parts.language_model
+    return QuestionLinker(
+        snapshot, QuestionNames(language_model, parts.extractor) if language_model else parts.extractor
+    )
 
 
 def _hypersu(snapshot: Snapshot, parts: Parts) -> Retriever:
-    settings, model = parts.settings.hypersu, parts.language_model
-    agent = LanguageModelClues(model, settings.max_clues) if model else QuestionClues()
+    settings, language_model = parts.settings.hypersu, parts.language_model
+    agent = LanguageModelClues(language_model, settings.max_clues) if language_model else QuestionClues()
     similar = SimilarNames(snapshot, parts.embedder, settings.link_threshold) if settings.link_threshold < 1 else None
     return HyperSURetriever(
         snapshot, parts.embedder, QuestionLinker(snapshot, parts.extractor, similar), agent, settings
@@ -154,9 +156,9 @@ def _hyperretriever(snapshot: Snapshot, parts: Parts) -> Retriever:
 
 
 def _hypermemory(snapshot: Snapshot, parts: Parts) -> Retriever:
-    model = parts.require_language_model("the retriever 'hypermemory'")
+    language_model = parts.require_language_model("the retriever 'hypermemory'")
     linker = _question_linker(snapshot, parts)
-    return HyperMemoryRetriever(snapshot, parts.embedder, linker, model, parts.settings.hypermemory)
+    return HyperMemoryRetriever(snapshot, parts.embedder, linker, language_model, parts.settings.hypermemory)
 
 
 def default_retriever(snapshot: Snapshot, parts: Parts, *, rewriting: bool | None = None) -> DefaultRetriever:

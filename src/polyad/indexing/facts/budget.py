@@ -30,14 +30,14 @@ class Budget:
     it says for each one of the text it is asked about. Safe to use from many threads.
 
     Args:
-        model: Knows the prices.
+        language_model: Knows the prices.
         max_cost: US dollars; 0 for no limit.
         max_tokens: Prompt and completion tokens together; 0 for no limit.
     """
 
-    def __init__(self, model: LanguageModel, *, max_cost: float = 0.0, max_tokens: int = 0) -> None:
+    def __init__(self, language_model: LanguageModel, *, max_cost: float = 0.0, max_tokens: int = 0) -> None:
         self.spent = Usage()
-        self._model = model
+        self._language_model = language_model
         self._max_cost = max_cost
         self._max_tokens = max_tokens
         self._under_way: dict[tuple[str, str], Usage] = {}
@@ -83,7 +83,7 @@ class Budget:
         else:
             asked, said = counted * FIRST_PROMPT, counted * FIRST_REPLY
         tokens = round(MARGIN * asked), round(MARGIN * said)
-        return Usage(1, *tokens, self._model.cost(*tokens))
+        return Usage(1, *tokens, self._language_model.cost(*tokens))
 
 
 def count_prompt_tokens(prompt: Prompt) -> int:

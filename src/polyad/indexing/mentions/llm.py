@@ -43,8 +43,8 @@ class LanguageModelMentionExtractor:
     text are the model's invention: they are dropped, and ``dropped`` counts them.
     """
 
-    def __init__(self, llm: LanguageModel) -> None:
-        self._llm = llm
+    def __init__(self, language_model: LanguageModel) -> None:
+        self._language_model = language_model
         self.dropped = 0
         """Names that did not occur in their text, over all calls."""
 
@@ -76,7 +76,7 @@ class LanguageModelMentionExtractor:
         prompts = [
             Prompt(user=quoted_passage(texts[position]), system=_SYSTEM, json_schema=_SCHEMA) for position in asked
         ]
-        outcomes = self._llm.complete(prompts) if prompts else []
+        outcomes = self._language_model.complete(prompts) if prompts else []
         found: list[list[Mention]] = [[] for _ in texts]
         for position, outcome in zip(asked, outcomes, strict=True):
             if isinstance(outcome, LanguageModelError):

@@ -39,9 +39,9 @@ class HyperMemoryRetriever:
         snapshot: The index.
         embedder: The one the index was built with.
         linker: Finds the question's topic entities.
-        model: Scores and decides.
+        language_model: Scores and decides.
         settings: See :class:`polyad.config.HyperMemorySettings`.
-        linker_calls: How often the linker asks a model for one question; 0 for one that goes by rules.
+        linker_calls: How often the linker asks the language model for one question; 0 for one that goes by rules.
     """
 
     name = "hypermemory"
@@ -51,7 +51,7 @@ class HyperMemoryRetriever:
         snapshot: Snapshot,
         embedder: Embedder,
         linker: Linker,
-        model: LanguageModel,
+        language_model: LanguageModel,
         settings: HyperMemorySettings,
         *,
         linker_calls: int = 1,
@@ -59,7 +59,7 @@ class HyperMemoryRetriever:
         self._snapshot = snapshot
         self._embedder = embedder
         self._linker = linker
-        self._model = model
+        self._language_model = language_model
         self._settings = settings
         self._linker_calls = linker_calls
 
@@ -80,7 +80,7 @@ class HyperMemoryRetriever:
         """
         settings = self._settings
         judge = Judge(
-            self._model, question, width=settings.width, max_calls=settings.max_calls, calls=self._linker_calls
+            self._language_model, question, width=settings.width, max_calls=settings.max_calls, calls=self._linker_calls
         )
         vector = self._embedder.encode([question], "query")[0]
         search = BeamSearch(self._snapshot, self._embedder, judge, settings, vector)

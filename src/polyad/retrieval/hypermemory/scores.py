@@ -62,7 +62,7 @@ class Judge:
     """Asks a language model about one question, a bounded number of times.
 
     Args:
-        model: Who is asked.
+        language_model: Who is asked.
         question: What the search is for.
         width: Hyperedges the model may choose from those of one entity.
         max_calls: Prompts that may be sent for the question.
@@ -75,8 +75,10 @@ class Judge:
         repairs: Replies that failed or had to be put right, by kind.
     """
 
-    def __init__(self, model: LanguageModel, question: str, *, width: int, max_calls: int, calls: int = 0) -> None:
-        self._model = model
+    def __init__(
+        self, language_model: LanguageModel, question: str, *, width: int, max_calls: int, calls: int = 0
+    ) -> None:
+        self._language_model = language_model
         self._question = question
         self._max_calls = max_calls
         self._edge_instructions = _EDGES.format(width=width)
@@ -169,7 +171,7 @@ class Judge:
             if isinstance(outcome, Reply) and not is_usable(position, outcome.text):
                 raise UnreadableReplyError(outcome.text, expected)
 
-        outcomes = self._model.complete(allowed, take)
+        outcomes = self._language_model.complete(allowed, take)
         for outcome in outcomes:
             if isinstance(outcome, NoMoreRepliesError):
                 raise outcome
