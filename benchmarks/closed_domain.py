@@ -22,17 +22,18 @@ from pathlib import Path
 from polyad import Engine
 from polyad.adapters.reading.tuples import TupleReader
 from polyad.config import HyperRetrieverSettings, Settings
-from polyad.evaluation import triple_training as path_training
+from polyad.evaluation import triple_training
 from polyad.evaluation.answers import ranked_entities
 from polyad.evaluation.datasets import Query, load
 from polyad.evaluation.measures import hits, reciprocal_rank
-from polyad.evaluation.triple_examples import collect, split
+from polyad.evaluation.parts import split
+from polyad.evaluation.triple_examples import collect
 from polyad.model import Document
 from polyad.text.keys import entity_key
 
 RETRIEVERS = ("standard", "bm25", "hypergraphrag", "hypersu", "default", "hyperretriever")
 DEPTH = 20
-TRAINING = path_training.PathTrainingSettings(batch=128, rate=1e-3, patience=3, epochs=10)
+TRAINING = triple_training.TripleTrainingSettings(batch=128, rate=1e-3, patience=3, epochs=10)
 TRAINED, VALIDATED = 120, 30  # questions; hubs such as years make some thousand triples of each
 
 
@@ -78,7 +79,7 @@ def trained_on(engine: Engine, queries: Sequence[Query], directory: Path) -> Pat
     parts, (first, second, _) = engine.training_parts(), split(queries)
     settings = HyperRetrieverSettings()
     examples = {"tuples": (collect(*parts, first[:TRAINED], settings), collect(*parts, second[:VALIDATED], settings))}
-    return path_training.save(*path_training.train(examples, TRAINING), directory)
+    return triple_training.save(*triple_training.train(examples, TRAINING), directory)
 
 
 def with_gold_of(queries: Sequence[Query], facts: Path) -> list[Query]:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.adapters.sqlite import SqliteStore
 from polyad.engine import Engine
-from polyad.model import Document
+from polyad.model import (
+    SUBJECT,
+    Document,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    Passage,
+)
+from polyad.protocols import Embedder
+from polyad.retrieval.snapshot import Snapshot
 
 SIX_DOCUMENTS = (
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702. It hangs in Corven Tower."),
@@ -49,3 +62,37 @@ def small_engine(small_index_dir: Path, embedder: SentenceTransformerEmbedder) -
     """An engine on the index of six documents, without a language model."""
     with Engine.open(small_index_dir, embedder=embedder, create=False) as engine:
         yield engine
+
+
+Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
+"""Each passage by its title (which is also its document's id): the words of each hyperedge, and its members."""
+
+
+@pytest.fixture
+def small_snapshot_of(tmp_path: Path) -> Callable[[Spec, Embedder], Snapshot]:
+    """Makes the snapshot of passages whose hyperedges are given; an entity is the subject of the passage it titles."""
+
+    def make(spec: Spec, embedder: Embedder) -> Snapshot:
+        store = SqliteStore.create(tmp_path / "kb", embedder.name, embedder.dimension, "rules:1")
+        for title, units in spec.items():
+            store.put(_indexed(title, units, embedder))
+        return Snapshot(store)
+
+    return make
+
+
+def _indexed(title: str, units: Sequence[tuple[str, Sequence[str]]], embedder: Embedder) -> IndexedDocument:
+    texts = [" ".join([*words.split(), *members]) for words, members in units]
+    passage = Passage(f"{title}#0000", title, title, " ".join(texts), 0, 1)
+    edges = []
+    for position, ((_, members), text) in enumerate(zip(units, texts, strict=True)):
+        id = f"{passage.id}/{position:03}"
+        edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, text, passage.id, 0, 1)
+        incidences = tuple(
+            Incidence(key, id, key.title(), SUBJECT if key == title.lower() else "") for key in sorted(members)
+        )
+        edges.append(IndexedHyperedge(edge, incidences, embedder.encode([text], "passage")[0]))
+    vector = embedder.encode([passage.text], "passage")[0]
+    return IndexedDocument(
+        Document(title, title, passage.text), "digest", 1, (IndexedPassage(passage, "digest", vector, tuple(edges)),)
+    )

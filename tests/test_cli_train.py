@@ -16,7 +16,7 @@ from polyad.cli import app
 from polyad.evaluation.datasets import load
 from polyad.evaluation.held_out import BESIDE
 from polyad.evaluation.parts import Parts, parts_of
-from polyad.retrieval.hyperretriever.scorer import Plausibility
+from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
 Run = Callable[..., Result]
 
@@ -114,7 +114,7 @@ def test_each_stage_of_training_is_given_its_own_questions(run: Run, bells: Path
     rows = {row["retriever"]: row for row in shape["held_out"]["bells"]}
     assert list(rows) == ["hyperretriever", "hyperretriever, untrained", *BESIDE, "default, trained alike"]
     assert all(row["latency_ms"]["p50"] > 0 for row in rows.values())
-    assert Plausibility.load(Path("weights/hyperretriever.safetensors")).recipe.trained_on == ("bells",)
+    assert TripleScorer.load(Path("weights/hyperretriever.safetensors")).recipe.trained_on == ("bells",)
     assert shape["training"]["datasets"] == ["bells"]
 
 

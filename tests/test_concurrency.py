@@ -13,7 +13,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import HyperRetrieverSettings, Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.model import Document, Evidence
-from polyad.retrieval.hyperretriever.scorer import Plausibility, Recipe
+from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
 
 QUESTION = "Where did Anna Keller meet Bob Stone?"
 
@@ -24,7 +24,7 @@ OFFLINE = sorted({*RETRIEVERS} - NEED_LANGUAGE_MODEL)
 def engine(tmp_path: Path) -> Iterator[Engine]:
     embedder = HashingEmbedder(32)
     weights = tmp_path / "weights.safetensors"
-    Plausibility.untrained(Recipe(embedder=embedder.name, dimension=embedder.dimension)).save(weights)
+    TripleScorer.untrained(Recipe(embedder=embedder.name, dimension=embedder.dimension)).save(weights)
     settings = Settings(hyperretriever=HyperRetrieverSettings(weights=str(weights)))
     with Engine.open(tmp_path, embedder=embedder, settings=settings) as opened:
         yield opened

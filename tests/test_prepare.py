@@ -7,7 +7,7 @@ import pytest
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
-from polyad.retrieval.hyperretriever.scorer import Plausibility, Projection
+from polyad.retrieval.hyperretriever.scorer import PrecomputedScorer, TripleScorer
 
 
 def test_what_hyperretriever_makes_once_is_made_before_the_first_search(
@@ -15,12 +15,12 @@ def test_what_hyperretriever_makes_once_is_made_before_the_first_search(
 ) -> None:
     made = 0
 
-    def counted(scorer: Plausibility, entity_vectors: FloatArray, hyperedge_vectors: FloatArray) -> Projection:
+    def counted(scorer: TripleScorer, entity_vectors: FloatArray, hyperedge_vectors: FloatArray) -> PrecomputedScorer:
         nonlocal made
         made += 1
-        return Projection(scorer, entity_vectors, hyperedge_vectors)
+        return PrecomputedScorer(scorer, entity_vectors, hyperedge_vectors)
 
-    monkeypatch.setattr("polyad.retrieval.hyperretriever.retriever.Projection", counted)
+    monkeypatch.setattr("polyad.retrieval.hyperretriever.retriever.PrecomputedScorer", counted)
     small_engine.prepare("hyperretriever")
     assert made == 1
     assert small_engine.search("Who cast the Bell of Tarn?", retriever="hyperretriever").passages

@@ -19,7 +19,7 @@ from polyad.evaluation.triple_examples import recipe_of
 from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import signal_names
-from polyad.retrieval.hyperretriever.scorer import Plausibility
+from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
 EMBEDDER = HashingEmbedder(32)
 NAMES = signal_names(rewriting=False)
@@ -35,7 +35,7 @@ QUERIES = [
     Query("2", "On which river is the village where Ines Moreau was born?", frozenset({"moreau", "aldby"})),
 ]
 SETTINGS = HyperRetrieverSettings(dense_weight=0)
-UNTRAINED = Plausibility.untrained(recipe_of(SETTINGS, EMBEDDER))
+UNTRAINED = TripleScorer.untrained(recipe_of(SETTINGS, EMBEDDER))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield opened
 
 
-def by_name(engine: Engine, scorer: Plausibility, linear: LinearScorer) -> dict[str, RetrieverResult]:
+def by_name(engine: Engine, scorer: TripleScorer, linear: LinearScorer) -> dict[str, RetrieverResult]:
     return {row.retriever: row for row in held_out(engine, scorer, linear, SETTINGS, QUERIES, 2)}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Dataset, Query
-from polyad.evaluation.parts import Parts, part_of, parts_of
+from polyad.evaluation.parts import Parts, part_of, parts_of, split
 
 QUERIES = tuple(Query(f"q{number}", f"What is {number}?", frozenset({"d"})) for number in range(50))
 DATASET = Dataset("fifty", Path("corpus.jsonl"), QUERIES)
@@ -58,3 +58,12 @@ def test_a_part_without_questions_is_refused() -> None:
     Parts(one, one, one).require_all("x")
     with pytest.raises(ConfigurationError, match="tiny has 1 questions, and none of them in 'test'"):
         part_of(Dataset("tiny", Path("corpus.jsonl"), one), "test")
+
+
+def test_questions_are_split_by_their_ids_whatever_their_order() -> None:
+    queries = [Query(f"q{number}", "?", frozenset({"d"})) for number in range(1000)]
+    parts = split(queries)
+    assert [len(part) for part in parts] == [640, 160, 200]
+    assert split(queries[::-1]) == parts
+    assert sorted(query.id for part in parts for query in part) == sorted(query.id for query in queries)
+    assert split(queries, seed=1)[2] != parts[2]

@@ -3,34 +3,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import SqliteStore
 from polyad.config import HyperRetrieverSettings
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples, directional_distances, triples_of
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.model import (
-    SUBJECT,
-    Document,
-    Evidence,
-    Hyperedge,
-    HyperedgeKind,
-    Incidence,
-    IndexedDocument,
-    IndexedHyperedge,
-    IndexedPassage,
-    Passage,
-)
+from polyad.model import Evidence
+from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever, choose, final_threshold
-from polyad.retrieval.hyperretriever.scorer import Plausibility, Recipe
-from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk
+from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
+from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 
@@ -52,42 +40,19 @@ CAST, WEIGHS, BORN, GROW = 1, 2, 3, 0
 """Rows of these hyperedges: passages are sorted by id."""
 
 
-def indexed(title: str, units: Sequence[tuple[str, Sequence[str]]]) -> IndexedDocument:
-    texts = [" ".join([words, *members]) for words, members in units]
-    passage = Passage(f"{title}#0000", title, title, " ".join(texts), 0, 1)
-    edges = []
-    for position, ((_, members), text) in enumerate(zip(units, texts, strict=True)):
-        id = f"{passage.id}/{position:03}"
-        edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, text, passage.id, 0, 1)
-        incidences = tuple(
-            Incidence(key, id, key.title(), SUBJECT if key == title.lower() else "") for key in sorted(members)
-        )
-        edges.append(IndexedHyperedge(edge, incidences, EMBEDDER.encode([text], "passage")[0]))
-    vector = EMBEDDER.encode([passage.text], "passage")[0]
-    return IndexedDocument(
-        Document(title, title, passage.text), "digest", 1, (IndexedPassage(passage, "digest", vector, tuple(edges)),)
-    )
-
-
 @pytest.fixture
-def snapshot_of(tmp_path: Path) -> SnapshotOf:
-    def make(spec: Spec) -> Snapshot:
-        store = SqliteStore.create(tmp_path / "kb", EMBEDDER.name, EMBEDDER.dimension, "rules:1")
-        for title, units in spec.items():
-            store.put(indexed(title, units))
-        return Snapshot(store)
-
-    return make
+def snapshot_of(small_snapshot_of: Callable[[Spec, Embedder], Snapshot]) -> SnapshotOf:
+    return lambda spec: small_snapshot_of(spec, EMBEDDER)
 
 
-def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> Plausibility:
+def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> TripleScorer:
     """One that says sigmoid(closeness * cosine of question and hyperedge + bias), or reads one signal instead."""
     names = tuple(signal_names(rewriting=False)) if signal else ()
     recipe = Recipe(embedder=EMBEDDER.name, dimension=EMBEDDER.dimension, rounds=1, signals=names)
     hidden = np.zeros((1, recipe.width), dtype=np.float32)
     place = recipe.width - len(names) + names.index(signal) if signal else recipe.width - 2
     hidden[0, place] = 1
-    return Plausibility(
+    return TripleScorer(
         recipe,
         hidden,
         np.zeros(1, dtype=np.float32),
@@ -97,7 +62,7 @@ def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> 
 
 
 def retriever(
-    snapshot: Snapshot, weights: Plausibility | None = None, settings: HyperRetrieverSettings | None = None
+    snapshot: Snapshot, weights: TripleScorer | None = None, settings: HyperRetrieverSettings | None = None
 ) -> HyperRetriever:
     settings = settings or HyperRetrieverSettings(adaptive=False, depth=3)
     linker = QuestionLinker(snapshot, RuleMentionExtractor())
@@ -257,8 +222,8 @@ def test_a_scorer_of_another_embedder_or_variant_is_refused(snapshot_of: Snapsho
 
 def walk_of(
     snapshot: Snapshot, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
-) -> tuple[TripleWalk, Space]:
-    space = Space.of(snapshot, EMBEDDER, binary=binary)
+) -> tuple[TripleWalk, SearchSpace]:
+    space = SearchSpace.of(snapshot, EMBEDDER, binary=binary)
     reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=False)
     return TripleWalk(space, recipe or scorer().recipe, reader.read(question), limit), space
 
@@ -293,7 +258,7 @@ def test_a_hub_costs_its_nearest_hyperedges_only(snapshot_of: SnapshotOf) -> Non
     snapshot = snapshot_of(spec)
     question = "hub word4 leaf4 twig4"
     nearest = int(np.argmax(snapshot.hyperedge_vectors @ EMBEDDER.encode([question], "query")[0]))
-    space = Space.of(snapshot, EMBEDDER, binary=False)
+    space = SearchSpace.of(snapshot, EMBEDDER, binary=False)
     topics = np.array([snapshot.entity_rows["hub"]])
     reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=False)
     for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
@@ -380,7 +345,7 @@ def test_extras_are_distances_over_all_that_was_met_and_then_cosines(snapshot_of
 def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(snapshot_of: SnapshotOf) -> None:
     spec: Spec = {"Bell": [("cast by", ["bell", "moreau", "corven"])], "Corven": [("is in", ["corven", "isk"])]}
     snapshot = snapshot_of(spec)
-    whole, binary = (Space.of(snapshot, EMBEDDER, binary=binary) for binary in (False, True))
+    whole, binary = (SearchSpace.of(snapshot, EMBEDDER, binary=binary) for binary in (False, True))
     assert (whole.graph.edge_count, binary.graph.edge_count) == (2, 4)
     assert binary.density > whole.density
     evidence = retriever(snapshot, settings=HyperRetrieverSettings(adaptive=False, binary=True)).retrieve("Bell", 2)

@@ -32,7 +32,7 @@ from polyad.engine import RETRIEVERS, Engine
 from polyad.evaluation import datasets, experiment
 from polyad.evaluation.parts import part_of, parts_of
 from polyad.model import Evidence
-from polyad.retrieval.hyperretriever.scorer import Plausibility
+from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
 
 def evaluate(
@@ -118,9 +118,9 @@ def _warn_of_training(
 ) -> None:
     """Say so when HyperRetriever's weights may be from training on questions that were just asked."""
     scorer = (
-        Plausibility.load(Path(settings.weights))
+        TripleScorer.load(Path(settings.weights))
         if settings.weights
-        else Plausibility.bundled(embedder, signals=settings.signals)
+        else TripleScorer.bundled(embedder, signals=settings.signals)
     )
     seen = parts_of(dataset).seen(asked)
     if seen and dataset.name in scorer.recipe.trained_on:

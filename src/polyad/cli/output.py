@@ -22,7 +22,7 @@ from polyad.engine import IndexReport
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult, table_row
 from polyad.evaluation.signal_training import K, TrainingReport
-from polyad.evaluation.triple_training import PathReport
+from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.model import Answer, Evidence, ScoredPassage, Usage
 from polyad.protocols import Progress
 
@@ -268,8 +268,8 @@ def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> Non
         )
 
 
-def show_path_training(
-    report: PathReport, results: Mapping[str, Sequence[RetrieverResult]], file: Path, k: int
+def show_triple_training(
+    report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], file: Path, k: int
 ) -> None:
     """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
     reached = report.reached

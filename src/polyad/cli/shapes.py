@@ -12,7 +12,7 @@ from polyad.errors import NotFoundError
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.signal_training import TrainingReport
-from polyad.evaluation.triple_training import PathReport, report_json
+from polyad.evaluation.triple_training import TripleTrainingReport, report_json
 from polyad.model import (
     Answer,
     Evidence,
@@ -314,8 +314,8 @@ def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
     }
 
 
-def path_training_json(
-    report: PathReport, results: Mapping[str, Sequence[RetrieverResult]], k: int
+def triple_training_json(
+    report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], k: int
 ) -> dict[str, object]:
     """What ``polyad train hyperretriever --json`` prints."""
     held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}

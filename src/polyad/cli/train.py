@@ -15,9 +15,8 @@ from polyad.cli.options import Embedder, Json, Mentions, Method, Quiet, director
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine import Engine, IndexReport
 from polyad.errors import ConfigurationError
-from polyad.evaluation import datasets, experiment
+from polyad.evaluation import datasets, experiment, triple_training
 from polyad.evaluation import signal_training as training
-from polyad.evaluation import triple_training as path_training
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.held_out import held_out
 from polyad.evaluation.parts import Parts, parts_of
@@ -139,13 +138,13 @@ def _train_hyperretriever(
         examples[name] = collected(parts[name].train), collected(parts[name].validation)
     alike = _signal_examples(engines, {name: part.train for name, part in parts.items()}, progress)
     linear = training.train(list(alike.values()), signal_names(rewriting=False))
-    scorer, report = path_training.train(examples, path_training.PathTrainingSettings(seed=seed), progress)
-    file = path_training.save(scorer, report, to)
+    scorer, report = triple_training.train(examples, triple_training.TripleTrainingSettings(seed=seed), progress)
+    file = triple_training.save(scorer, report, to)
     results = {
         name: held_out(engine, scorer, linear, chosen, parts[name].test, k, progress)
         for name, engine in engines.items()
     }
     if json:
-        output.say_json(shapes.path_training_json(report, results, k))
+        output.say_json(shapes.triple_training_json(report, results, k))
     else:
-        output.show_path_training(report, results, file, k)
+        output.show_triple_training(report, results, file, k)

@@ -13,7 +13,7 @@ from polyad.protocols import Progress, silent
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
-from polyad.retrieval.hyperretriever.scorer import Plausibility
+from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
 BESIDE = ("standard", "hypersu")
 """Retrievers without training that are shown beside the trained ones."""
@@ -21,7 +21,7 @@ BESIDE = ("standard", "hypersu")
 
 def held_out(
     engine: Engine,
-    scorer: Plausibility,
+    scorer: TripleScorer,
     linear: LinearScorer,
     settings: HyperRetrieverSettings,
     queries: Sequence[Query],
@@ -44,7 +44,7 @@ def held_out(
     """
     snapshot, embedder, linker = engine.training_parts()
     trained = HyperRetriever(snapshot, embedder, linker, settings, scorer)
-    untrained = HyperRetriever(snapshot, embedder, linker, settings, Plausibility.untrained(scorer.recipe))
+    untrained = HyperRetriever(snapshot, embedder, linker, settings, TripleScorer.untrained(scorer.recipe))
     searches: dict[str, experiment.Search] = {
         "hyperretriever": trained.retrieve,
         "hyperretriever, untrained": untrained.retrieve,

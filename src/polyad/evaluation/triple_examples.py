@@ -22,7 +22,7 @@ from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder, Progress, silent
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
-from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk
+from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
@@ -37,7 +37,7 @@ NEGATIVES = 96
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PathExamples:
+class TripleExamples:
     """Labelled triples as rows of arrays of vectors, so that tens of thousands take little room.
 
     Attributes:
@@ -80,7 +80,7 @@ class PathExamples:
         )
 
 
-def merged(parts: Sequence[PathExamples]) -> PathExamples:
+def merged(parts: Sequence[TripleExamples]) -> TripleExamples:
     """The examples of several sets as one; at least one, all of one recipe."""
     if len(parts) == 1:
         return parts[0]
@@ -88,7 +88,7 @@ def merged(parts: Sequence[PathExamples]) -> PathExamples:
         np.cumsum([0, *(len(getattr(part, name)) for part in parts[:-1])])
         for name in ("question_vectors", "entity_vectors", "hyperedge_vectors")
     )
-    return PathExamples(
+    return TripleExamples(
         parts[0].recipe,
         np.concatenate([part.question_vectors for part in parts]),
         np.concatenate([part.entity_vectors for part in parts]),
@@ -102,20 +102,6 @@ def merged(parts: Sequence[PathExamples]) -> PathExamples:
     )
 
 
-def split(queries: Sequence[Query], seed: int = 0) -> tuple[list[Query], list[Query], list[Query]]:
-    """Questions for training, validation and test: 64, 16 and 20 per cent (HyperRAG, Table 5).
-
-    By the rank of a hash of seed and id, so that the order of the file and the texts of questions change nothing.
-
-    Args:
-        queries: All of a benchmark's: of some of them, the ranks would be others.
-        seed: Other parts for each.
-    """
-    ordered = sorted(queries, key=lambda query: (_number(f"{seed}:{query.id}"), query.id))
-    first, second = round(0.64 * len(ordered)), round(0.8 * len(ordered))
-    return ordered[:first], ordered[first:second], ordered[second:]
-
-
 def collect(
     snapshot: Snapshot,
     embedder: Embedder,
@@ -124,7 +110,7 @@ def collect(
     settings: HyperRetrieverSettings,
     seed: int = 0,
     progress: Progress = silent,
-) -> PathExamples:
+) -> TripleExamples:
     """Walk towards the evidence of some questions and label what is met.
 
     With ``settings.positives`` being ``evidence``, a triple is right when its hyperedge is in a gold passage. With
@@ -144,16 +130,16 @@ def collect(
     """
     recipe = recipe_of(settings, embedder)
     reader = QuestionReader(snapshot, embedder, linker, signals=settings.signals)
-    space = Space.of(snapshot, embedder, binary=settings.binary, progress=progress)
+    space = SearchSpace.of(snapshot, embedder, binary=settings.binary, progress=progress)
     gold_passages = _gold_passages(snapshot, queries)
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
     found = [_no_triples(recipe)]
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = reader.read(query.text)
         vectors[number] = question.vector
-        is_right = _rule(snapshot, space, query, gold, question.topics, settings)
+        is_right = _rule_for(snapshot, space, query, gold, question.topics, settings)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
-        random = np.random.default_rng([seed, _number(query.id)])
+        random = np.random.default_rng([seed, _seed(query.id)])
         for _ in range(settings.depth):
             triples, extras = walk.hop()
             labels = is_right(triples)
@@ -166,7 +152,7 @@ def collect(
             walk.follow(triples, np.flatnonzero(labels))
         progress(number + 1, len(queries), "questions walked")
     columns = [np.concatenate([hop[column] for hop in found]) for column in range(6)]
-    return PathExamples(recipe, vectors, space.entity_vectors, space.hyperedge_vectors, *columns)
+    return TripleExamples(recipe, vectors, space.entity_vectors, space.hyperedge_vectors, *columns)
 
 
 def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, BoolArray]:
@@ -207,12 +193,18 @@ def distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: in
 
 
 Rule = Callable[[Triples], BoolArray]
+"""Says of each triple whether it is right."""
 
 
-def _rule(
-    snapshot: Snapshot, space: Space, query: Query, gold: IntArray, topics: IntArray, settings: HyperRetrieverSettings
+def _rule_for(
+    snapshot: Snapshot,
+    space: SearchSpace,
+    query: Query,
+    gold: IntArray,
+    topics: IntArray,
+    settings: HyperRetrieverSettings,
 ) -> Rule:
-    """Says which triples of a question are right."""
+    """The rule for one question; see :func:`collect`."""
     in_gold = np.isin(space.passages, gold)
     if settings.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
@@ -274,6 +266,6 @@ def _sampled(labels: BoolArray, random: np.random.Generator) -> IntArray:
     return np.sort(np.concatenate([right[:POSITIVES], wrong[:NEGATIVES]]))
 
 
-def _number(text: str) -> int:
+def _seed(text: str) -> int:
     """A number that depends on the text alone, in [0, 2 ** 64)."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")

@@ -16,9 +16,9 @@ import numpy as np
 
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.evaluation.pictures import new_figure
-from polyad.evaluation.triple_examples import PathExamples, merged
+from polyad.evaluation.triple_examples import TripleExamples, merged
 from polyad.protocols import Progress, silent
-from polyad.retrieval.hyperretriever.scorer import HIDDEN, Plausibility, weights_file
+from polyad.retrieval.hyperretriever.scorer import HIDDEN, TripleScorer, weights_file
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +28,7 @@ _BLOCK = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathTrainingSettings:
+class TripleTrainingSettings:
     """How the scorer is fitted.
 
     Attributes:
@@ -78,7 +78,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
-class PathReport:
+class TripleTrainingReport:
     """What training saw and reached.
 
     Attributes:
@@ -106,10 +106,10 @@ class PathReport:
 
 
 def train(
-    datasets: Mapping[str, tuple[PathExamples, PathExamples]],
-    settings: PathTrainingSettings | None = None,
+    datasets: Mapping[str, tuple[TripleExamples, TripleExamples]],
+    settings: TripleTrainingSettings | None = None,
     progress: Progress = silent,
-) -> tuple[Plausibility, PathReport]:
+) -> tuple[TripleScorer, TripleTrainingReport]:
     """Fit a scorer.
 
     Args:
@@ -128,14 +128,14 @@ def train(
         import torch
     except ImportError as error:
         raise MissingExtraError("torch", "local") from error
-    settings = settings or PathTrainingSettings()
+    settings = settings or TripleTrainingSettings()
     training, validation = (_usable([sets[part] for sets in datasets.values()], part) for part in range(2))
     recipe = replace(training.recipe, trained_on=tuple(datasets))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        fit = _Fit(Plausibility.untrained(recipe, settings.seed, settings.units), settings)
+        fit = _Fit(TripleScorer.untrained(recipe, settings.seed, settings.units), settings)
         epochs, best, scorer = _until_it_stops(fit, training, validation, settings, progress)
-    return scorer, PathReport(
+    return scorer, TripleTrainingReport(
         tuple(datasets),
         len(training),
         int(training.labels.sum()),
@@ -146,7 +146,7 @@ def train(
     )
 
 
-def _usable(parts: Sequence[PathExamples], part: int) -> PathExamples:
+def _usable(parts: Sequence[TripleExamples], part: int) -> TripleExamples:
     examples = merged(parts)
     if examples.labels.all() or not examples.labels.any():
         raise ConfigurationError(
@@ -157,8 +157,12 @@ def _usable(parts: Sequence[PathExamples], part: int) -> PathExamples:
 
 
 def _until_it_stops(
-    fit: _Fit, training: PathExamples, validation: PathExamples, settings: PathTrainingSettings, progress: Progress
-) -> tuple[list[Epoch], int, Plausibility]:
+    fit: _Fit,
+    training: TripleExamples,
+    validation: TripleExamples,
+    settings: TripleTrainingSettings,
+    progress: Progress,
+) -> tuple[list[Epoch], int, TripleScorer]:
     epochs: list[Epoch] = []
     best, scorer = 0, fit.scorer()
     for number in range(settings.epochs):
@@ -175,7 +179,7 @@ def _until_it_stops(
 class _Fit:
     """The weights while they are being fitted."""
 
-    def __init__(self, start: Plausibility, settings: PathTrainingSettings) -> None:
+    def __init__(self, start: TripleScorer, settings: TripleTrainingSettings) -> None:
         import torch
 
         self._recipe = start.recipe
@@ -186,11 +190,11 @@ class _Fit:
         ]
         self._optimiser = torch.optim.Adam(self._weights, lr=settings.rate)
 
-    def scorer(self) -> Plausibility:
+    def scorer(self) -> TripleScorer:
         """A copy of the weights as they are now."""
-        return Plausibility(self._recipe, *(weight.detach().numpy().copy() for weight in self._weights))
+        return TripleScorer(self._recipe, *(weight.detach().numpy().copy() for weight in self._weights))
 
-    def epoch(self, examples: PathExamples, random: np.random.Generator) -> float:
+    def epoch(self, examples: TripleExamples, random: np.random.Generator) -> float:
         """One pass in random order; the mean loss (HyperRAG, eq. 10)."""
         import torch
 
@@ -218,7 +222,7 @@ class _Fit:
         return loss.item()
 
 
-def _validated(train_loss: float, scorer: Plausibility, examples: PathExamples) -> Epoch:
+def _validated(train_loss: float, scorer: TripleScorer, examples: TripleExamples) -> Epoch:
     blocks = [
         scorer.scores(examples.features(np.arange(start, min(start + _BLOCK, len(examples)))))
         for start in range(0, len(examples), _BLOCK)
@@ -235,7 +239,7 @@ def _validated(train_loss: float, scorer: Plausibility, examples: PathExamples) 
     )
 
 
-def save(scorer: Plausibility, report: PathReport, directory: Path) -> Path:
+def save(scorer: TripleScorer, report: TripleTrainingReport, directory: Path) -> Path:
     """Write the weights, the report as JSON and the curve of the loss as a picture into ``directory``.
 
     Returns:
@@ -255,12 +259,12 @@ def save(scorer: Plausibility, report: PathReport, directory: Path) -> Path:
     return path
 
 
-def report_json(report: PathReport) -> dict[str, object]:
+def report_json(report: TripleTrainingReport) -> dict[str, object]:
     """The report as it is written and printed."""
     return asdict(report)
 
 
-def _draw(report: PathReport, path: Path) -> None:
+def _draw(report: TripleTrainingReport, path: Path) -> None:
     figure = new_figure(path.name, 6, 4)
     if figure is None:
         return

@@ -22,7 +22,7 @@ COMMON = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Gauge:
+class SimilarityScale:
     """Turns cosines into similarities that mean the same for every encoder and question.
 
     0 is the mean of the corpus and all below it, 1 the passage nearest to the question.
@@ -38,8 +38,8 @@ class Gauge:
     spreads: FloatArray
 
     @classmethod
-    def of(cls, vectors: FloatArray, snapshot: Snapshot) -> tuple[Gauge, FloatArray]:
-        """The gauge of some vectors, and with it the similarity of every passage to them, ``[vectors, passages]``."""
+    def of(cls, vectors: FloatArray, snapshot: Snapshot) -> tuple[SimilarityScale, FloatArray]:
+        """The scale of some vectors, and with it the similarity of every passage to them, ``[vectors, passages]``."""
         cosines = vectors @ snapshot.passage_vectors.T
         means = vectors @ snapshot.mean_passage_vector
         spreads = np.maximum(cosines.max(axis=1, initial=-1.0) - means, 1e-6)
@@ -83,16 +83,16 @@ class _Mentions:
     nearness: FloatArray
 
 
-def follow(snapshot: Snapshot, scores: FloatArray, about: FloatArray, gauge: Gauge) -> Hop:
+def follow(snapshot: Snapshot, scores: FloatArray, about: FloatArray, scale: SimilarityScale) -> Hop:
     """Follow the mentions of the best passages.
 
     Args:
         snapshot: The index.
         scores: Of all passages; the best :data:`SOURCES` are the sources.
         about: Of all passages, above 0 for those about an entity of the question.
-        gauge: Says how near a hyperedge is to the question.
+        scale: Says how near a hyperedge is to the question.
     """
-    mentions = _mentions(snapshot, scores, gauge)
+    mentions = _mentions(snapshot, scores, scale)
     count = snapshot.passage_count
     targets, pairs = snapshot.passages_about.gather(mentions.entities)
     away = targets != mentions.sources[pairs]
@@ -115,12 +115,12 @@ def follow(snapshot: Snapshot, scores: FloatArray, about: FloatArray, gauge: Gau
     return Hop(link, about_link, _shared(snapshot, mentions), source, entity, followed)
 
 
-def _mentions(snapshot: Snapshot, scores: FloatArray, gauge: Gauge) -> _Mentions:
+def _mentions(snapshot: Snapshot, scores: FloatArray, scale: SimilarityScale) -> _Mentions:
     sources = best(scores, SOURCES)
     highest = max(float(scores[sources].max(initial=0)), 1e-6)
     weights = np.maximum(scores[sources] / highest, 0).astype(np.float32)
     edges, source_of_edge = snapshot.hyperedges_of_passage.gather(sources)
-    nearness = gauge.relative(snapshot.hyperedge_vectors[edges]).max(axis=1).astype(np.float32)
+    nearness = scale.relative(snapshot.hyperedge_vectors[edges]).max(axis=1).astype(np.float32)
     entities, edge_of = snapshot.graph.members.gather(edges)
     telling = snapshot.passages_of_entity.degrees(entities) <= COMMON
     entities, edge_of = entities[telling], edge_of[telling]

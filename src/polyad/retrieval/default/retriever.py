@@ -11,7 +11,7 @@ import numpy as np
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import SignalExtractor, State, matrix, signal_names
+from polyad.retrieval.default.signals import SignalExtractor, State, signal_matrix, signal_names
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, places_within
 from polyad.retrieval.snapshot import Snapshot
@@ -52,7 +52,7 @@ class DefaultRetriever:
         if not self._snapshot.passage_count:
             return self._snapshot.evidence(question, self.name, [])
         state = self._signals.state(question)
-        parts = matrix(state, self._rewriting) * self._weights
+        parts = signal_matrix(state, self._rewriting) * self._weights
         scores = parts.sum(axis=1)
         chosen = best(scores, k)
         rows = state.candidates[chosen]
@@ -74,7 +74,7 @@ class DefaultRetriever:
         """The document of every candidate passage, and its signals; float32 ``[candidates, signals]``."""
         state = self._signals.state(question)
         documents = [self._snapshot.document_id(row) for row in state.candidates.tolist()]
-        return documents, matrix(state, self._rewriting)
+        return documents, signal_matrix(state, self._rewriting)
 
     def _reason(self, state: State, passage: int, parts: FloatArray) -> str:
         """The signals that speak most for a passage, and where its link came from."""
@@ -90,7 +90,7 @@ class DefaultRetriever:
         """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
         snapshot = self._snapshot
         edges, owners = snapshot.hyperedges_of_passage.gather(passages)
-        similarities = (snapshot.hyperedge_vectors[edges] @ state.gauge.vectors.T).max(axis=1)
+        similarities = (snapshot.hyperedge_vectors[edges] @ state.scale.vectors.T).max(axis=1)
         order = np.lexsort((edges, -similarities, owners))
         edges, owners, similarities = edges[order], owners[order], similarities[order]
         shown = places_within(owners) < HYPEREDGES_SHOWN

@@ -17,7 +17,7 @@ import numpy as np
 
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
-from polyad.retrieval.default.links import Gauge, Hop, follow
+from polyad.retrieval.default.links import Hop, SimilarityScale, follow
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import above
 from polyad.retrieval.snapshot import Snapshot
@@ -35,7 +35,7 @@ class State:
 
     Attributes:
         linked: The question and the entities it names.
-        gauge: Measures similarity to the question and its remainder.
+        scale: Measures similarity to the question and its remainder.
         dense: Similarity to the question.
         remainder: Similarity to the question without the names it links to.
         words: BM25 relative to the best.
@@ -50,7 +50,7 @@ class State:
     """
 
     linked: LinkedQuestion
-    gauge: Gauge
+    scale: SimilarityScale
     dense: FloatArray
     remainder: FloatArray
     words: FloatArray
@@ -104,7 +104,7 @@ def signal_names(rewriting: bool) -> list[str]:
     return [*SIGNALS, *(REWRITE_SIGNALS if rewriting else ())]
 
 
-def matrix(state: State, rewriting: bool) -> FloatArray:
+def signal_matrix(state: State, rewriting: bool) -> FloatArray:
     """All signals of all candidates, float32 ``[candidates, signals]``, in the order of :func:`signal_names`."""
     signals = [*SIGNALS.values(), *(REWRITE_SIGNALS.values() if rewriting else ())]
     return np.stack([signal(state) for signal in signals], axis=1).astype(np.float32)
@@ -145,20 +145,20 @@ class SignalExtractor:
         """Everything the signals need."""
         linked = self._linker.link(question)
         vectors = self._embedder.encode([question, linked.remainder], "query")
-        gauge, (dense, remainder) = Gauge.of(vectors, self._snapshot)
+        scale, (dense, remainder) = SimilarityScale.of(vectors, self._snapshot)
         words = self._words(question)
         about, mentions = self._question_entities(linked)
         prior = dense + 0.5 * words + 0.6 * about
-        first = follow(self._snapshot, prior, about, gauge)
+        first = follow(self._snapshot, prior, about, scale)
         after_first = prior + first.link * (0.5 + remainder)
-        second = follow(self._snapshot, after_first, about, gauge)
+        second = follow(self._snapshot, after_first, about, scale)
         candidates = _candidates(
             few=[dense, remainder, words, mentions, first.mention, second.mention],
             many=[about, first.link, second.link],
         )
         return State(
             linked,
-            gauge,
+            scale,
             dense,
             remainder,
             words,
@@ -167,8 +167,8 @@ class SignalExtractor:
             prior,
             (first, second),
             candidates,
-            self._unit_similarities(candidates, gauge),
-            self._rewrites(linked, candidates, (first, second), gauge),
+            self._unit_similarities(candidates, scale),
+            self._rewrites(linked, candidates, (first, second), scale),
         )
 
     def _words(self, question: str) -> FloatArray:
@@ -192,14 +192,14 @@ class SignalExtractor:
         np.add.at(mentions, rows, snapshot.rarity[entities][owners])
         return about, mentions
 
-    def _unit_similarities(self, candidates: IntArray, gauge: Gauge) -> FloatArray:
+    def _unit_similarities(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
         edges, owners = self._snapshot.hyperedges_of_passage.gather(candidates)
         found = np.zeros((len(candidates), 2), dtype=np.float32)
-        np.maximum.at(found, owners, gauge.relative(self._snapshot.hyperedge_vectors[edges]).astype(np.float32))
+        np.maximum.at(found, owners, scale.relative(self._snapshot.hyperedge_vectors[edges]).astype(np.float32))
         return found
 
     def _rewrites(
-        self, linked: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], gauge: Gauge
+        self, linked: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
     ) -> FloatArray:
         snapshot = self._snapshot
         strengths = {
@@ -211,6 +211,6 @@ class SignalExtractor:
         texts = [f"{linked.remainder} {snapshot.entity_key(entity)}" for entity in chosen]
         vectors = self._embedder.encode(texts, "query")
         cosines = snapshot.passage_vectors[candidates] @ vectors.T
-        similarities = np.maximum(0, (cosines - vectors @ snapshot.mean_passage_vector) / gauge.spreads[0])
+        similarities = np.maximum(0, (cosines - vectors @ snapshot.mean_passage_vector) / scale.spreads[0])
         weights = np.array([strengths[entity] for entity in chosen], dtype=np.float32)
         return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)

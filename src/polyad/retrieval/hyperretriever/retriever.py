@@ -19,8 +19,8 @@ from polyad.hypergraph.incidence import distinct
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import signal_names
-from polyad.retrieval.hyperretriever.scorer import Plausibility, Projection
-from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, Space, TripleWalk, WalkQuestion
+from polyad.retrieval.hyperretriever.scorer import PrecomputedScorer, TripleScorer
+from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, counted, places_within
 from polyad.retrieval.snapshot import Snapshot
@@ -33,7 +33,7 @@ _ENTITIES_SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class KeptTriples:
     """Kept triples as parallel arrays, each of shape ``[triples]``, in the order they were met.
 
     Attributes:
@@ -73,17 +73,17 @@ class HyperRetriever:
         embedder: Embedder,
         linker: QuestionLinker,
         settings: HyperRetrieverSettings,
-        scorer: Plausibility | None = None,
+        scorer: TripleScorer | None = None,
     ) -> None:
         wanted = embedder.name, embedder.dimension, signal_names(rewriting=False) if settings.signals else ()
-        scorer = scorer or Plausibility.from_settings(settings.weights, *wanted)
+        scorer = scorer or TripleScorer.from_settings(settings.weights, *wanted)
         scorer.recipe.require(*wanted)
         self._snapshot = snapshot
         self._embedder = embedder
         self._settings = settings
         self._scorer = scorer
         self._reader = QuestionReader(snapshot, embedder, linker, signals=settings.signals)
-        self._ready: tuple[Space, Projection] | None = None
+        self._ready: tuple[SearchSpace, PrecomputedScorer] | None = None
         self._preparing = threading.Lock()
 
     def retrieve(self, question: str, k: int) -> Evidence:
@@ -110,30 +110,30 @@ class HyperRetriever:
             self._trace(question, found, shown),
         )
 
-    def prepare(self) -> tuple[Space, Projection]:
+    def prepare(self) -> tuple[SearchSpace, PrecomputedScorer]:
         """What is made once for an index: entity vectors and all that does not depend on the question."""
         with self._preparing:
             if self._ready is None:
-                space = Space.of(self._snapshot, self._embedder, binary=self._settings.binary)
-                self._ready = space, Projection(self._scorer, space.entity_vectors, space.hyperedge_vectors)
+                space = SearchSpace.of(self._snapshot, self._embedder, binary=self._settings.binary)
+                self._ready = space, PrecomputedScorer(self._scorer, space.entity_vectors, space.hyperedge_vectors)
             return self._ready
 
-    def _search(self, question: WalkQuestion) -> Found:
+    def _search(self, question: WalkQuestion) -> KeptTriples:
         """Hop by hop, while triples are followed (HyperRAG, section 3.1.5); one pass of the scorer for each hop."""
-        space, projection = self.prepare()
+        space, scorer = self.prepare()
         walk = TripleWalk(space, self._scorer.recipe, question, self._settings.triples_per_hop)
         hops = []
         for hop in range(1, self._settings.depth + 1):
             triples, extras = walk.hop()
             origins = space.origins[triples.edges]
-            scores = projection.scores(question.vector, Triples(triples.heads, origins, triples.tails), extras)
+            scores = scorer.scores(question.vector, Triples(triples.heads, origins, triples.tails), extras)
             kept, followed = choose(triples.edges, scores, space.density, self._settings)
             numbers = np.full(len(kept), hop)
-            hops.append(Found(triples.heads[kept], origins[kept], triples.tails[kept], scores[kept], numbers))
+            hops.append(KeptTriples(triples.heads[kept], origins[kept], triples.tails[kept], scores[kept], numbers))
             if not len(followed):
                 break
             walk.follow(triples, followed)
-        return Found(
+        return KeptTriples(
             np.concatenate([found.heads for found in hops]),
             np.concatenate([found.edges for found in hops]),
             np.concatenate([found.tails for found in hops]),
@@ -159,7 +159,7 @@ class HyperRetriever:
         shown: IntArray = order[~is_other | (np.cumsum(is_other) <= _HYPEREDGES_BEYOND)]
         return shown
 
-    def _trace(self, question: str, found: Found, shown: IntArray) -> list[TraceStep]:
+    def _trace(self, question: str, found: KeptTriples, shown: IntArray) -> list[TraceStep]:
         snapshot = self._snapshot
         names = snapshot.entity_names(distinct(found.heads[shown]).tolist())
         return [
@@ -218,7 +218,7 @@ def final_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieve
     return threshold
 
 
-def _strongest_of_each(found: Found) -> IntArray:
+def _strongest_of_each(found: KeptTriples) -> IntArray:
     """The position of the most plausible triple of each hyperedge, the earliest of equals; by hyperedge."""
     order = np.lexsort((-found.plausibilities, found.edges))
     strongest: IntArray = order[places_within(found.edges[order]) == 0]
@@ -258,7 +258,7 @@ def _connectivity(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> I
     return np.array(counts, dtype=np.int64)
 
 
-def _entities(topics: IntArray, found: Found) -> list[tuple[int, float]]:
+def _entities(topics: IntArray, found: KeptTriples) -> list[tuple[int, float]]:
     """The topics, which are certain, then the tails by the most plausible triple that leads to them."""
     scores = dict.fromkeys(topics.tolist(), 1.0)
     order = np.lexsort((found.tails, -found.plausibilities))

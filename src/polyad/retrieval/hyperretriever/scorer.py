@@ -3,8 +3,8 @@
 A perceptron with one hidden layer reads a question and a triple as x = [q || h || f || t || extras] (eq. 9): the
 vectors of the question, the head, the hyperedge and the tail, then the structural numbers and what else the recipe
 names. The first layer is linear, so W x is a sum of parts, and the parts of heads, hyperedges and tails do not depend
-on the question: they are multiplied once for an index (:class:`Projection`), and a triple costs three look-ups and a
-dot product of the hidden layer's width.
+on the question: they are multiplied once for an index (:class:`PrecomputedScorer`), and a triple costs three look-ups
+and a dot product of the hidden layer's width.
 
 Weights are kept in one safetensors file whose metadata say what they are for. They are of no use with the vectors of
 another embedder, so loading them beside one is refused.
@@ -121,7 +121,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plausibility:
+class TripleScorer:
     """A perceptron with one hidden layer: p = sigmoid(output . relu(hidden x + hidden_bias) + output_bias).
 
     Attributes:
@@ -163,7 +163,7 @@ class Plausibility:
                 )
 
     @classmethod
-    def untrained(cls, recipe: Recipe, seed: int = 0, units: int = HIDDEN) -> Plausibility:
+    def untrained(cls, recipe: Recipe, seed: int = 0, units: int = HIDDEN) -> TripleScorer:
         """Weights as training begins with them: small and random. What a trained scorer is compared with."""
         random = np.random.default_rng(seed)
 
@@ -176,7 +176,7 @@ class Plausibility:
         )
 
     def scores(self, features: FloatArray) -> FloatArray:
-        """The plausibility of each x, in (0, 1); the plain forward pass, which :class:`Projection` takes apart.
+        """The plausibility of each x, in (0, 1); the plain forward pass, which :class:`PrecomputedScorer` takes apart.
 
         Args:
             features: float32 ``[triples, width]``.
@@ -204,7 +204,7 @@ class Plausibility:
             raise ConfigurationError(f"cannot write the weights to {str(path)!r}: {error.strerror}") from error
 
     @classmethod
-    def load(cls, path: Path) -> Plausibility:
+    def load(cls, path: Path) -> TripleScorer:
         """Weights that were saved earlier.
 
         Raises:
@@ -227,7 +227,7 @@ class Plausibility:
             ) from error
 
     @classmethod
-    def bundled(cls, embedder: str, *, signals: bool) -> Plausibility:
+    def bundled(cls, embedder: str, *, signals: bool) -> TripleScorer:
         """The weights that come with polyad.
 
         Raises:
@@ -242,7 +242,7 @@ class Plausibility:
             return cls.load(path)
 
     @classmethod
-    def from_settings(cls, weights: str, embedder: str, dimension: int, signals: Sequence[str]) -> Plausibility:
+    def from_settings(cls, weights: str, embedder: str, dimension: int, signals: Sequence[str]) -> TripleScorer:
         """The weights in the file ``weights``, or where it is empty the bundled ones, fit for an index.
 
         Args:
@@ -259,7 +259,7 @@ class Plausibility:
         return found
 
 
-class Projection:
+class PrecomputedScorer:
     """A scorer with what does not depend on the question multiplied beforehand, for one index.
 
     Holds two arrays of ``[entities, hidden]`` and one of ``[hyperedges, hidden]`` in float32: 2 KiB an entity with 256
@@ -271,7 +271,7 @@ class Projection:
         hyperedge_vectors: float32 ``[hyperedges, dimension]``.
     """
 
-    def __init__(self, scorer: Plausibility, entity_vectors: FloatArray, hyperedge_vectors: FloatArray) -> None:
+    def __init__(self, scorer: TripleScorer, entity_vectors: FloatArray, hyperedge_vectors: FloatArray) -> None:
         dimension = scorer.recipe.dimension
         question, head, edge, tail = (scorer.hidden[:, dimension * n : dimension * (n + 1)] for n in range(4))
         self._scorer = scorer

@@ -15,7 +15,7 @@ from polyad.hypergraph.distance import Triples, directional_distances, triple_en
 from polyad.hypergraph.incidence import Hypergraph, distinct
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder, Progress, silent
-from polyad.retrieval.default.signals import SignalExtractor, matrix
+from polyad.retrieval.default.signals import SignalExtractor, signal_matrix
 from polyad.retrieval.hyperretriever.scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import best
@@ -28,7 +28,7 @@ _MOST_STARTS = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Space:
+class SearchSpace:
     """What is walked, over one snapshot.
 
     Attributes:
@@ -46,7 +46,7 @@ class Space:
     hyperedge_vectors: FloatArray
 
     @classmethod
-    def of(cls, snapshot: Snapshot, embedder: Embedder, *, binary: bool, progress: Progress = silent) -> Space:
+    def of(cls, snapshot: Snapshot, embedder: Embedder, *, binary: bool, progress: Progress = silent) -> SearchSpace:
         """The space of an index; ``binary`` cuts its hyperedges into pairs (:mod:`polyad.hypergraph.bipartite`)."""
         graph, origins = (
             cut_into_pairs(snapshot.graph) if binary else (snapshot.graph, np.arange(snapshot.graph.edge_count))
@@ -105,8 +105,8 @@ class QuestionReader:
             linked, signals = self._linker.link(question), np.zeros((count, 0), dtype=np.float32)
         else:
             state = self._extractor.state(question)
-            vector, linked = state.gauge.vectors[0], state.linked
-            values = matrix(state, rewriting=False)
+            vector, linked = state.scale.vectors[0], state.linked
+            values = signal_matrix(state, rewriting=False)
             signals = np.zeros((count, values.shape[1]), dtype=np.float32)
             signals[state.candidates] = values
         topics = np.array(sorted(linked.entities), dtype=np.int64)
@@ -136,7 +136,7 @@ class TripleWalk:
             that has more by itself, those with the nearest heads; of a single head, those with the nearest tails.
     """
 
-    def __init__(self, space: Space, recipe: Recipe, question: WalkQuestion, triples_per_hop: int) -> None:
+    def __init__(self, space: SearchSpace, recipe: Recipe, question: WalkQuestion, triples_per_hop: int) -> None:
         self._space = space
         self._recipe = recipe
         self._question = question

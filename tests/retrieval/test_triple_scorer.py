@@ -12,7 +12,7 @@ from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples
 from polyad.model import FloatArray
 from polyad.retrieval.default.signals import signal_names
-from polyad.retrieval.hyperretriever.scorer import BUNDLED_FOR, Plausibility, Projection, Recipe, weights_file
+from polyad.retrieval.hyperretriever.scorer import BUNDLED_FOR, PrecomputedScorer, Recipe, TripleScorer, weights_file
 
 RECIPE = Recipe(embedder="table", dimension=8, rounds=1, closeness=True, signals=("one", "two"))
 
@@ -36,7 +36,7 @@ def test_a_recipe_counts_the_numbers_a_scorer_reads() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 50, 2048, 5000])
 def test_multiplying_beforehand_gives_the_plain_forward_pass(count: int) -> None:
-    scorer = Plausibility.untrained(RECIPE, seed=3)
+    scorer = TripleScorer.untrained(RECIPE, seed=3)
     entities, edges, question = vectors(1, 20, 8), vectors(2, 10, 8), vectors(3, 8)
     found, extras = triples(count, 20, 10), vectors(4, count, RECIPE.extras)
     features = np.hstack(
@@ -48,14 +48,14 @@ def test_multiplying_beforehand_gives_the_plain_forward_pass(count: int) -> None
             extras,
         ]
     )
-    projected = Projection(scorer, entities, edges).scores(question, found, extras)
+    projected = PrecomputedScorer(scorer, entities, edges).scores(question, found, extras)
     np.testing.assert_allclose(projected, scorer.scores(features), atol=1e-5)
     assert projected.dtype == np.float32
 
 
 def test_the_forward_pass_is_a_hidden_layer_and_a_sigmoid() -> None:
     recipe = Recipe(embedder="table", dimension=1, rounds=0, closeness=False)
-    scorer = Plausibility(
+    scorer = TripleScorer(
         recipe,
         np.array([[1, 0, 0, 0, 0, 0], [0, 0, -1, 0, 0, 0]], dtype=np.float32),
         np.array([0, 1], dtype=np.float32),
@@ -68,7 +68,7 @@ def test_the_forward_pass_is_a_hidden_layer_and_a_sigmoid() -> None:
 
 
 def test_the_largest_logits_do_not_overflow() -> None:
-    scorer = replace(Plausibility.untrained(RECIPE), output_bias=np.array([-1e6], dtype=np.float32))
+    scorer = replace(TripleScorer.untrained(RECIPE), output_bias=np.array([-1e6], dtype=np.float32))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert scorer.scores(np.zeros((1, RECIPE.width), dtype=np.float32)).tolist() == [0.0]
@@ -76,16 +76,16 @@ def test_the_largest_logits_do_not_overflow() -> None:
 
 def test_an_untrained_scorer_depends_on_its_seed_alone() -> None:
     features = vectors(5, 30, RECIPE.width)
-    first, again, other = (Plausibility.untrained(RECIPE, seed).scores(features) for seed in (1, 1, 2))
+    first, again, other = (TripleScorer.untrained(RECIPE, seed).scores(features) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_saved_weights_are_the_same_when_loaded(tmp_path: Path) -> None:
     recipe = replace(RECIPE, trained_on=("2wiki", "musique"), starts="heads")
-    scorer = Plausibility.untrained(recipe, units=16)
+    scorer = TripleScorer.untrained(recipe, units=16)
     scorer.save(tmp_path / "weights.safetensors")
-    loaded = Plausibility.load(tmp_path / "weights.safetensors")
+    loaded = TripleScorer.load(tmp_path / "weights.safetensors")
     assert loaded.recipe == recipe
     features = vectors(6, 100, recipe.width)
     np.testing.assert_allclose(loaded.scores(features), scorer.scores(features), atol=1e-3)
@@ -97,7 +97,7 @@ def test_a_file_that_holds_no_weights_is_named_with_the_way_to_make_one(tmp_path
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigurationError, match=r"mine\.safetensors.*polyad train hyperretriever"):
-        Plausibility.load(path)
+        TripleScorer.load(path)
 
 
 def test_weights_of_another_program_are_refused(tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_weights_of_another_program_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.safetensors"
     save_file({"hidden": np.zeros((2, 3), dtype=np.float16)}, path)
     with pytest.raises(ConfigurationError, match="expected a file written by polyad train hyperretriever"):
-        Plausibility.load(path)
+        TripleScorer.load(path)
 
 
 def test_weights_that_do_not_fit_their_recipe_are_refused() -> None:
-    scorer = Plausibility.untrained(RECIPE, units=4)
+    scorer = TripleScorer.untrained(RECIPE, units=4)
     with pytest.raises(ConfigurationError, match=r"'hidden' have shape \(4, 43\); expected \(4, 46\) for 46 numbers"):
         replace(scorer, recipe=replace(RECIPE, signals=("1", "2", "3", "4", "5")))
 
@@ -119,7 +119,7 @@ def test_weights_that_are_no_finite_numbers_are_refused_naming_the_file(tmp_path
     from safetensors.numpy import load_file, save
 
     path = tmp_path / "mine.safetensors"
-    Plausibility.untrained(RECIPE, units=4).save(path)
+    TripleScorer.untrained(RECIPE, units=4).save(path)
     arrays = load_file(path)
     for name in arrays:
         for wrong in (np.nan, np.inf):
@@ -129,20 +129,20 @@ def test_weights_that_are_no_finite_numbers_are_refused_naming_the_file(tmp_path
             with pytest.raises(
                 ConfigurationError, match=rf"mine\.safetensors'.*{name!r} hold {wrong}.*expected finite"
             ):
-                Plausibility.load(path)
+                TripleScorer.load(path)
 
 
 def test_weights_of_another_shape_are_refused_naming_the_file(tmp_path: Path) -> None:
     from safetensors.numpy import load_file, save
 
     path = tmp_path / "mine.safetensors"
-    Plausibility.untrained(RECIPE, units=4).save(path)
+    TripleScorer.untrained(RECIPE, units=4).save(path)
     arrays = load_file(path)
     for name in arrays:
         for shape in ((), (0,), (5,), (2, 2, 2)):
             path.write_bytes(save({**arrays, name: np.zeros(shape, dtype=np.float16)}, recipe_metadata()))
             with pytest.raises(ConfigurationError, match=r"mine\.safetensors'.* have shape .*; expected .*train"):
-                Plausibility.load(path)
+                TripleScorer.load(path)
 
 
 def recipe_metadata(**changes: object) -> dict[str, str]:
@@ -171,10 +171,10 @@ def test_a_recipe_with_a_wrong_value_is_refused_naming_file_and_value(tmp_path: 
     from safetensors.numpy import load_file, save
 
     path = tmp_path / "mine.safetensors"
-    Plausibility.untrained(RECIPE, units=4).save(path)
+    TripleScorer.untrained(RECIPE, units=4).save(path)
     path.write_bytes(save(load_file(path), recipe_metadata(**{name: value})))
     with pytest.raises(ConfigurationError, match=rf"mine\.safetensors'.*{name} is .* expected .*polyad train"):
-        Plausibility.load(path)
+        TripleScorer.load(path)
 
 
 @pytest.mark.parametrize("recipe", [None, "{", "[]", "{}", '{"embedder": "table"}', recipe_metadata(more=1)["recipe"]])
@@ -182,15 +182,15 @@ def test_a_file_without_a_whole_recipe_is_refused(tmp_path: Path, recipe: str | 
     from safetensors.numpy import load_file, save
 
     path = tmp_path / "mine.safetensors"
-    Plausibility.untrained(RECIPE, units=4).save(path)
+    TripleScorer.untrained(RECIPE, units=4).save(path)
     path.write_bytes(save(load_file(path), None if recipe is None else {"recipe": recipe}))
     with pytest.raises(ConfigurationError, match="expected a file written by polyad train hyperretriever"):
-        Plausibility.load(path)
+        TripleScorer.load(path)
 
 
 def test_equal_weights_are_equal_files(tmp_path: Path) -> None:
     for number in range(8):
-        Plausibility.untrained(RECIPE, seed=3, units=4).save(tmp_path / str(number))
+        TripleScorer.untrained(RECIPE, seed=3, units=4).save(tmp_path / str(number))
     assert len({(tmp_path / str(number)).read_bytes() for number in range(8)}) == 1
 
 
@@ -225,7 +225,7 @@ def test_weights_of_the_other_variant_are_refused_naming_the_setting(has_signals
 @pytest.mark.parametrize("signals", [False, True])
 def test_the_weights_that_come_with_polyad_are_for_the_default_embedder(signals: bool) -> None:
     names = signal_names(rewriting=False) if signals else ()
-    scorer = Plausibility.from_settings("", BUNDLED_FOR, 384, names)
+    scorer = TripleScorer.from_settings("", BUNDLED_FOR, 384, names)
     assert scorer.recipe.embedder == BUNDLED_FOR
     assert scorer.recipe.trained_on
     assert bool(scorer.recipe.signals) == signals
@@ -233,12 +233,12 @@ def test_the_weights_that_come_with_polyad_are_for_the_default_embedder(signals:
 
 def test_without_weights_for_an_embedder_the_command_that_makes_them_is_named() -> None:
     with pytest.raises(ConfigurationError, match="'bge-large'; train some with: polyad train hyperretriever"):
-        Plausibility.from_settings("", "bge-large", 1024, ())
+        TripleScorer.from_settings("", "bge-large", 1024, ())
 
 
 def test_weights_of_the_settings_are_checked_like_those_that_come_with_polyad(tmp_path: Path) -> None:
     path = tmp_path / weights_file(signals=True)
-    Plausibility.untrained(RECIPE).save(path)
-    assert Plausibility.from_settings(str(path), "table", 8, RECIPE.signals).recipe == RECIPE
+    TripleScorer.untrained(RECIPE).save(path)
+    assert TripleScorer.from_settings(str(path), "table", 8, RECIPE.signals).recipe == RECIPE
     with pytest.raises(ConfigurationError, match=r"signals\.safetensors' were trained with the embedder 'table'"):
-        Plausibility.from_settings(str(path), "chair", 8, RECIPE.signals)
+        TripleScorer.from_settings(str(path), "chair", 8, RECIPE.signals)
