@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from polyad.adapters.reading.files import FileReader
 from polyad.adapters.reading.tuples import TupleReader
@@ -22,7 +21,6 @@ from polyad.parts import Parts
 from polyad.protocols import Reader, Retriever
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.default.retriever import DefaultRetriever
-from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hypergraphrag import HyperGraphRAGRetriever
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
@@ -161,17 +159,9 @@ def _hypermemory(snapshot: Snapshot, parts: Parts) -> Retriever:
     return HyperMemoryRetriever(snapshot, parts.embedder, linker, language_model, parts.settings.hypermemory)
 
 
-def default_retriever(snapshot: Snapshot, parts: Parts, *, rewriting: bool | None = None) -> DefaultRetriever:
-    """The default retriever, with the settings' weights and, unless said otherwise, their rewriting."""
-    settings = parts.settings.default
-    scorer = LinearScorer.load(Path(settings.weights)) if settings.weights and rewriting is None else None
-    return DefaultRetriever(
-        snapshot,
-        parts.embedder,
-        QuestionLinker(snapshot, parts.extractor),
-        scorer,
-        rewriting=settings.rewriting if rewriting is None else rewriting,
-    )
+def _default(snapshot: Snapshot, parts: Parts) -> Retriever:
+    linker = QuestionLinker(snapshot, parts.extractor)
+    return DefaultRetriever(snapshot, parts.embedder, linker, parts.settings.default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +180,7 @@ class Retrieval:
 
 
 _RETRIEVERS: Mapping[str, Retrieval] = {
-    "default": Retrieval(default_retriever),
+    "default": Retrieval(_default),
     "hypergraphrag": Retrieval(_hypergraphrag, reads_entity_vectors=True),
     "hypersu": Retrieval(_hypersu),
     "hyperretriever": Retrieval(_hyperretriever, reads_entity_vectors=True),

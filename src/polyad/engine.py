@@ -20,7 +20,6 @@ from polyad.assembly import (
     NEED_LANGUAGE_MODEL,
     RETRIEVERS,
     Limits,
-    default_retriever,
     make_builder,
     method_called,
     retrieval_called,
@@ -47,6 +46,7 @@ from polyad.model import (
 )
 from polyad.parts import Parts
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Retriever, silent
+from polyad.retrieval.default.signals import SignalExtractor
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.roles import RoleBinding, answer_roles
 from polyad.retrieval.snapshot import Snapshot
@@ -448,10 +448,8 @@ class Engine:
         return self._snapshot
 
     def signals(self, questions: Iterable[str]) -> Iterator[tuple[list[str], FloatArray]]:
-        """What the default retriever's scorer is trained on: see :meth:`DefaultRetriever.signals`, with rewriting."""
-        with self._lock:
-            snapshot = self._current_snapshot()
-        return map(default_retriever(snapshot, self._parts, rewriting=True).signals, questions)
+        """What the default retriever's scorer is trained on: see :meth:`SignalExtractor.candidates`, with rewriting."""
+        return map(SignalExtractor(*self.training_parts(), rewriting=True).candidates, questions)
 
     def training_parts(self) -> tuple[Snapshot, Embedder, QuestionLinker]:
         """What scorers are trained on: the index in memory, its embedder, and what finds a question's entities."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyad.config import HyperRetrieverSettings
+from polyad.config import DefaultSettings, HyperRetrieverSettings
 from polyad.engine import Engine
 from polyad.evaluation import experiment
 from polyad.evaluation.datasets import Query
@@ -49,6 +49,6 @@ def held_out(
         "hyperretriever": trained.retrieve,
         "hyperretriever, untrained": untrained.retrieve,
         **{name: engine.retriever(name).retrieve for name in BESIDE},
-        "default, trained alike": DefaultRetriever(snapshot, embedder, linker, linear).retrieve,
+        "default, trained alike": DefaultRetriever(snapshot, embedder, linker, DefaultSettings(), linear).retrieve,
     }
     return [experiment.run(name, search, queries, k, progress) for name, search in searches.items()]

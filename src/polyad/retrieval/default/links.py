@@ -20,6 +20,9 @@ SOURCES = 8
 COMMON = 60
 """Entities of more passages than this are not followed: they lead everywhere."""
 
+STRENGTH_FLOOR = 0.3
+"""Share of a link that counts as the strength of its entity, however far its hyperedge is from the question."""
+
 
 @dataclass(frozen=True, slots=True)
 class SimilarityScale:
@@ -110,7 +113,8 @@ def follow(snapshot: Snapshot, scores: FloatArray, about: FloatArray, scale: Sim
     about_link = np.zeros(count, dtype=np.float32)
     np.maximum.at(about_link, targets, about[sources] * share * mentions.nearness[pairs])
     followed: dict[int, float] = {}
-    for row, strength in zip(entities.tolist(), (values * (0.3 + mentions.nearness[pairs])).tolist(), strict=True):
+    strengths = values * (STRENGTH_FLOOR + mentions.nearness[pairs])
+    for row, strength in zip(entities.tolist(), strengths.tolist(), strict=True):
         followed[row] = max(strength, followed.get(row, 0.0))
     return Hop(link, about_link, _shared(snapshot, mentions), source, entity, followed)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from polyad.config import DefaultSettings
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.default.scorer import LinearScorer
@@ -26,8 +27,11 @@ class DefaultRetriever:
         snapshot: The index.
         embedder: The one it was built with.
         linker: Finds the question's entities.
-        scorer: The weights; by default those that come with polyad.
-        rewriting: Whether to embed rewritten questions too, one more small batch of encoding.
+        settings: See :class:`polyad.config.DefaultSettings`.
+        scorer: The weights; by default those of the settings.
+
+    Raises:
+        ConfigurationError: the weights are for other signals, or cannot be read.
     """
 
     name = "default"
@@ -37,15 +41,15 @@ class DefaultRetriever:
         snapshot: Snapshot,
         embedder: Embedder,
         linker: QuestionLinker,
+        settings: DefaultSettings,
         scorer: LinearScorer | None = None,
-        *,
-        rewriting: bool = False,
     ) -> None:
+        scorer = scorer or LinearScorer.from_settings(settings.weights, rewriting=settings.rewriting)
         self._snapshot = snapshot
-        self._rewriting = rewriting
-        self._names = signal_names(rewriting)
-        self._signals = SignalExtractor(snapshot, embedder, linker, rewriting=rewriting)
-        self._weights = (scorer or LinearScorer.bundled(rewriting=rewriting)).vector(self._names)
+        self._rewriting = settings.rewriting
+        self._names = signal_names(settings.rewriting)
+        self._signals = SignalExtractor(snapshot, embedder, linker, rewriting=settings.rewriting)
+        self._weights = scorer.vector(self._names)
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` best passages, with the signals that placed them and their hyperedges nearest to the question."""
@@ -69,12 +73,6 @@ class DefaultRetriever:
             [(entity, 1.0) for entity in state.linked.entities],
             self._trace(state, edges, similarities, rows[owners]),
         )
-
-    def signals(self, question: str) -> tuple[list[str], FloatArray]:
-        """The document of every candidate passage, and its signals; float32 ``[candidates, signals]``."""
-        state = self._signals.state(question)
-        documents = [self._snapshot.document_id(row) for row in state.candidates.tolist()]
-        return documents, signal_matrix(state, self._rewriting)
 
     def _reason(self, state: State, passage: int, parts: FloatArray) -> str:
         """The signals that speak most for a passage, and where its link came from."""

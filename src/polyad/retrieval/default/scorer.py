@@ -13,6 +13,7 @@ import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
+from polyad.retrieval.default.signals import current_name
 from polyad.text.packaged import packaged
 
 
@@ -32,6 +33,15 @@ class LinearScorer:
         """The weights that come with polyad, for the signals with rewriting or without."""
         name = weights_file(rewriting)
         return cls.from_text(packaged("polyad.retrieval.default", name), name)
+
+    @classmethod
+    def from_settings(cls, weights: str, *, rewriting: bool) -> LinearScorer:
+        """The weights in the file ``weights``, or where it is empty the bundled ones.
+
+        Raises:
+            ConfigurationError: the file is missing or not a list of weights.
+        """
+        return cls.load(Path(weights)) if weights else cls.bundled(rewriting=rewriting)
 
     @classmethod
     def load(cls, path: Path) -> LinearScorer:
@@ -54,7 +64,7 @@ class LinearScorer:
                 continue
             signal, _, weight = line.partition("\t")
             try:
-                weights[signal] = float(weight)
+                weights[current_name(signal)] = float(weight)
             except ValueError as error:
                 raise ConfigurationError(
                     f"{name}, line {number}: {line!r}; expected a signal's name, a tab and a number"

@@ -22,8 +22,25 @@ from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import above
 from polyad.retrieval.snapshot import Snapshot
 
+# Numbers set by hand: they decide what becomes a candidate and a source of links, which learned weights then weigh.
+
 NEAREST = 40
 """Candidates by similarity, as many by words and as many by each kind of mention."""
+
+LINKED = 160
+"""Candidates by being about an entity of the question, and as many by the links of each hop."""
+
+WORD_HITS = 100
+"""Passages whose BM25 score is asked for; the signals of words are 0 for all others."""
+
+PRIOR_WORDS, PRIOR_ABOUT = 0.5, 0.6
+"""In the score before links: the shares of words and of being about an entity of the question; similarity has 1."""
+
+LINK_FLOOR = 0.5
+"""Share of a link that counts for the sources of the second hop, however little its passage resembles the remainder."""
+
+RANK_CONSTANT = 10.0
+"""Added to ranks before they are inverted: the eleventh place counts half of the first."""
 
 REWRITES = 16
 """Linked entities whose names are put to the remainder of the question, when rewriting."""
@@ -41,10 +58,11 @@ class State:
         words: BM25 relative to the best.
         about: 1 for the passage about an entity of the question; less where several are about it.
         mentions: Summed rarity of the question's entities in the passage.
-        prior: Hand-set sum of the first step; its best are the sources of the first hop.
+        prior: The score before links, a hand-set sum; its best are the sources of the first hop.
         hops: The first and the second hop.
         candidates: Rows of the passages to score, sorted.
-        units: Best similarity of each candidate's hyperedges to the question and to the remainder, ``[candidates, 2]``.
+        hyperedges: Best similarity of each candidate's hyperedges to the question and to the remainder,
+            ``[candidates, 2]``.
         rewrites: Best similarity of each candidate to the remainder with the name of a linked entity, by itself and
             times the strength of the link, ``[candidates, 2]``; zeros without rewriting.
     """
@@ -59,7 +77,7 @@ class State:
     prior: FloatArray
     hops: tuple[Hop, Hop]
     candidates: IntArray
-    units: FloatArray
+    hyperedges: FloatArray
     rewrites: FloatArray
 
     @property
@@ -78,10 +96,10 @@ SIGNALS: dict[str, Signal] = {
     "about an entity of the question": lambda s: s.about[s.candidates],
     "about an entity of the question, and similar": lambda s: (s.about * s.dense)[s.candidates],
     "mentions entities of the question": lambda s: s.mentions[s.candidates],
-    "unit similar to the question": lambda s: s.units[:, 0],
-    "unit similar to the remainder": lambda s: s.units[:, 1],
+    "hyperedge similar to the question": lambda s: s.hyperedges[:, 0],
+    "hyperedge similar to the remainder": lambda s: s.hyperedges[:, 1],
     "similarity to the remainder": lambda s: s.remainder[s.candidates],
-    "first step": lambda s: s.prior[s.candidates],
+    "score before links": lambda s: s.prior[s.candidates],
     "link": lambda s: s.links,
     "link, and similar to the remainder": lambda s: s.links * s.remainder[s.candidates],
     "link from what is about an entity of the question": lambda s: np.maximum(
@@ -98,6 +116,17 @@ REWRITE_SIGNALS: dict[str, Signal] = {
 }
 """Signals that rewriting adds."""
 
+_EARLIER_NAMES = {
+    "unit similar to the question": "hyperedge similar to the question",
+    "unit similar to the remainder": "hyperedge similar to the remainder",
+    "first step": "score before links",
+}
+
+
+def current_name(signal: str) -> str:
+    """The name of a signal today, given the one that a file of weights has for it."""
+    return _EARLIER_NAMES.get(signal, signal)
+
 
 def signal_names(rewriting: bool) -> list[str]:
     """The names of the signals that are weighed."""
@@ -111,18 +140,16 @@ def signal_matrix(state: State, rewriting: bool) -> FloatArray:
 
 
 def _candidates(few: Sequence[FloatArray], many: Sequence[FloatArray]) -> IntArray:
-    """The best passages by each of some scores, as far as they are above 0."""
-    found = []
-    for scores, size in (*((scores, NEAREST) for scores in few), *((scores, 4 * NEAREST) for scores in many)):
-        found.append(above(scores, size, 0.0))
+    """The best passages by each of some scores above 0: :data:`NEAREST` by each of ``few``, else :data:`LINKED`."""
+    found = [above(scores, NEAREST, 0.0) for scores in few] + [above(scores, LINKED, 0.0) for scores in many]
     return np.unique(np.concatenate(found))
 
 
-def _reciprocal_ranks(scores: FloatArray, constant: float = 10.0) -> FloatArray:
+def _reciprocal_ranks(scores: FloatArray) -> FloatArray:
     """From 1 for the best score down: constant / (constant + rank), ties by row."""
     ranks = np.empty(len(scores), dtype=np.float32)
     ranks[np.argsort(-scores, kind="stable")] = np.arange(len(scores), dtype=np.float32)
-    return constant / (constant + ranks)
+    return RANK_CONSTANT / (RANK_CONSTANT + ranks)
 
 
 class SignalExtractor:
@@ -141,6 +168,12 @@ class SignalExtractor:
         self._linker = linker
         self._rewriting = rewriting
 
+    def candidates(self, question: str) -> tuple[list[str], FloatArray]:
+        """The document of every candidate passage, and its signals; float32 ``[candidates, signals]``."""
+        state = self.state(question)
+        documents = [self._snapshot.document_id(row) for row in state.candidates.tolist()]
+        return documents, signal_matrix(state, self._rewriting)
+
     def state(self, question: str) -> State:
         """Everything the signals need."""
         linked = self._linker.link(question)
@@ -148,9 +181,9 @@ class SignalExtractor:
         scale, (dense, remainder) = SimilarityScale.of(vectors, self._snapshot)
         words = self._words(question)
         about, mentions = self._question_entities(linked)
-        prior = dense + 0.5 * words + 0.6 * about
+        prior = dense + PRIOR_WORDS * words + PRIOR_ABOUT * about
         first = follow(self._snapshot, prior, about, scale)
-        after_first = prior + first.link * (0.5 + remainder)
+        after_first = prior + first.link * (LINK_FLOOR + remainder)
         second = follow(self._snapshot, after_first, about, scale)
         candidates = _candidates(
             few=[dense, remainder, words, mentions, first.mention, second.mention],
@@ -167,14 +200,14 @@ class SignalExtractor:
             prior,
             (first, second),
             candidates,
-            self._unit_similarities(candidates, scale),
+            self._hyperedge_similarities(candidates, scale),
             self._rewrites(linked, candidates, (first, second), scale),
         )
 
     def _words(self, question: str) -> FloatArray:
         """BM25 of each passage relative to the best, 0 for those without a word of the question."""
         words = np.zeros(self._snapshot.passage_count, dtype=np.float32)
-        rows, scores = self._snapshot.search_text(question, 100)
+        rows, scores = self._snapshot.search_text(question, WORD_HITS)
         if len(rows):
             words[rows] = scores / max(float(scores.max()), 1e-9)
         return words
@@ -192,7 +225,7 @@ class SignalExtractor:
         np.add.at(mentions, rows, snapshot.rarity[entities][owners])
         return about, mentions
 
-    def _unit_similarities(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
+    def _hyperedge_similarities(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
         edges, owners = self._snapshot.hyperedges_of_passage.gather(candidates)
         found = np.zeros((len(candidates), 2), dtype=np.float32)
         np.maximum.at(found, owners, scale.relative(self._snapshot.hyperedge_vectors[edges]).astype(np.float32))
