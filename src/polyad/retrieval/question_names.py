@@ -8,18 +8,14 @@ from collections.abc import Sequence
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, MentionExtractor, Prompt
 from polyad.retrieval.asking import Adviser
-from polyad.text.loose_json import first_json
+from polyad.text.json_schema import STRING, array_of, object_of
+from polyad.text.loose_json import distinct_strings, listed_under
 from polyad.text.packaged import packaged
 
 MOST = 16
 """Names of one question."""
 
-_SCHEMA = {
-    "type": "object",
-    "properties": {"entities": {"type": "array", "items": {"type": "string"}}},
-    "required": ["entities"],
-    "additionalProperties": False,
-}
+_SCHEMA = object_of(entities=array_of(STRING))
 
 
 class QuestionNames:
@@ -57,13 +53,8 @@ class QuestionNames:
 
 def _names(reply: str) -> list[str] | None:
     """The names in a reply; None when it is not what was asked for."""
-    listed = first_json(reply)
-    if isinstance(listed, dict):
-        listed = listed.get("entities")
-    if not isinstance(listed, list):
-        return None
-    names = (name.strip() for name in listed if isinstance(name, str))
-    return list(dict.fromkeys(name for name in names if name))[:MOST]
+    listed = listed_under(reply, "entities")
+    return None if listed is None else distinct_strings(listed)[:MOST]
 
 
 def _located(name: str, text: str) -> Mention:

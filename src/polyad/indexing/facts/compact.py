@@ -39,27 +39,14 @@ from polyad.indexing.locate import UNSPACED, name_spans
 from polyad.indexing.quoting import quoted_passage, quoted_replies
 from polyad.model import Passage
 from polyad.protocols import Prompt
+from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.thoughts import after_thoughts
 
 _SYSTEM, _MORE = instructions("compact.md")
-_STRINGS: Mapping[str, object] = {"type": "array", "items": {"type": "string"}}
-_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {
-        "facts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"text": {"type": "string"}, "score": {"type": "number"}, "entities": _STRINGS},
-                "required": ["text", "score", "entities"],
-                "additionalProperties": False,
-            },
-        },
-        "entities": _STRINGS,
-    },
-    "required": ["facts", "entities"],
-    "additionalProperties": False,
-}
+_SCHEMA = object_of(
+    facts=array_of(object_of(text=STRING, score=NUMBER, entities=array_of(STRING))), entities=array_of(STRING)
+)
+
 
 _MEMBERS = ("entities", "members", "names")
 _COMPLETENESS = ("score", "completeness", "completenessscore")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from polyad.errors import ConfigurationError, LanguageModelError
@@ -10,30 +10,12 @@ from polyad.indexing.locate import name_spans
 from polyad.indexing.quoting import quoted_passage
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, Prompt
-from polyad.text.loose_json import first_json
+from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
+from polyad.text.loose_json import listed_under
 from polyad.text.packaged import packaged
 
 _SYSTEM = packaged("polyad.indexing.mentions", "llm.md")
-_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {
-        "entities": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "type": {"type": "string"},
-                    "importance": {"type": "number"},
-                },
-                "required": ["name", "type", "importance"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["entities"],
-    "additionalProperties": False,
-}
+_SCHEMA = object_of(entities=array_of(object_of(name=STRING, type=STRING, importance=NUMBER)))
 
 
 class LanguageModelMentionExtractor:
@@ -97,10 +79,8 @@ class LanguageModelMentionExtractor:
 
 def _entities(reply: str) -> list[Mention]:
     """The entities in a reply: JSON as asked for, or what models make of it (a fence, a preface, a bare list)."""
-    listed = first_json(reply)
-    if isinstance(listed, dict):
-        listed = listed.get("entities")
-    if not isinstance(listed, list):
+    listed = listed_under(reply, "entities")
+    if listed is None:
         raise LanguageModelError(f'expected {{"entities": [...]}}, but the language model replied {reply[:200]!r}')
     return list(_valid(listed))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from polyad.text.loose_json import first_json
+from polyad.text.loose_json import first_json, listed_under
 
 _SUM_TOLERANCE = 0.02  # three thirds, each rounded to two digits, are 0.99
 
@@ -184,10 +184,8 @@ def _listed(text: str) -> list[str]:
 
 
 def _from_json_list(reply: str, offered: int) -> list[_Pair]:
-    found = first_json(reply)
-    if isinstance(found, dict):
-        found = found.get("scores")
-    return list(enumerate(found, start=1)) if isinstance(found, list) and len(found) == offered else []
+    found = listed_under(reply, "scores")
+    return list(enumerate(found, start=1)) if found is not None and len(found) == offered else []
 
 
 _FORMS = (_from_json, _from_fields, _from_json_list, _from_braces, _from_lines, _from_list)

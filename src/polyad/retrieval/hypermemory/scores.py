@@ -6,41 +6,22 @@ Candidates are offered by number, so that no text has to be repeated word for wo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.retrieval.hypermemory.replies import Repair, read_scores, read_verdict, shares
+from polyad.text.json_schema import BOOLEAN, INTEGER, NUMBER, STRING, array_of, object_of
 from polyad.text.packaged import packaged
 
 _EDGES, _ENTITIES, _SUFFICIENCY = (
     packaged("polyad.retrieval.hypermemory", name) for name in ("hyperedges.md", "entities.md", "sufficiency.md")
 )
 
-_SCORES_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {
-        "scores": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"number": {"type": "integer"}, "score": {"type": "number"}},
-                "required": ["number", "score"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["scores"],
-    "additionalProperties": False,
-}
+_SCORES_SCHEMA = object_of(scores=array_of(object_of(number=INTEGER, score=NUMBER)))
 
-_VERDICT_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "sufficient": {"type": "boolean"}},
-    "required": ["reason", "sufficient"],
-    "additionalProperties": False,
-}
+_VERDICT_SCHEMA = object_of(reason=STRING, sufficient=BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,11 @@ from typing import Protocol
 from polyad.protocols import LanguageModel, Prompt
 from polyad.retrieval.asking import Adviser
 from polyad.retrieval.question import LinkedQuestion
-from polyad.text.loose_json import first_json
+from polyad.text.json_schema import STRING, array_of, object_of
+from polyad.text.loose_json import distinct_strings, first_json
 from polyad.text.packaged import packaged
+
+_SCHEMA = object_of(clues=array_of(STRING))
 
 
 class ClueAgent(Protocol):
@@ -40,14 +43,8 @@ class LanguageModelClues:
 
     def clues(self, question: LinkedQuestion) -> list[str]:
         """At most ``max_clues`` of the model's clues, or the question alone."""
-        schema = {
-            "type": "object",
-            "properties": {"clues": {"type": "array", "items": {"type": "string"}}},
-            "required": ["clues"],
-            "additionalProperties": False,
-        }
         system = self._instructions.format(max_clues=self._max_clues)
-        prompt = Prompt(user=question.text, system=system, json_schema=schema)
+        prompt = Prompt(user=question.text, system=system, json_schema=_SCHEMA)
         clues = self._adviser.ask(prompt, _parsed, '{"clues": [...]}') or []
         return clues[: self._max_clues] or [question.text]
 
@@ -56,6 +53,4 @@ def _parsed(text: str) -> list[str] | None:
     """The clues in a reply that is JSON, perhaps with words or a code fence around it; None if it is not."""
     reply = first_json(text)
     clues = reply.get("clues") if isinstance(reply, dict) else None
-    if not isinstance(clues, list):
-        return None
-    return list(dict.fromkeys(clue.strip() for clue in clues if isinstance(clue, str) and clue.strip()))
+    return distinct_strings(clues) if isinstance(clues, list) else None
