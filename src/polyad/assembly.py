@@ -13,8 +13,8 @@ from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.extraction import ExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.parts import Parts

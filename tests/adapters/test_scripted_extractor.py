@@ -14,8 +14,8 @@ from polyad.adapters.scripted import ScriptedServer
 from polyad.adapters.scripted.extractor import Fact, ScriptedExtractor, facts_by_subject, passage_asked_about
 from polyad.config import LanguageModelSettings
 from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.extraction import ExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.model import Passage
 from polyad.protocols import Prompt, Reply
 

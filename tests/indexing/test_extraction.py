@@ -16,16 +16,15 @@ from polyad.indexing.facts.extraction import (
     ExtractedEntity,
     ExtractedFact,
     Extraction,
-    ExtractionStyle,
     entity_from_fields,
     extraction,
-    instructions,
     is_score,
     merged,
     one_line,
     union,
 )
 from polyad.indexing.facts.paper import PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle, instructions
 from polyad.model import Passage
 
 

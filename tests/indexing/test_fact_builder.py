@@ -13,8 +13,8 @@ from polyad.indexing.builder import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FEW, NOTHING, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.extraction import ExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply

@@ -19,10 +19,10 @@ from polyad.indexing.facts.extraction import (
     ExtractedEntity,
     ExtractedFact,
     Extraction,
-    ExtractionStyle,
     merged,
 )
 from polyad.indexing.facts.grounding import Grounder
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.subjects import Subjects, subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply, Splitter

@@ -27,22 +27,15 @@ from polyad.indexing.facts.extraction import (
     entity_from_fields,
     extraction,
     identity,
-    in_language,
-    instructions,
     one_line,
-    output_language,
-    style_name,
     union,
 )
 from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of, normal_keys
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.locate import UNSPACED, name_spans
-from polyad.indexing.quoting import quoted_passage, quoted_replies
-from polyad.model import Passage
-from polyad.protocols import Prompt
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.thoughts import after_thoughts
 
-_SYSTEM, _MORE = instructions("compact.md")
 _SCHEMA = object_of(
     facts=array_of(object_of(text=STRING, score=NUMBER, entities=array_of(STRING))), entities=array_of(STRING)
 )
@@ -58,35 +51,11 @@ _WORD = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]")
 _PAIR = re.compile(rf"(?=([{UNSPACED}]{{2}}))")
 
 
-class CompactExtractionStyle:
-    """Asks for facts and a table of entities as JSON, and reads what models make of it.
+class CompactExtractionStyle(ExtractionStyle):
+    """Asks for facts and a table of entities as JSON, and reads what models make of it."""
 
-    Args:
-        language: What facts and descriptions are written in, such as "German"; empty for the passage's own.
-
-    Raises:
-        ConfigurationError: the language goes over the end of a line.
-    """
-
-    def __init__(self, language: str = "") -> None:
-        self._language = output_language(language)
-        self._system = in_language(_SYSTEM, self._language)
-
-    @property
-    def name(self) -> str:
-        """With the output language, if one was set."""
-        return style_name("compact", self._language)
-
-    def prompt(self, passage: Passage) -> Prompt:
-        """The fixed instructions, and the passage alone."""
-        return Prompt(user=quoted_passage(passage.text, passage.title), system=self._system, json_schema=_SCHEMA)
-
-    def more(self, passage: Passage, so_far: str) -> Prompt:
-        """The same, followed by the earlier replies and the request for what they missed."""
-        request = _MORE.replace("{so_far}", quoted_replies(after_thoughts(so_far)))
-        return Prompt(
-            user=f"{quoted_passage(passage.text, passage.title)}\n\n{request}", system=self._system, json_schema=_SCHEMA
-        )
+    style = "compact"
+    schema = _SCHEMA
 
     def parse(self, reply: str) -> Extraction:
         """Read a reply: whole, in prose or a fence, not quite JSON, or cut short; objects where lines were asked for.

@@ -13,13 +13,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-from polyad.errors import ConfigurationError
-from polyad.model import Passage
-from polyad.protocols import Prompt
 from polyad.text.keys import entity_key
-from polyad.text.packaged import packaged
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
 _SCORE = re.compile(
@@ -74,27 +69,6 @@ class Extraction:
 
     facts: tuple[ExtractedFact, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
-
-
-class ExtractionStyle(Protocol):
-    """A way to ask for facts, and to read the reply."""
-
-    @property
-    def name(self) -> str:
-        """Identifies the style and the settings that change its prompt."""
-
-    def prompt(self, passage: Passage) -> Prompt:
-        """Asks for the facts of a passage."""
-
-    def more(self, passage: Passage, so_far: str) -> Prompt:
-        """Asks for what the earlier replies, ``so_far``, missed, in the same format: a gleaning round."""
-
-    def parse(self, reply: str) -> Extraction:
-        """Read a reply, however untidy or cut short.
-
-        Raises:
-            UnreadableReplyError: there is no record in it, and it does not say that there is nothing.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,31 +200,3 @@ def extraction(facts: Iterable[ExtractedFact], notes: Counter[str]) -> Extractio
 def merged(first: Extraction, addition: Extraction) -> Extraction:
     """What two replies about one passage say together."""
     return extraction([*first.facts, *addition.facts], Counter(first.notes) + Counter(addition.notes))
-
-
-def instructions(file: str) -> tuple[str, str]:
-    """The two parts of a file of prompts: what the model is told to do, and how it is asked for more."""
-    first, more = packaged("polyad.indexing.facts", file).split("\n---\n")
-    return first.strip(), more.strip()
-
-
-def output_language(language: str) -> str:
-    """The setting that says what extracted texts are written in, without blanks around it; "" for the passage's own.
-
-    Raises:
-        ConfigurationError: the language goes over the end of a line.
-    """
-    language = language.strip()
-    if "\n" in language:
-        raise ConfigurationError(f'language is {language!r}; expected the name of one, such as "German"')
-    return language
-
-
-def in_language(instructions: str, language: str) -> str:
-    """``instructions`` that say what language to write in."""
-    return instructions.replace("{language}", language or "the language of the passage")
-
-
-def style_name(style: str, language: str) -> str:
-    """What identifies a style and its settings: the output language, if one was set."""
-    return f"{style} language={language}" if language else style

@@ -25,19 +25,11 @@ from polyad.indexing.facts.extraction import (
     Extraction,
     entity_from_fields,
     extraction,
-    in_language,
-    instructions,
     is_score,
     one_line,
-    output_language,
-    style_name,
 )
-from polyad.indexing.quoting import quoted_passage, quoted_replies
-from polyad.model import Passage
-from polyad.protocols import Prompt
+from polyad.indexing.facts.style import ExtractionStyle
 from polyad.text.thoughts import after_thoughts
-
-_SYSTEM, _MORE = instructions("paper.md")
 
 _QUOTE = "[\"'`“”„‘’«»*]"  # noqa: RUF001
 _DELIMITER = re.compile(r"<[ \t]*\|[ \t]*#?[ \t]*\|?[ \t]*>")
@@ -57,33 +49,10 @@ _FIELDS = {"hyperrelation": 2, "entity": 4}
 _QUOTE_PAIRS = {'"': '"', "'": "'", "“": "”", "«": "»"}
 
 
-class PaperExtractionStyle:
-    """Asks for records as HyperGraphRAG does, and reads what models make of them.
+class PaperExtractionStyle(ExtractionStyle):
+    """Asks for records as HyperGraphRAG does, with a worked example, and reads what models make of them."""
 
-    Args:
-        language: What fragments and descriptions are written in, such as "German"; empty for the passage's own.
-
-    Raises:
-        ConfigurationError: the language goes over the end of a line.
-    """
-
-    def __init__(self, language: str = "") -> None:
-        self._language = output_language(language)
-        self._system = in_language(_SYSTEM, self._language)
-
-    @property
-    def name(self) -> str:
-        """With the output language, if one was set."""
-        return style_name("paper", self._language)
-
-    def prompt(self, passage: Passage) -> Prompt:
-        """The fixed instructions with a worked example, and the passage."""
-        return Prompt(user=quoted_passage(passage.text, passage.title), system=self._system)
-
-    def more(self, passage: Passage, so_far: str) -> Prompt:
-        """The same, followed by the earlier replies and the request for what they missed."""
-        request = _MORE.replace("{so_far}", quoted_replies(after_thoughts(so_far)))
-        return Prompt(user=f"{quoted_passage(passage.text, passage.title)}\n\n{request}", system=self._system)
+    style = "paper"
 
     def parse(self, reply: str) -> Extraction:
         """Read a reply, whatever its quotes, brackets, line breaks and delimiters, whole or cut short.

@@ -1,0 +1,69 @@
+"""A style of extraction: how a language model is asked for the facts of a passage, and how its reply is read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+from polyad.errors import ConfigurationError
+from polyad.indexing.facts.extraction import Extraction
+from polyad.indexing.quoting import quoted_passage, quoted_replies
+from polyad.model import Passage
+from polyad.protocols import Prompt
+from polyad.text.json_schema import Schema
+from polyad.text.packaged import packaged
+from polyad.text.thoughts import after_thoughts
+
+
+class ExtractionStyle(ABC):
+    """Asks for facts with the prompts in the file of the style's name, and reads the replies.
+
+    Args:
+        language: What facts and descriptions are written in, such as "German"; empty for the passage's own.
+
+    Raises:
+        ConfigurationError: the language goes over the end of a line.
+    """
+
+    style: ClassVar[str]
+    """What users call it."""
+
+    schema: ClassVar[Schema | None] = None
+    """Of the reply; None for one that is not JSON."""
+
+    def __init__(self, language: str = "") -> None:
+        self._language = language.strip()
+        if "\n" in self._language:
+            raise ConfigurationError(f'language is {self._language!r}; expected the name of one, such as "German"')
+        system, self._request_for_more = instructions(f"{self.style}.md")
+        self._system = system.replace("{language}", self._language or "the language of the passage")
+
+    @property
+    def name(self) -> str:
+        """Identifies the style and the settings that change its prompt: the output language, if one was set."""
+        return f"{self.style} language={self._language}" if self._language else self.style
+
+    def prompt(self, passage: Passage) -> Prompt:
+        """Asks for the facts of a passage: the fixed instructions, and the passage alone."""
+        return Prompt(user=quoted_passage(passage.text, passage.title), system=self._system, json_schema=self.schema)
+
+    def more(self, passage: Passage, so_far: str) -> Prompt:
+        """Asks for what the earlier replies, ``so_far``, missed, in the same format: a gleaning round."""
+        first = self.prompt(passage)
+        request = self._request_for_more.replace("{so_far}", quoted_replies(after_thoughts(so_far)))
+        return replace(first, user=f"{first.user}\n\n{request}")
+
+    @abstractmethod
+    def parse(self, reply: str) -> Extraction:
+        """Read a reply, however untidy or cut short.
+
+        Raises:
+            UnreadableReplyError: there is no record in it, and it does not say that there is nothing.
+        """
+
+
+def instructions(file: str) -> tuple[str, str]:
+    """The two parts of a file of prompts: what the model is told to do, and how it is asked for more."""
+    first, more = packaged("polyad.indexing.facts", file).split("\n---\n")
+    return first.strip(), more.strip()
