@@ -362,8 +362,8 @@ class HyperRetrieverSettings:
 
     What the scorer reads (``rounds``, ``distance_starts``, ``closeness``) and learns (``positives``) is decided in
     training; at search its file says which it was. Where a value is not the paper's, or the paper gives none, the
-    points named are of Recall@5: on questions of 2WikiMultiHopQA that were not trained on, and, as transfer, on the
-    other benchmarks.
+    points named are of Recall@5: on questions of 2WikiMultiHopQA that were not trained on, and, as transfer, the mean
+    of those on musique and hotpotqa (docs/adr/0011).
 
     Attributes:
         weights: A file written by ``polyad train hyperretriever``; empty for the weights that come with polyad, which
@@ -384,17 +384,17 @@ class HyperRetrieverSettings:
             the paper ranks hyperedges only (0: 4 points less, in transfer 5).
         adaptive: Off, the threshold stays at tau_0 and only what reaches it is kept (2 points less).
         binary: Search the pairs of entities that share a hyperedge, each a hyperedge of its own. The triples are the
-            same, so weights serve both; density and counts of hyperedges are not (1 point less, in transfer 7).
+            same, so weights serve both; density and counts of hyperedges are not (3 points less, in transfer 7).
         signals: The scorer also reads the signals of the default retriever; takes weights trained that way (5 points
             more, in transfer none).
         rounds: L of the directional distance encoding; 0 or more. 2; the paper gives none.
         distance_starts: Where that encoding starts: the question's ``topics``, as the published code does, or every
-            one of the ``heads`` (eq. 4; 4 points less). Training expands only what is right, so an encoding that shows
+            one of the ``heads`` (eq. 4; 5 points less). Training expands only what is right, so an encoding that shows
             which entities were heads gives the labels away.
         closeness: The scorer also reads the cosines of the question to head, hyperedge and tail, beyond eq. 9. From a
             few hundred questions it does not learn to multiply two vectors (off: 1 point less, in transfer 5).
         positives: Triples that training calls right. ``answers``: those on shortest paths to the answer, as in the
-            paper. ``evidence``: those whose hyperedge is in a gold passage (20 points more, in transfer 8): the paths
+            paper. ``evidence``: those whose hyperedge is in a gold passage (22 points more, in transfer 8): the paths
             to an answer pass by evidence that it does not stand in, such as the other side of a comparison.
     """
 
