@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from polyad.errors import ConfigurationError
+from polyad.errors import SettingError
 
 Segmentation = Literal["mdl", "mdl-no-entities", "mdl-no-semantics", "sentence", "window", "semantic-chunking"]
 ContextBudget = Literal["shares", "fixed"]
@@ -20,7 +20,7 @@ ExtractionStyleName = Literal["compact", "paper"]
 
 def _require(holds: bool, name: str, value: object, expected: str) -> None:
     if not holds:
-        raise ConfigurationError(f"{name} is {value!r}; expected {expected}")
+        raise SettingError(name, value, expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

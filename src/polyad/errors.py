@@ -2,6 +2,7 @@
 
     PolyadError                    the root; catch this to catch them all
     ├── ConfigurationError         a setting, a path or a combination of them is wrong (exit code 2)
+    │   ├── SettingError           a setting has a value that it cannot have
     │   ├── MissingExtraError      an optional package is not installed
     │   ├── StoreNotFoundError     no index where one was expected
     │   └── IndexMismatchError     the index was built with another embedder, or another format
@@ -29,6 +30,18 @@ class PolyadError(Exception):
 
 class ConfigurationError(PolyadError):
     """A setting, a path or a combination of them is wrong; nothing was changed."""
+
+
+class SettingError(ConfigurationError):
+    """A setting has a value that it cannot have.
+
+    Attributes:
+        setting: Its name.
+    """
+
+    def __init__(self, setting: str, value: object, expected: str) -> None:
+        super().__init__(f"{setting} is {value!r}; expected {expected}")
+        self.setting = setting
 
 
 class MissingExtraError(ConfigurationError):

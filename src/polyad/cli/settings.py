@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from polyad.config import LanguageModelSettings, Settings
 from polyad.engine import METHODS, RETRIEVERS
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, SettingError
 
 FILE_NAME = "polyad.toml"
 """Looked for in the working directory."""
@@ -69,7 +69,7 @@ class CommandSettings:
             require_one_of("method", self.method, METHODS)
         require_one_of("retriever", self.retriever, RETRIEVERS)
         if self.k < 1:
-            raise ConfigurationError(f"k is {self.k}; expected 1 or more")
+            raise SettingError("k", self.k, "1 or more")
 
     def directory(self) -> Path:
         """The directory of the index.
@@ -141,7 +141,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str], file: Path
 def require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Raise ConfigurationError unless ``value`` is one of ``allowed``."""
     if value not in allowed:
-        raise ConfigurationError(f"{name} is {value!r}; expected one of {', '.join(allowed)}")
+        raise SettingError(name, value, f"one of {', '.join(allowed)}")
 
 
 # The layers, each checked as it is read
@@ -232,9 +232,8 @@ def _section(kind: type[T], name: str, given: _Layer) -> T:
     own = {key: value for (section, key), value in given.items() if section == name}
     try:
         return kind(**{key: value.value for key, value in own.items()})
-    except ConfigurationError as error:
-        key = str(error).partition(" is ")[0]
-        origins = {value.origin for place, value in own.items() if place == key or key not in own}
+    except SettingError as error:
+        origins = {value.origin for key, value in own.items() if key == error.setting or error.setting not in own}
         where = f"[{name}] " if name else ""
         raise ConfigurationError(f"{where}{error} (given by {', '.join(sorted(origins))})") from error
 
