@@ -504,13 +504,19 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
+        if _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise _BusyError(
                 f"another process has been writing to {str(path)!r} for {_BUSY_SECONDS:.0f} s; wait for it"
             ) from error
         raise StoreError(f"cannot use {str(path)!r}: {error}") from error
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{str(path)!r} is damaged or not an index ({error}); index again into another one") from error
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """The kind of an error, without the bits of its extended code; 0 where it has none."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _size(file: Path) -> int:
