@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,26 +54,27 @@ class QuestionLinker:
 
     def link(self, question: str) -> LinkedQuestion:
         """Find the entities that ``question`` names."""
-        mentions = [*self._vocabulary.find(question), *self._extractor.extract([question])[0]]
+        found = [*self._vocabulary.find(question), *self._extractor.extract([question])[0]]
+        mentions = sorted(found, key=lambda mention: (mention.start, -mention.end))
+        keys = [entity_key(mention.name) for mention in mentions]
+        rows = self._rows(keys)
         entities: dict[int, Mention] = {}
         linked, unlinked = [], []
-        for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
-            key = entity_key(mention.name)
-            row = self._snapshot.entity_rows.get(key)
-            if row is not None:
-                entities.setdefault(row, mention)
+        for mention, key in zip(mentions, keys, strict=True):
+            if key in rows:
+                entities.setdefault(rows[key], mention)
                 linked.append(mention)
             elif key:
                 unlinked.append(mention)
-        if self._similar:
-            near = self._similar.nearest([entity_key(mention.name) for mention in unlinked])
-            for mention in unlinked:
-                row = near.get(entity_key(mention.name))
-                if row is not None:
-                    entities.setdefault(row, mention)
-                    linked.append(mention)
-            unlinked = [mention for mention in unlinked if entity_key(mention.name) not in near]
         return LinkedQuestion(question, entities, tuple(unlinked), _without(question, linked))
+
+    def _rows(self, keys: Sequence[str]) -> dict[str, int]:
+        """The row of the entity that each key stands for, where there is one: of that name, or of a similar one."""
+        known = self._snapshot.entity_rows
+        rows = {key: known[key] for key in keys if key in known}
+        if self._similar:
+            rows |= self._similar.nearest([key for key in keys if key and key not in rows])
+        return rows
 
 
 def _without(question: str, mentions: Iterable[Mention]) -> str:
