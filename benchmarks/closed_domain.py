@@ -26,7 +26,7 @@ from polyad.evaluation import triple_training
 from polyad.evaluation.answers import ranked_entities
 from polyad.evaluation.datasets import Query, load
 from polyad.evaluation.measures import hits, reciprocal_rank
-from polyad.evaluation.parts import split
+from polyad.evaluation.splits import split
 from polyad.evaluation.triple_examples import collect
 from polyad.model import Document
 from polyad.text.keys import entity_key

@@ -15,7 +15,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.cli import app
 from polyad.evaluation.datasets import load
 from polyad.evaluation.held_out import BESIDE
-from polyad.evaluation.parts import Parts, parts_of
+from polyad.evaluation.splits import Splits, splits_of
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
 Run = Callable[..., Result]
@@ -91,7 +91,7 @@ def error_of(found: Result) -> str:
     return found.stderr
 
 
-def texts(parts: Parts, *names: str) -> list[str]:
+def texts(parts: Splits, *names: str) -> list[str]:
     return [query.text for name in names for query in getattr(parts, name)]
 
 
@@ -104,7 +104,7 @@ def trained(run: Run, folder: Path, *options: str) -> Result:
 
 def test_each_stage_of_training_is_given_its_own_questions(run: Run, bells: Path, asked: dict[str, list[str]]) -> None:
     shape = result_of(trained(run, bells))
-    parts = parts_of(load(bells))
+    parts = splits_of(load(bells))
     assert [len(part) for part in (parts.train, parts.validation, parts.test)] == [6, 2, 2]
     assert asked == {
         "collect": texts(parts, "train", "validation"),
@@ -120,7 +120,7 @@ def test_each_stage_of_training_is_given_its_own_questions(run: Run, bells: Path
 
 def test_a_limit_moves_no_question_to_another_part(run: Run, bells: Path, asked: dict[str, list[str]]) -> None:
     first = {query.text for query in load(bells).queries[:8]}
-    whole = parts_of(load(bells))
+    whole = splits_of(load(bells))
     result_of(trained(run, bells, "--limit", "8"))
     assert set(asked["collect"]) == first & set(texts(whole, "train", "validation"))
     assert set(asked["examples_of"]) == first & set(texts(whole, "train"))
@@ -195,7 +195,7 @@ def test_eval_says_how_many_questions_the_weights_may_know(run: Run, bells: Path
 
 
 def test_eval_of_a_part_asks_the_questions_of_that_part(run: Run, bells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = parts_of(load(bells))
+    whole = splits_of(load(bells))
     found: list[str] = []
     original = HashingEmbedder.encode
 

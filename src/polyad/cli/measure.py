@@ -30,7 +30,7 @@ from polyad.cli.settings import require_one_of
 from polyad.config import HyperRetrieverSettings
 from polyad.engine import RETRIEVERS, Engine
 from polyad.evaluation import datasets, experiment
-from polyad.evaluation.parts import part_of, parts_of
+from polyad.evaluation.splits import queries_of, splits_of
 from polyad.model import Evidence
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
@@ -74,7 +74,7 @@ def evaluate(
         store=store, k=k, method=method, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
     )
     whole, depth = datasets.load(folder), settings.command.k
-    dataset = replace(whole, queries=part_of(whole, split, limit))
+    dataset = replace(whole, queries=queries_of(whole, split, limit))
     with (
         directory_for(store) as directory,
         open_engine(settings, create=True, directory=directory) as engine,
@@ -122,7 +122,7 @@ def _warn_of_training(
         if settings.weights
         else TripleScorer.bundled(embedder, signals=settings.signals)
     )
-    seen = parts_of(dataset).seen(asked)
+    seen = splits_of(dataset).seen(asked)
     if seen and dataset.name in scorer.recipe.trained_on:
         output.warn(
             "warning",

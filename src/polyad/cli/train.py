@@ -19,7 +19,7 @@ from polyad.evaluation import datasets, experiment, triple_training
 from polyad.evaluation import signal_training as training
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.held_out import held_out
-from polyad.evaluation.parts import Parts, parts_of
+from polyad.evaluation.splits import Splits, splits_of
 from polyad.evaluation.triple_examples import collect
 from polyad.protocols import Progress
 from polyad.retrieval.default.signals import signal_names
@@ -54,10 +54,10 @@ def train(
     require_one_of("scorer", scorer, SCORERS)
     settings = settings_from(embedder=embedder, mentions=mentions, method=method)
     benchmarks = _loaded(folders)
-    parts = {name: parts_of(dataset, limit) for name, dataset in benchmarks.items()}
+    splits = {name: splits_of(dataset, limit) for name, dataset in benchmarks.items()}
     if scorer == "hyperretriever":
-        for name, part in parts.items():
-            part.require_all(name)
+        for name, split in splits.items():
+            split.require_all(name)
     with directory_for(store) as directory, ExitStack() as stack:
         engines: dict[str, Engine] = {}
         reports = []
@@ -69,7 +69,7 @@ def train(
                 asked = {name: dataset.queries[:limit] for name, dataset in benchmarks.items()}
                 _train_default(engines, asked, to, json, progress)
             else:
-                _train_hyperretriever(engines, parts, settings, to, seed, json, progress)
+                _train_hyperretriever(engines, splits, settings, to, seed, json, progress)
     if not all(report.is_complete for report in reports):
         raise typer.Exit(1)
 
@@ -124,7 +124,7 @@ def _signal_examples(
 
 def _train_hyperretriever(
     engines: Mapping[str, Engine],
-    parts: Mapping[str, Parts],
+    splits: Mapping[str, Splits],
     settings: Configuration,
     to: Path,
     seed: int,
@@ -135,13 +135,13 @@ def _train_hyperretriever(
     examples = {}
     for name, engine in engines.items():
         collected = partial(collect, *engine.training_parts(), settings=chosen, seed=seed, progress=progress)
-        examples[name] = collected(parts[name].train), collected(parts[name].validation)
-    alike = _signal_examples(engines, {name: part.train for name, part in parts.items()}, progress)
+        examples[name] = collected(splits[name].train), collected(splits[name].validation)
+    alike = _signal_examples(engines, {name: split.train for name, split in splits.items()}, progress)
     linear = training.train(list(alike.values()), signal_names(rewriting=False))
     scorer, report = triple_training.train(examples, triple_training.TripleTrainingSettings(seed=seed), progress)
     file = triple_training.save(scorer, report, to)
     results = {
-        name: held_out(engine, scorer, linear, chosen, parts[name].test, k, progress)
+        name: held_out(engine, scorer, linear, chosen, splits[name].test, k, progress)
         for name, engine in engines.items()
     }
     if json:

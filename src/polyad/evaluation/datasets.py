@@ -34,8 +34,8 @@ def load(folder: Path, limit: int | None = None) -> Dataset:
 
     Args:
         folder: Holds ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``.
-        limit: Take only the first so many questions; 1 or more. None where they are to be divided into parts, which
-            takes all of them (:mod:`polyad.evaluation.parts`).
+        limit: Take only the first so many questions; 1 or more. None where they are to be divided into splits, which
+            takes all of them (:mod:`polyad.evaluation.splits`).
 
     Raises:
         ConfigurationError: a file is missing or not in the format.

@@ -1,6 +1,6 @@
-"""The parts of a benchmark: questions to train on, for validation, and for test.
+"""The splits of a benchmark: questions to train on, for validation, and for test.
 
-Which part a question is in is settled by the whole of its benchmark. Only then may a limit choose among the questions,
+Which split a question is in is settled by the whole of its benchmark. Only then may a limit choose among the questions,
 so that one for test is never trained on, whatever the limits of the runs.
 """
 
@@ -15,15 +15,15 @@ from polyad.evaluation.datasets import Dataset, Query
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """Questions by what they are for; no question is in two parts."""
+class Splits:
+    """Questions by what they are for; no question is in two splits."""
 
     train: tuple[Query, ...]
     validation: tuple[Query, ...]
     test: tuple[Query, ...]
 
     def require_all(self, benchmark: str) -> None:
-        """Refuse to go on where a part is empty.
+        """Refuse to go on where one is empty.
 
         Raises:
             ConfigurationError: one is.
@@ -37,7 +37,7 @@ class Parts:
             )
 
     def seen(self, queries: Sequence[Query]) -> int:
-        """How many of ``queries`` training on these parts has seen: to learn from, or to know when to stop."""
+        """How many of ``queries`` training on these splits has seen: to learn from, or to know when to stop."""
         known = {*self.train, *self.validation}
         return sum(query in known for query in queries)
 
@@ -49,7 +49,7 @@ def split(queries: Sequence[Query], seed: int = 0) -> tuple[list[Query], list[Qu
 
     Args:
         queries: All of a benchmark's: of some of them, the ranks would be others.
-        seed: Other parts for each.
+        seed: Other splits for each.
     """
     ordered = sorted(queries, key=lambda query: (_hash(f"{seed}:{query.id}"), query.id))
     first, second = round(0.64 * len(ordered)), round(0.8 * len(ordered))
@@ -60,19 +60,19 @@ def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def parts_of(dataset: Dataset, limit: int | None = None) -> Parts:
-    """The parts of a benchmark; see :func:`split`.
+def splits_of(dataset: Dataset, limit: int | None = None) -> Splits:
+    """The splits of a benchmark; see :func:`split`.
 
     Args:
         dataset: With all of its questions.
-        limit: Of each part, only what is among the first so many questions of the file.
+        limit: Of each split, only what is among the first so many questions of the file.
     """
     taken = set(dataset.queries[:limit])
-    return Parts(*(tuple(query for query in part if query in taken) for part in split(dataset.queries)))
+    return Splits(*(tuple(query for query in part if query in taken) for part in split(dataset.queries)))
 
 
-def part_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Query, ...]:
-    """The first questions of one part, in the order of the file.
+def queries_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Query, ...]:
+    """The first questions of one split, in the order of the file.
 
     Args:
         dataset: With all of its questions.
@@ -84,7 +84,7 @@ def part_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Quer
     """
     if name == "all":
         return dataset.queries[:limit]
-    chosen = set(getattr(parts_of(dataset), name))
+    chosen = set(getattr(splits_of(dataset), name))
     if not chosen:
         raise ConfigurationError(f"{dataset.name} has {len(dataset.queries)} questions, and none of them in {name!r}")
     return tuple(query for query in dataset.queries if query in chosen)[:limit]
