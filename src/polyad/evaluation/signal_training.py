@@ -18,7 +18,7 @@ import numpy.typing as npt
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.pictures import new_figure
-from polyad.model import FloatArray
+from polyad.model import BoolArray, FloatArray
 from polyad.retrieval.default.scorer import LinearScorer, weights_file
 from polyad.retrieval.default.signals import signal_names
 
@@ -34,7 +34,7 @@ class Example:
     """One question: the signals of its candidates, which of them are gold, and how many gold passages there are."""
 
     signals: FloatArray
-    is_gold: npt.NDArray[np.bool_]
+    is_gold: BoolArray
     gold: int
 
 

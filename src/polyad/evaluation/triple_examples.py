@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from polyad.config import HyperRetrieverSettings
 from polyad.evaluation.datasets import Query
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import Hypergraph, distinct
-from polyad.model import FloatArray, IntArray
+from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols import Embedder, Progress, silent
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
@@ -26,8 +25,6 @@ from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSp
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
-
-BoolArray = npt.NDArray[np.bool_]
 
 POSITIVES = 32
 """Most positives taken of one question at one hop."""

@@ -129,7 +129,8 @@ def train(
     except ImportError as error:
         raise MissingExtraError("torch", "local") from error
     settings = settings or TripleTrainingSettings()
-    training, validation = (_usable([sets[part] for sets in datasets.values()], part) for part in range(2))
+    training = _usable([training for training, _ in datasets.values()], "training")
+    validation = _usable([validation for _, validation in datasets.values()], "validation")
     recipe = replace(training.recipe, trained_on=tuple(datasets))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
@@ -146,11 +147,16 @@ def train(
     )
 
 
-def _usable(parts: Sequence[TripleExamples], part: int) -> TripleExamples:
+def _usable(parts: Sequence[TripleExamples], purpose: str) -> TripleExamples:
+    """All of them as one set.
+
+    Raises:
+        ConfigurationError: they are all right, or all wrong.
+    """
     examples = merged(parts)
     if examples.labels.all() or not examples.labels.any():
         raise ConfigurationError(
-            f"of {len(examples)} triples for {'validation' if part else 'training'} {int(examples.labels.sum())} are "
+            f"of {len(examples)} triples for {purpose} {int(examples.labels.sum())} are "
             "right; expected right and wrong ones; give a benchmark of more questions, or another one"
         )
     return examples

@@ -91,7 +91,7 @@ def pairwise(graph: Hypergraph) -> IntArray:
         Pairs of distinct nodes, the lower row first, sorted, each once; shape ``[pairs, 2]``. Time and memory grow
         with the square of the arity.
     """
-    first, second, _ = _pairs_within(graph)
+    first, second = _pairs_within(graph)
     # One number a pair: sorting numbers is many times faster than sorting rows of two.
     codes = np.unique(first * graph.node_count + second)
     return np.column_stack(np.divmod(codes, max(graph.node_count, 1)))
@@ -107,7 +107,7 @@ def binary(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
         The binary hypergraph, of the same nodes, its hyperedges sorted by where they came from, then by members; and
         for each of them the row in ``graph`` of the hyperedge it came from, ``[new hyperedges]``.
     """
-    first, second, _ = _pairs_within(graph)
+    first, second = _pairs_within(graph)
     degrees = graph.members.degrees()
     origins = np.repeat(np.arange(graph.edge_count), np.where(degrees < 2, 1, degrees * (degrees - 1) // 2))
     # Pairs come in the order of their hyperedges, so the n-th pair is the n-th new hyperedge that is a pair.
@@ -118,11 +118,11 @@ def binary(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
     return Hypergraph.from_incidences(nodes, edges, graph.node_count, len(origins)), origins
 
 
-def _pairs_within(graph: Hypergraph) -> tuple[IntArray, IntArray, IntArray]:
-    """The unordered pairs within each hyperedge, lower row first, and the hyperedge; sorted by hyperedge, then pair."""
+def _pairs_within(graph: Hypergraph) -> tuple[IntArray, IntArray]:
+    """The unordered pairs within each hyperedge, lower row first; sorted by hyperedge, then pair."""
     members = graph.members
     edges = np.repeat(np.arange(graph.edge_count), members.degrees())
     positions = np.arange(len(edges))
     later = members.offsets[edges + 1] - positions - 1
     second = members.neighbours[ranges(positions + 1, later)]
-    return np.repeat(members.neighbours, later), second, np.repeat(edges, later)
+    return np.repeat(members.neighbours, later), second

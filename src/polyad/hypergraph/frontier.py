@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.hypergraph.incidence import Hypergraph
-from polyad.model import FloatArray, IntArray
+from polyad.model import BoolArray, FloatArray, IntArray
 
 Activation = Callable[[IntArray], FloatArray]
 """alpha: the activation in [0, 1] of each of some hyperedges. Asked only about hyperedges the walk touches."""
@@ -89,7 +89,7 @@ def _record(walk: Walk, edges: IntArray, scores: FloatArray, sources: IntArray) 
 
 
 def _received(
-    graph: Hypergraph, edges: IntArray, scores: FloatArray, reached: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    graph: Hypergraph, edges: IntArray, scores: FloatArray, reached: BoolArray
 ) -> tuple[IntArray, FloatArray]:
     """c_t(v) of every node not yet reached that an active hyperedge contains."""
     members, owners = graph.members.gather(edges)

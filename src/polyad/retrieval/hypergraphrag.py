@@ -25,10 +25,11 @@ from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import Hit, above, filled
 from polyad.retrieval.snapshot import Snapshot
 
-_FLATNESS = 5.0
-"""Added to ranks before they are inverted: the lower, the more the first places of a list count."""
+_RANK_CONSTANT = 5.0
+"""Added to ranks before they are inverted: the lower, the more the first places of a list count. Set by hand."""
 
 _LONGEST_LIST = 200
+"""Places of a list that count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,5 +222,5 @@ def _reciprocal_ranks(scores: FloatArray) -> FloatArray:
     """1 / (constant + rank) of the scores above 0, ties by row; 0 for all others."""
     shares = np.zeros_like(scores)
     rows = above(scores, _LONGEST_LIST, 0.0)
-    shares[rows] = 1 / (_FLATNESS + np.arange(len(rows), dtype=np.float32))
+    shares[rows] = 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32))
     return shares

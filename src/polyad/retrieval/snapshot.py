@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from polyad.hypergraph.incidence import Adjacency, Hypergraph
 from polyad.model import (
+    BoolArray,
     Entity,
     Evidence,
     FloatArray,
@@ -229,7 +229,7 @@ class Snapshot:
         return [self._views[row] for row in rows]
 
 
-def _endings(keys: Sequence[str], are_subjects: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+def _endings(keys: Sequence[str], are_subjects: BoolArray) -> tuple[IntArray, IntArray]:
     """Rows of entities that are no subjects, and of the subject that each one's name ends in.
 
     Of several it is the longest; a single word is too little to go by.

@@ -90,9 +90,7 @@ class HyperMemoryRetriever:
         found = self._evidence(question, hits, search, set(topics))
         return replace(found, notes={**judge.notes(), **search.notes()})
 
-    def _evidence(
-        self, question: str, hits: list[tuple[int, float, str]], search: BeamSearch, topics: set[int]
-    ) -> Evidence:
+    def _evidence(self, question: str, hits: list[Hit], search: BeamSearch, topics: set[int]) -> Evidence:
         snapshot = self._snapshot
         entities = dict.fromkeys(search.topics, 1.0)
         through: defaultdict[int, list[Step]] = defaultdict(list)

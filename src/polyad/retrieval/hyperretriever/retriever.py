@@ -11,12 +11,11 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from polyad.config import HyperRetrieverSettings
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import distinct
-from polyad.model import Evidence, FloatArray, IntArray, TraceStep
+from polyad.model import BoolArray, Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import PrecomputedScorer, TripleScorer
@@ -249,7 +248,7 @@ def _passage_scores(
 def _connectivity(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> IntArray:
     """How many of ``edges`` share a member with each of those at ``positions``, itself not counted."""
     graph = snapshot.graph
-    kept: npt.NDArray[np.bool_] = np.zeros(graph.edge_count, dtype=bool)
+    kept: BoolArray = np.zeros(graph.edge_count, dtype=bool)
     kept[edges] = True
     counts = []
     for edge in edges[positions].tolist():

@@ -19,7 +19,7 @@ from polyad.protocols import Embedder
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, counted, filled
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, Hit, best, counted, filled
 from polyad.retrieval.snapshot import Snapshot
 
 
@@ -107,9 +107,7 @@ class HyperSURetriever:
         }
         return _Expansion(forward, backward, activation, clues, scores)
 
-    def _ranked(
-        self, units: dict[int, list[tuple[float, int]]], dense: FloatArray, k: int
-    ) -> list[tuple[int, float, str]]:
+    def _ranked(self, units: dict[int, list[tuple[float, int]]], dense: FloatArray, k: int) -> list[Hit]:
         """(row, score, reason) of the best passages: capped means first, then by similarity alone."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
@@ -127,7 +125,7 @@ class HyperSURetriever:
         question: str,
         expansion: _Expansion,
         units: dict[int, list[tuple[float, int]]],
-        hits: list[tuple[int, float, str]],
+        hits: list[Hit],
     ) -> Evidence:
         snapshot = self._snapshot
         shown = [
