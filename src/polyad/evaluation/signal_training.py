@@ -53,29 +53,52 @@ def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> Linear
     examples, importance = _with_importance(datasets)
     signals = np.concatenate([example.signals[:, : len(names)] for example in examples]).astype(np.float64)
     deviations = np.maximum(signals.std(axis=0), 1e-9)
-    signals /= deviations
-    starts = np.cumsum([0, *(len(example.is_gold) for example in examples[:-1])])
-    is_gold = np.concatenate([example.is_gold for example in examples])
-    owners = np.repeat(np.arange(len(examples)), [len(example.is_gold) for example in examples])
-
-    def loss(weights: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        scores = signals @ weights
-        scores -= np.maximum.reduceat(scores, starts)[owners]
-        exponentials = np.exp(scores)
-        others = np.add.reduceat(exponentials * ~is_gold, starts)
-        shares = exponentials / (exponentials + others[owners])
-        part = (importance / np.add.reduceat(is_gold.astype(float), starts))[owners]
-        value = -(np.log(np.maximum(shares[is_gold], 1e-300)) * part[is_gold]).sum()
-        # Of a gold passage: 1 - share. Of another: minus its share against each gold passage of its question.
-        taken = np.add.reduceat(is_gold * part / (exponentials + others[owners]), starts)
-        slopes = np.where(is_gold, part * (1 - shares), -exponentials * taken[owners])
-        return (
-            float(value / len(examples) + L2 * weights @ weights),
-            -(signals.T @ slopes) / len(examples) + 2 * L2 * weights,
-        )
-
+    loss = _ListwiseLoss(signals / deviations, [example.is_gold for example in examples], importance)
     found = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(names))
     return LinearScorer(dict(zip(names, (found.x / deviations).tolist(), strict=True)))
+
+
+class _ListwiseLoss:
+    """The loss that training minimises, with its gradient.
+
+    With s = w . signals of a candidate, G the gold candidates of a question and N its others:
+
+        loss = L2 * w . w - mean over questions of [ importance / |G| * sum over g in G of log p_g ]
+        p_g = e^s_g / (e^s_g + sum over n in N of e^s_n)
+
+    Args:
+        signals: Standardised, of the candidates of all questions one after the other, ``[candidates, signals]``.
+        is_gold: Of the candidates of each question.
+        importance: What each question counts, ``[questions]``.
+    """
+
+    def __init__(
+        self, signals: npt.NDArray[np.float64], is_gold: Sequence[BoolArray], importance: npt.NDArray[np.float64]
+    ) -> None:
+        counts = np.array([len(own) for own in is_gold])
+        self._signals = signals
+        self._is_gold = np.concatenate(is_gold)
+        self._starts = np.cumsum(counts) - counts
+        self._owners = np.repeat(np.arange(len(counts)), counts)
+        gold = np.add.reduceat(self._is_gold.astype(float), self._starts)
+        self._part = (importance / gold)[self._owners]  # what a gold candidate counts
+
+    def __call__(self, weights: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        """The loss and its gradient, ``[signals]``."""
+        is_gold, part, questions = self._is_gold, self._part, len(self._starts)
+        scores = self._signals @ weights
+        scores -= np.maximum.reduceat(scores, self._starts)[self._owners]  # so that no exponential overflows
+        exponentials = np.exp(scores)
+        others = np.add.reduceat(exponentials * ~is_gold, self._starts)[self._owners]
+        shares = exponentials / (exponentials + others)
+        value = -(np.log(np.maximum(shares[is_gold], 1e-300)) * part[is_gold]).sum()
+        # Of a gold passage: 1 - share. Of another: minus its share against each gold passage of its question.
+        taken = np.add.reduceat(is_gold * part / (exponentials + others), self._starts)[self._owners]
+        slopes = np.where(is_gold, part * (1 - shares), -exponentials * taken)
+        return (
+            float(value / questions + L2 * weights @ weights),
+            -(self._signals.T @ slopes) / questions + 2 * L2 * weights,
+        )
 
 
 def recall_at(examples: Sequence[Example], weights: FloatArray, k: int) -> float:

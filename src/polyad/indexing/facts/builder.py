@@ -29,9 +29,14 @@ from polyad.protocols import LanguageModel, Prompt, Reply, Splitter
 from polyad.text.keys import entity_key
 from polyad.text.tokens import count_tokens
 
+# Kinds of notes.
 UNGROUNDED = "ungrounded entities"
 FEW = "facts with fewer than 2 entities"
 NOTHING = "passages without facts"
+
+REPLY_RATIO = {"compact": 3.4, "paper": 7.0}
+"""Completion tokens for each token of a passage, by style: measured with what gpt-3.5-turbo found in the passages of
+MuSiQue, laid out in either style (``benchmarks/extraction.py``). Another model may say less."""
 
 
 class FactBuilder:
@@ -74,13 +79,14 @@ class FactBuilder:
 
     def build(self, passages: Sequence[Passage], tell: Tell = untold) -> list[Built]:
         """The facts of each passage; see :class:`polyad.indexing.builder.HyperedgeBuilder`."""
-        asked = self._asked(passages, tell)
-        return [self._built(passage, found) for passage, found in zip(passages, asked, strict=True)]
+        replies = self._replies(passages, tell)
+        return [self._built(passage, own) for passage, own in zip(passages, replies, strict=True)]
 
     # Asking
 
-    def _asked(self, passages: Sequence[Passage], tell: Tell) -> list[_Asked]:
-        found = [_Asked() for _ in passages]
+    def _replies(self, passages: Sequence[Passage], tell: Tell) -> list[_Replies]:
+        """What the language model says of each passage, asked again where a reply was unreadable, then for more."""
+        found = [_Replies() for _ in passages]
         prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
         for _ in range(self._settings.attempts):
             self._ask(prompts, found, tell)
@@ -89,12 +95,12 @@ class FactBuilder:
             self._glean(passages, found, tell)
         return found
 
-    def _glean(self, passages: Sequence[Passage], found: list[_Asked], tell: Tell) -> None:
+    def _glean(self, passages: Sequence[Passage], found: list[_Replies], tell: Tell) -> None:
         """Ask once more for what the replies about each passage missed."""
         more = {
-            place: self._style.more(passages[place], "\n".join(asked.said))
-            for place, asked in enumerate(found)
-            if asked.said and not asked.failure
+            place: self._style.more(passages[place], "\n".join(replies.said))
+            for place, replies in enumerate(found)
+            if replies.said and not replies.failure
         }
         self._ask(more, found, tell)
         for place in more:
@@ -102,7 +108,7 @@ class FactBuilder:
                 found[place].failure = None  # the earlier replies are good, and asking the same again is of no use
                 found[place].notes["gleaning rounds without a usable reply"] += 1
 
-    def _ask(self, prompts: Mapping[int, Prompt], found: list[_Asked], tell: Tell) -> None:
+    def _ask(self, prompts: Mapping[int, Prompt], found: list[_Replies], tell: Tell) -> None:
         """Ask the prompt of each place, and put what the reply says, or why there is none, where it belongs."""
         places = list(prompts)
         done = 0
@@ -127,12 +133,12 @@ class FactBuilder:
 
     # Reading
 
-    def _built(self, passage: Passage, asked: _Asked) -> Built:
-        extraction = asked.extraction
+    def _built(self, passage: Passage, replies: _Replies) -> Built:
+        extraction = replies.extraction
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
         about = subjects(passage.title, passage.text, sentences, _mentions(extraction.facts, grounder))
-        notes = asked.notes + Counter(extraction.notes)
+        notes = replies.notes + Counter(extraction.notes)
         subject, name = about.passage if self._settings.join_subject else ("", "")
         importance = _importance(subject, extraction.facts)
         drafts = []
@@ -145,8 +151,8 @@ class FactBuilder:
                 members.setdefault(subject, Incidence(subject, id, name, SUBJECT, score=importance))
             drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
         notes["facts"] += len(drafts)
-        notes[NOTHING] += bool(asked.said) and not drafts
-        return Built(drafts, asked.failure, notes)
+        notes[NOTHING] += bool(replies.said) and not drafts
+        return Built(drafts, replies.failure, notes)
 
     def _members(
         self, hyperedge_id: str, fact: ExtractedFact, about: Subjects, grounder: Grounder, notes: Counter[str]
@@ -191,29 +197,24 @@ class FactBuilder:
             }
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
-    def _expected(self, prompt: Prompt, passage: Passage, round: int, rounds_left: int) -> Usage:
-        """Of the request of a gleaning round, 0 for the first request, and of the rounds that follow it."""
+    def _expected(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
+        """Usage of the request of gleaning round ``first``, 0 for the first request, and of the rounds that follow."""
         whole = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
         usage = Usage()
         asked = count_prompt_tokens(prompt)
-        for number in range(round, round + rounds_left + 1):
+        for number in range(first, first + rounds_left + 1):
             usage += Usage(1, asked + usage.completion_tokens, int(whole if number == 0 else whole / 2))
             if number == 0:
                 asked = count_prompt_tokens(self._style.more(passage, ""))
         return usage
 
 
-REPLY_RATIO = {"compact": 3.4, "paper": 7.0}
-"""Completion tokens for each token of a passage, by style: measured with what gpt-3.5-turbo found in the passages of
-MuSiQue, laid out in either style (``benchmarks/extraction.py``). Another model may say less."""
-
-
 @dataclass(slots=True)
-class _Asked:
-    """What was asked about one passage, so far.
+class _Replies:
+    """The replies about one passage, so far.
 
     Attributes:
-        said: The replies that could be read.
+        said: Those that could be read.
         extraction: All that they say.
         failure: Why the last request brought nothing; None where it did.
         notes: Of the requests, not of what the replies say.
