@@ -56,10 +56,6 @@ def split(queries: Sequence[Query], seed: int = 0) -> tuple[list[Query], list[Qu
     return ordered[:first], ordered[first:second], ordered[second:]
 
 
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-
 def splits_of(dataset: Dataset, limit: int | None = None) -> Splits:
     """The splits of a benchmark; see :func:`split`.
 
@@ -88,3 +84,7 @@ def queries_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Q
     if not chosen:
         raise ConfigurationError(f"{dataset.name} has {len(dataset.queries)} questions, and none of them in {name!r}")
     return tuple(query for query in dataset.queries if query in chosen)[:limit]
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -108,7 +108,8 @@ SIGNALS: dict[str, Signal] = {
     "shared mention": lambda s: s.hops[0].mention[s.candidates],
     "shared mention at the second hop": lambda s: s.hops[1].mention[s.candidates],
 }
-"""Every signal, by the name that traces and weights use."""
+"""Every signal, by the name that traces and weights use. The remainder is the question without the names it links to.
+"""
 
 REWRITE_SIGNALS: dict[str, Signal] = {
     "similarity to a rewritten question": lambda s: s.rewrites[:, 0],
