@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
-from polyad.indexing.builder import DraftHyperedge, HyperedgeBuilder, Tell, hyperedge_id, passage_id
+from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, hyperedge_id, passage_id
 from polyad.model import (
     Document,
     Failure,
@@ -88,6 +88,21 @@ class _Changed:
 
 
 @dataclass(frozen=True, slots=True)
+class _Contents:
+    """The passages of some documents, compared with the index.
+
+    Attributes:
+        digests: Of every passage, by its id.
+        known: Those whose content is in the index, with what was made of it, by id.
+        missing: The others, which are to be built.
+    """
+
+    digests: Mapping[str, str]
+    known: dict[str, IndexedPassage]
+    missing: list[Passage]
+
+
+@dataclass(frozen=True, slots=True)
 class _Whole:
     """A document ready to be stored, and what was noted in building it."""
 
@@ -140,9 +155,10 @@ class Indexer:
         yielded: set[str] = set()
         for batch in _batches(items):
             changed, _ = self._changed(batch, run)
-            missing, digests, _ = self._missing(changed)
-            first = {digests[passage.id]: passage for passage in reversed(missing)}
-            new = [passage for passage in missing if first[digests[passage.id]] is passage]
+            contents = self._contents(changed)
+            digests = contents.digests
+            first = {digests[passage.id]: passage for passage in reversed(contents.missing)}
+            new = [passage for passage in contents.missing if first[digests[passage.id]] is passage]
             yield [passage for passage in new if digests[passage.id] not in yielded]
             yielded |= first.keys()
 
@@ -214,43 +230,43 @@ class Indexer:
 
     def _build(self, changed: Sequence[_Changed], tell: Tell) -> tuple[list[_Whole], IndexCounts]:
         """The documents that can be stored, and what was wrong with passages or stopped the run."""
-        missing, digests, stored = self._missing(changed)
-        built = dict(zip((passage.id for passage in missing), self._builder.build(missing, tell), strict=True))
+        contents = self._contents(changed)
+        ids = [passage.id for passage in contents.missing]
+        built = dict(zip(ids, self._builder.build(contents.missing, tell), strict=True))
         failed = {id: found.failure for id, found in built.items() if found.failure}
-        stops = [error for error in failed.values() if isinstance(error, NoMoreRepliesError)]
-        ready = [
-            item for item in changed if not any(isinstance(failed.get(p.id), NoMoreRepliesError) for p in item.passages)
-        ]
-        kept = self._kept([p for item in ready for p in item.passages if p.id in failed and not built[p.id].hyperedges])
+        stopped = {id: failure for id, failure in failed.items() if isinstance(failure, NoMoreRepliesError)}
+        ready = [item for item in changed if stopped.keys().isdisjoint(passage.id for passage in item.passages)]
         tell("embedding")
-        wanted = [p for item in ready for p in item.passages if p.id in built and p.id not in kept]
-        embedded = self._embedded(
-            [(passage, built[passage.id].hyperedges) for passage in wanted],
-            {id: digest for id, digest in digests.items() if id not in failed},
-        )
-        known = {p.id: _moved(stored[digests[p.id]], p) for item in ready for p in item.passages if p.id not in built}
-        passages = known | kept | embedded
-        whole = [
-            _Whole(
-                IndexedDocument(
-                    item.document,
-                    item.digest if failed.keys().isdisjoint(passage.id for passage in item.passages) else INCOMPLETE,
-                    self._splitter.count_tokens(item.document.text),
-                    tuple(passages[passage.id] for passage in item.passages),
-                ),
-                item.is_update,
-                sum((built[passage.id].notes for passage in item.passages if passage.id in built), Counter()),
-            )
-            for item in ready
-        ]
+        passages = contents.known | self._indexed(ready, built, contents.digests)
         failures = tuple(
             Failure(passage.id, f"{failed[passage.id]}; its text is indexed, new facts are missing: index it again")
             for item in ready
             for passage in item.passages
             if passage.id in failed
         )
-        left = len(changed) - len(ready)
-        return whole, IndexCounts(left=left, failures=failures, stopped=str(stops[0]) if stops else "")
+        reason = str(next(iter(stopped.values()), ""))
+        return [self._whole(item, passages, built) for item in ready], IndexCounts(
+            left=len(changed) - len(ready), failures=failures, stopped=reason
+        )
+
+    def _whole(self, item: _Changed, passages: Mapping[str, IndexedPassage], built: Mapping[str, Built]) -> _Whole:
+        """The document with its passages, and what was noted in building those that are new."""
+        new = [built[passage.id] for passage in item.passages if passage.id in built]
+        document = IndexedDocument(
+            item.document,
+            INCOMPLETE if any(found.failure for found in new) else item.digest,
+            self._splitter.count_tokens(item.document.text),
+            tuple(passages[passage.id] for passage in item.passages),
+        )
+        return _Whole(document, item.is_update, sum((found.notes for found in new), Counter()))
+
+    def _indexed(
+        self, ready: Sequence[_Changed], built: Mapping[str, Built], digests: Mapping[str, str]
+    ) -> dict[str, IndexedPassage]:
+        """By id, the passages that were built; of one that failed, what the index has of it already."""
+        new = [passage for item in ready for passage in item.passages if passage.id in built]
+        kept = self._kept([p for p in new if built[p.id].failure and not built[p.id].hyperedges])
+        return kept | self._embedded([(p, built[p.id]) for p in new if p.id not in kept], digests)
 
     def _kept(self, passages: Sequence[Passage]) -> dict[str, IndexedPassage]:
         """By id, those of ``passages`` that are in the index word for word, with the hyperedges they have there.
@@ -268,12 +284,15 @@ class Indexer:
             if (words := (passage.document_id, passage.title, passage.text)) in stored
         }
 
-    def _missing(self, changed: Sequence[_Changed]) -> tuple[list[Passage], dict[str, str], dict[str, IndexedPassage]]:
-        """The passages to build, the digest of every one by its id, and the stored ones by digest."""
+    def _contents(self, changed: Sequence[_Changed]) -> _Contents:
         passages = [passage for item in changed for passage in item.passages]
         digests = {passage.id: _digest(self._recipe, *_content(passage)) for passage in passages}
         stored = self._store.known_passages(list(digests.values()))
-        return [passage for passage in passages if digests[passage.id] not in stored], digests, stored
+        return _Contents(
+            digests,
+            {p.id: _moved(stored[digests[p.id]], p) for p in passages if digests[p.id] in stored},
+            [passage for passage in passages if digests[passage.id] not in stored],
+        )
 
     def _passages(self, document: Document) -> list[Passage]:
         """The document's passages; one that is a given fact is never cut."""
@@ -292,12 +311,12 @@ class Indexer:
         ]
 
     def _embedded(
-        self, drafts: Sequence[tuple[Passage, Sequence[DraftHyperedge]]], digests: Mapping[str, str]
+        self, drafts: Sequence[tuple[Passage, Built]], digests: Mapping[str, str]
     ) -> dict[str, IndexedPassage]:
         """Passages and their hyperedges with vectors; equal texts are embedded once."""
         texts: dict[str, int] = {}
-        for passage, edges in drafts:
-            for text in (passage.text, *(draft.hyperedge.text for draft in edges)):
+        for passage, found in drafts:
+            for text in (passage.text, *(draft.hyperedge.text for draft in found.hyperedges)):
                 texts.setdefault(embedding_text(passage.title, text), len(texts))
         vectors = self._embedder.encode(list(texts), "passage")
 
@@ -308,11 +327,14 @@ class Indexer:
         return {
             passage.id: IndexedPassage(
                 replace(passage, arguments=()),
-                digests.get(passage.id, INCOMPLETE),
+                INCOMPLETE if found.failure else digests[passage.id],
                 vector_of(passage.title, passage.text),
-                tuple(_with_vector(draft, vector_of(passage.title, draft.hyperedge.text)) for draft in edges),
+                tuple(
+                    IndexedHyperedge(draft.hyperedge, draft.incidences, vector_of(passage.title, draft.hyperedge.text))
+                    for draft in found.hyperedges
+                ),
             )
-            for passage, edges in drafts
+            for passage, found in drafts
         }
 
 
@@ -330,10 +352,6 @@ def _content(item: Document | Passage) -> list[str]:
 def embedding_text(title: str, text: str) -> str:
     """What is embedded for a passage or a hyperedge: its text under its title, which says what "it" refers to."""
     return f"{title}\n{text}" if title else text
-
-
-def _with_vector(draft: DraftHyperedge, vector: FloatArray) -> IndexedHyperedge:
-    return IndexedHyperedge(draft.hyperedge, draft.incidences, vector)
 
 
 def _moved(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
