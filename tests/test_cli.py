@@ -104,7 +104,7 @@ def test_index_says_in_words_what_it_did(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Ines Moreau was born in Aldby.", encoding="utf-8")
     found = run("index", "a.txt", "--store", "kb")
     assert found.exit_code == 0
-    assert found.stdout.startswith("1 added, 0 updated, 0 unchanged, 0 failed\n1 passages and 1 hyperedges")
+    assert found.stdout.startswith("1 added, 0 updated, 0 unchanged, 0 failed\n1 passage and 1 hyperedge written")
     assert found.stderr == ""
 
 
@@ -291,6 +291,8 @@ def test_remove_takes_documents_out_or_none(run: Run, own_index: Path) -> None:
     assert "no document 'x'" in error_of(run("remove", "bell", "x", "--store", own_index))
     removed = result_of(run("remove", "bell", "otter", "--store", own_index, "--json"))
     assert removed == {"removed": ["bell", "otter"], "documents": 4}
+    text = run("remove", "moreau", "tower", "aldby", "--store", own_index).stdout
+    assert text == "3 removed, 1 document left\n"
     assert "no document 'bell'" in error_of(run("show", "document", "bell", "--store", own_index))
 
 

@@ -67,7 +67,7 @@ def test_a_line_that_is_no_question_is_named_with_its_number(tmp_path: Path, lin
     ("qrels", "message"),
     [
         ("q\td\ts\nq1\ta\n", "line 2: 2 columns"),
-        ("q\td\ts\nq1 a 1\n", "line 2: 1 columns"),
+        ("q\td\ts\nq1 a 1\n", "line 2: 1 column "),
         ("q\td\ts\nq1\ta\tyes\n", "line 2: grade 'yes'"),
         ("q1\t0\ta\t1\n", "line 1: 4 columns"),
     ],

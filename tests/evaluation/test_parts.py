@@ -56,5 +56,5 @@ def test_a_part_without_questions_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="'x' are 1 for train, 0 for validation, 1 for test"):
         Parts(one, (), one).require_all("x")
     Parts(one, one, one).require_all("x")
-    with pytest.raises(ConfigurationError, match="tiny has 1 questions, and none of them in 'test'"):
+    with pytest.raises(ConfigurationError, match="tiny has 1 question, and none of them in 'test'"):
         part_of(Dataset("tiny", Path("corpus.jsonl"), one), "test")

@@ -44,6 +44,7 @@ from polyad.cli.options import (
 from polyad.cli.settings import FILE_NAME, Configuration
 from polyad.engine import DEFAULT_METHOD, Engine
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
+from polyad.text.counting import counted
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
 _INTERRUPTED, _PIPE_CLOSED = 130, 141  # what a shell reports for a program ended by SIGINT, by SIGPIPE
@@ -279,7 +280,7 @@ def remove(
     if json:
         output.say_json({"removed": document_ids, "documents": left})
     else:
-        output.say(f"{len(document_ids)} removed, {left:,} documents left")
+        output.say(f"{len(document_ids)} removed, {counted(left, 'document')} left")
 
 
 @app.command()

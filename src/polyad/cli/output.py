@@ -25,6 +25,7 @@ from polyad.evaluation.signal_training import K, TrainingReport
 from polyad.evaluation.triple_training import PathReport
 from polyad.model import Answer, Evidence, ScoredPassage, Usage
 from polyad.protocols import Progress
+from polyad.text.counting import counted
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
 _FAILURES_NAMED = 5  # of those with one reason
@@ -167,7 +168,7 @@ def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
         say()
         show_evidence(answer.evidence, explain)
     if answer.dropped_citations:
-        warn("warning", f"{answer.dropped_citations} citations pointed at no passage and were removed")
+        warn("warning", f"removed {counted(answer.dropped_citations, 'citation')} that pointed at no passage")
     if answer.note:
         say(answer.note)
 
@@ -187,7 +188,8 @@ def show_index_report(report: IndexReport) -> None:
     """Print what a run of indexing did."""
     counts = report.counts
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
-    say(f"{counts.passages:,} passages and {counts.hyperedges:,} hyperedges written in {report.seconds:.1f} s")
+    written = f"{counted(counts.passages, 'passage')} and {counted(counts.hyperedges, 'hyperedge')} written"
+    say(f"{written} in {report.seconds:.1f} s")
     if report.gone:
         listed = ", ".join(report.gone[:3]) + (", ..." if len(report.gone) > 3 else "")
         what = "removed, no longer there" if report.pruned else "no longer there, which --prune would remove"
@@ -195,7 +197,7 @@ def show_index_report(report: IndexReport) -> None:
     if report.usage.calls:
         say(f"language model: {in_words(report.usage)}")
     for note, count in report.notes.items():
-        say(f"  {count:,} {note}")
+        say(f"  {note}: {count:,}")
 
 
 def show_estimate(usage: Usage) -> None:
@@ -211,15 +213,14 @@ def show_estimate(usage: Usage) -> None:
 def in_words(usage: Usage) -> str:
     """Calls, tokens and, where prices are known, cost."""
     cost = f", ${usage.cost:,.4f}" if usage.cost else ""
-    return (
-        f"{usage.calls:,} calls, {usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens{cost}"
-    )
+    tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
+    return f"{counted(usage.calls, 'call')}, {tokens}{cost}"
 
 
 def warn_of_failures(report: IndexReport) -> None:
     """Say on the error stream what was not indexed, and why."""
     if report.counts.stopped:
-        left = f"; {report.counts.left:,} documents were left" if report.counts.left else ""
+        left = f"; {counted(report.counts.left, 'document')} left" if report.counts.left else ""
         warn("stopped", f"{report.counts.stopped}{left}")
     by_reason: dict[str, list[str]] = {}
     for failure in report.failures:
@@ -236,7 +237,7 @@ def warn_of_others(report: IndexReport, documents: int, index: str = "the index"
     """Say on the error stream when an index of so many ``documents`` holds more than what was just indexed."""
     others = documents - report.counts.added - report.counts.updated - report.counts.unchanged
     if others > 0:
-        warn("warning", f"{index} also holds {others:,} other documents, which were searched too")
+        warn("warning", f"{index} also holds {counted(others, 'other document')}, searched too")
 
 
 # Measurements
@@ -244,9 +245,10 @@ def warn_of_others(report: IndexReport, documents: int, index: str = "the index"
 
 def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
     """Print what ``polyad eval`` measured."""
-    say(f"{dataset.name}: {len(dataset.queries):,} questions, k = {k}; measures in per cent, times in milliseconds")
+    questions = counted(len(dataset.queries), "question")
+    say(f"{dataset.name}: {questions}, k = {k}; measures in per cent, times in milliseconds")
     say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
-    say(f"{index['passages']:,} passages, {index['hyperedges']:,} hyperedges, {index['entities']:,} entities")
+    say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
     say(f"memory at its peak: {index['peak_rss_mb']} MB")
     _show_table([table_row(result) for result in results])
 
@@ -273,7 +275,7 @@ def show_path_training(
 ) -> None:
     """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
     reached = report.reached
-    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {report.train_triples:,} triples")
+    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {counted(report.train_triples, 'triple')}")
     say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")
     say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")
     for name, rows in results.items():

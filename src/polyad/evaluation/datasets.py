@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
+from polyad.text.counting import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,9 @@ def _gold(path: Path) -> dict[str, set[str]]:
     for number, line in _lines(path):
         row = line.split("\t")
         if len(row) != 3:
-            raise ConfigurationError(f"{str(path)!r}, line {number}: {len(row)} columns in {line[:80]!r}; expected 3")
+            raise ConfigurationError(
+                f"{str(path)!r}, line {number}: {counted(len(row), 'column')} in {line[:80]!r}; expected 3"
+            )
         query, document, grade = row
         try:
             is_gold = float(grade) > 0

@@ -18,8 +18,9 @@ from polyad.protocols import Embedder
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, counted, filled
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, filled
 from polyad.retrieval.snapshot import Snapshot
+from polyad.text.counting import counted
 
 THRESHOLDS = {"all-MiniLM-L6-v2": 0.2}
 """delta by embedder, measured; the paper's value for bge-large silences nearly every unit of these."""
