@@ -25,8 +25,15 @@ from polyad.assembly import (
     method_called,
     retrieval_called,
 )
-from polyad.by_name import DEFAULT_EMBEDDER, DEFAULT_EXTRACTOR, embedder_name, load_embedder, load_extractor
-from polyad.config import Settings
+from polyad.by_name import (
+    DEFAULT_EMBEDDER,
+    DEFAULT_EXTRACTOR,
+    embedder_name,
+    load_embedder,
+    load_extractor,
+    load_language_model,
+)
+from polyad.config import LanguageModelSettings, Settings
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import IndexCounts, Indexer
@@ -144,7 +151,7 @@ class Engine:
         *,
         embedder: str | Embedder | None = None,
         mentions: str | MentionExtractor | None = None,
-        language_model: LanguageModel | None = None,
+        language_model: str | LanguageModelSettings | LanguageModel | None = None,
         settings: Settings | None = None,
         create: bool = True,
     ) -> Engine:
@@ -156,16 +163,20 @@ class Engine:
                 the one the index was built with; for a new index, ``all-MiniLM-L6-v2``.
             mentions: An extractor's name (see :func:`polyad.by_name.load_extractor`) or an extractor. By
                 default the one the index was built with; for a new index, ``rules``, which needs no model.
-            language_model: Answers questions, and plans and extracts where a method asks for it. None works too.
+            language_model: Answers questions, and plans and extracts where a method asks for it: a model's name at
+                the endpoint of ``OPENAI_BASE_URL``, its settings (see :func:`polyad.by_name.load_language_model`), or
+                a language model. None works too.
             settings: How each stage behaves.
             create: Make an empty index when there is none.
 
         Raises:
             StoreNotFoundError: there is no index and ``create`` is off.
             IndexMismatchError: the index was built with another embedder or extractor.
-            ConfigurationError: there is no such embedder or extractor.
+            ConfigurationError: there is no such embedder, extractor or language model.
         """
         path = Path(directory)
+        if isinstance(language_model, str | LanguageModelSettings):
+            language_model = load_language_model(language_model)
         creating = create and not SqliteStore.exists(path)
         if creating:
             embedder = embedder or DEFAULT_EMBEDDER
