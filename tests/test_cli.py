@@ -318,6 +318,32 @@ def test_index_prunes_what_is_gone(run: Run, tmp_path: Path) -> None:
     assert run("list", "documents", "--store", "kb").stdout == "docs/b.txt\n"
 
 
+def test_the_same_content_under_two_ids_is_a_warning_that_names_a_pair(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for name in "ab":
+        (tmp_path / "docs" / f"{name}.txt").write_text(f"The text of {name}.", encoding="utf-8")
+    first = run("index", "docs", "--store", "kb", "--json")
+    assert (first.stderr, result_of(first)["duplicates"]) == ("", [])
+    again = run("index", tmp_path / "docs", "--store", "kb", "--json")
+    pairs = [{"id": f"{tmp_path}/docs/{name}.txt", "of": f"docs/{name}.txt"} for name in "ab"]
+    assert result_of(again)["duplicates"] == pairs
+    (line,) = again.stderr.splitlines()
+    assert (
+        f"2 documents have the content of another under another id, such as {tmp_path}/docs/a.txt of docs/a.txt" in line
+    )
+    assert "polyad remove" in line
+    assert run("index", tmp_path / "docs", "--store", "kb").stderr == "", "what is left alone was told of before"
+
+
+def test_a_file_that_was_moved_is_no_duplicate(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "b.txt").write_text("The text.", encoding="utf-8")
+    run("index", "docs", "--store", "kb")
+    (tmp_path / "docs" / "b.txt").rename(tmp_path / "docs" / "c.txt")
+    shape = result_of(run("index", "docs", "--store", "kb", "--json"))
+    assert (shape["gone"], shape["duplicates"]) == (["docs/b.txt"], [])
+
+
 def test_failures_for_one_reason_share_a_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for number in range(8):

@@ -108,6 +108,11 @@ class IndexReport:
         return self.counts.failures
 
     @property
+    def duplicates(self) -> tuple[tuple[str, str], ...]:
+        """The id of each document written that has the content of one written earlier, and that one's id."""
+        return self.counts.duplicates
+
+    @property
     def notes(self) -> Mapping[str, int]:
         """What was found, dropped and repaired in what was written, counted by reason, sorted by it."""
         return {reason: count for reason, count in sorted(self.counts.notes.items()) if count}
@@ -262,7 +267,10 @@ class Engine:
         gone = () if report.counts.stopped else self._gone(given, read, report.failures)
         if prune and gone:
             self.remove(gone)
-        return replace(report, skipped=tuple(reader.skipped), gone=gone, pruned=prune)
+        moved = set(gone)
+        left = tuple(pair for pair in report.counts.duplicates if pair[1] not in moved)
+        counts = replace(report.counts, duplicates=left)
+        return replace(report, counts=counts, skipped=tuple(reader.skipped), gone=gone, pruned=prune)
 
     def _gone(self, paths: Sequence[Path], read: Set[str], failures: Sequence[Failure]) -> tuple[str, ...]:
         """Documents that came from these paths and were not there; none of a file that could not be read whole."""

@@ -153,6 +153,7 @@ def index(
             paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, progress=progress
         )
     output.warn_of_failures(report)
+    output.warn_of_duplicates(report)
     if json:
         output.say_json(shapes.index_json(report))
     else:

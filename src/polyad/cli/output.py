@@ -233,6 +233,18 @@ def warn_of_failures(report: IndexReport) -> None:
         warn("warning", f"skipped, not a kind of file that is read: {report.skipped[0]}{more}")
 
 
+def warn_of_duplicates(report: IndexReport) -> None:
+    """Say on the error stream that documents were indexed under two ids, and what to do about it."""
+    if report.duplicates:
+        (id, earlier), count = report.duplicates[0], len(report.duplicates)
+        warn(
+            "warning",
+            f"{counted(count, 'document')} {'has' if count == 1 else 'have'} the content of another under another id, "
+            f"such as {id} of {earlier}; a search finds both: take one out with polyad remove, and give a path the "
+            "same way each time",
+        )
+
+
 def warn_of_others(report: IndexReport, documents: int, index: str = "the index") -> None:
     """Say on the error stream when an index of so many ``documents`` holds more than what was just indexed."""
     others = documents - report.counts.added - report.counts.updated - report.counts.unchanged

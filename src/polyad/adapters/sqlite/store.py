@@ -19,6 +19,7 @@ import numpy as np
 
 from polyad.adapters.sqlite.full_text import match_expression
 from polyad.adapters.sqlite.rows import (
+    SELECT_DUPLICATES,
     SELECT_ENTITIES,
     SELECT_HYPEREDGE,
     blob_of,
@@ -299,6 +300,11 @@ class SqliteStore:
         """Where each document came from, by id, sorted by id."""
         with self._reading() as connection:
             return dict(connection.execute("SELECT id, source FROM document ORDER BY id").fetchall())
+
+    def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
+        """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs."""
+        with self._reading() as connection:
+            return dict(select_in(connection, SELECT_DUPLICATES, document_ids))
 
     def statistics(self) -> Statistics:
         """Sizes of the index."""
