@@ -108,6 +108,18 @@ def test_index_says_in_words_what_it_did(run: Run, tmp_path: Path) -> None:
     assert found.stderr == ""
 
 
+def test_index_of_a_folder_without_a_readable_file_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    found = run("index", "empty", "--store", "kb")
+    assert (found.exit_code, found.stderr.count("\n")) == (0, 1)
+    assert "warning: nothing to index in empty; expected files of the kinds" in found.stderr
+    (tmp_path / "empty" / "a.xyz").write_text("unknown", encoding="utf-8")
+    lines = run("index", "empty", "--store", "kb").stderr.splitlines()
+    assert [("skipped" in line, "nothing to index" in line) for line in lines] == [(True, False), (False, True)]
+    (tmp_path / "empty" / "a.md").write_text("", encoding="utf-8")
+    assert "nothing to index" not in run("index", "empty", "--store", "kb").stderr
+
+
 def test_index_of_a_path_that_is_not_there_changes_nothing(run: Run, tmp_path: Path) -> None:
     found = run("index", "missing.txt", "--store", "kb")
     assert found.exit_code == 2
@@ -455,6 +467,16 @@ def test_eval_checks_every_name_before_it_indexes(run: Run, benchmark_folder: Pa
     assert "retriever is 'bm26'" in error_of(found)
     assert not (tmp_path / "kept").exists()
     assert "corpus.jsonl' is missing" in error_of(run("eval", "nowhere"))
+
+
+def test_eval_names_what_is_judged_and_is_not_there(run: Run, benchmark_folder: Path) -> None:
+    with (benchmark_folder / "qrels" / "test.tsv").open("a", encoding="utf-8") as qrels:
+        qrels.write("q2\tseal\t1\n" + "".join(f"q{n}\totter\t1\n" for n in range(3, 10)))
+    found = run("eval", benchmark_folder, "--retriever", "bm25", "--json")
+    questions, documents = found.stderr.splitlines()
+    assert questions.endswith("not in queries.jsonl: 7 questions, q3, q4, q5, q6, q7 and 2 more")
+    assert "not indexed from corpus.jsonl: 1 gold document, seal: not to be found" in documents
+    assert result_of(found)["queries"] == 2
 
 
 def test_eval_says_when_other_documents_are_in_the_way(run: Run, benchmark_folder: Path, own_index: Path) -> None:

@@ -118,6 +118,12 @@ class IndexReport:
         return {reason: count for reason, count in sorted(self.counts.notes.items()) if count}
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to index: neither a document nor one that could not be read."""
+        counts = self.counts
+        return not (counts.added or counts.updated or counts.unchanged or counts.left or self.failures)
+
+    @property
     def is_complete(self) -> bool:
         """Whether everything was indexed."""
         return not self.failures and not self.counts.stopped

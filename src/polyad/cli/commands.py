@@ -154,6 +154,7 @@ def index(
         )
     output.warn_of_failures(report)
     output.warn_of_duplicates(report)
+    output.warn_of_nothing(report, paths)
     if json:
         output.say_json(shapes.index_json(report))
     else:

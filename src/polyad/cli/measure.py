@@ -88,6 +88,7 @@ def evaluate(
             progress=progress,
         )
         statistics = engine.statistics()
+        indexed = engine.sources()
         sizes = shapes.eval_index_json(report, statistics)
         results = [
             experiment.run(
@@ -103,6 +104,7 @@ def evaluate(
         ]
     output.warn_of_failures(report)
     output.warn_of_others(report, statistics.documents)
+    output.warn_of_judgements(dataset, indexed)
     if "hyperretriever" in names:
         _warn_of_training(whole, dataset.queries, settings.stages.hyperretriever, statistics.settings["embedder"])
     if json:

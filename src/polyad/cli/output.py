@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from polyad.protocols import Progress
 from polyad.text.counting import counted
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
-_FAILURES_NAMED = 5  # of those with one reason
+_NAMED = 5  # of many things that one line is about
 
 # To the streams
 
@@ -226,11 +226,42 @@ def warn_of_failures(report: IndexReport) -> None:
     for failure in report.failures:
         by_reason.setdefault(failure.reason, []).append(failure.id)
     for reason, ids in by_reason.items():
-        more = f" and {len(ids) - _FAILURES_NAMED:,} more" if len(ids) > _FAILURES_NAMED else ""
-        warn("failed", f"{', '.join(ids[:_FAILURES_NAMED])}{more}: {reason}")
+        warn("failed", f"{_some(ids)}: {reason}")
     if report.skipped:
         more = f" and {len(report.skipped) - 1} more" if len(report.skipped) > 1 else ""
         warn("warning", f"skipped, not a kind of file that is read: {report.skipped[0]}{more}")
+
+
+def _some(ids: Sequence[str]) -> str:
+    """The first of many ids, and how many more there are."""
+    more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
+    return f"{', '.join(ids[:_NAMED])}{more}"
+
+
+def warn_of_nothing(report: IndexReport, paths: Sequence[Path]) -> None:
+    """Say on the error stream when there was nothing to index."""
+    if report.is_empty:
+        places = ", ".join(map(str, paths))
+        warn("warning", f"nothing to index in {places}; expected files of the kinds that polyad index --help lists")
+
+
+def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
+    """Say on the error stream what a benchmark judges and does not have.
+
+    Args:
+        dataset: The benchmark.
+        documents: Ids of those that were indexed.
+    """
+    if dataset.unknown:
+        what = counted(len(dataset.unknown), "question")
+        warn("warning", f"judged in {dataset.name}'s qrels, but not in queries.jsonl: {what}, {_some(dataset.unknown)}")
+    if lost := dataset.lost(documents):
+        what = counted(len(lost), "gold document")
+        warn(
+            "warning",
+            f"named in {dataset.name}'s qrels, but not indexed from corpus.jsonl: {what}, {_some(lost)}: not to be "
+            "found, and missed in recall",
+        )
 
 
 def warn_of_duplicates(report: IndexReport) -> None:
