@@ -65,8 +65,8 @@ def test_untitled_documents_are_linked_by_what_they_define(
 
 
 def test_weights_survive_a_round_trip_through_text() -> None:
-    scorer = LinearScorer({"a b": 0.25, "c": 3.0})
-    assert LinearScorer.from_text(scorer.to_text("why"), "file") == scorer
+    scorer = LinearScorer({"a b": 0.25, "c": 3.0}, ("musique", "my questions"))
+    assert LinearScorer.from_text(scorer.to_text(), "file") == scorer
 
 
 @pytest.mark.parametrize("rewriting", [False, True])
