@@ -100,6 +100,7 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
             _say_indented(f"because: {hit.reason}")
         say()
     if explain and evidence.trace:
+        say("How the passages were reached, by hyperedge; each passage by its number:")
         out.print(_trace_table(evidence))
 
 
@@ -124,17 +125,19 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def _trace_table(evidence: Evidence) -> Table:
-    """The columns of HyperSU's Table 18."""
+    """The columns of HyperSU's Table 18; without the matches where these are always the question."""
     places = {hit.passage.id: str(number) for number, hit in enumerate(evidence.passages, 1)}
     texts = {edge.hyperedge.id: edge.hyperedge.text for edge in evidence.hyperedges}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, share in (("hyperedge", 4), ("matched", 3), ("reached", None), ("via", 2), ("passage", None)):
+    has_matches = any(step.matched != evidence.question for step in evidence.trace)
+    matched = [("matched", 3)] if has_matches else []
+    for name, share in (("hyperedge", 4), *matched, ("reached", None), ("via", 2), ("passage", None)):
         table.add_column(name, ratio=share, max_width=None if share else 8)
     table.add_column("score", justify="right")
     for step in evidence.trace:
         cells = (
             _shortened(texts.get(step.hyperedge_id, step.hyperedge_id), 120),
-            step.matched,
+            *([step.matched] if has_matches else []),
             step.reached,
             ", ".join(step.via),
             places.get(step.passage_id, step.passage_id),

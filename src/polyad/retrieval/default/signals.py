@@ -90,13 +90,42 @@ SIGNALS: dict[str, Signal] = {
     "shared mention": lambda s: s.hops[0].mention[s.candidates],
     "shared mention at the second hop": lambda s: s.hops[1].mention[s.candidates],
 }
-"""Every signal, by the name that traces and weights use."""
+"""Every signal, by the name that weights use."""
 
 REWRITE_SIGNALS: dict[str, Signal] = {
     "similarity to a rewritten question": lambda s: s.rewrites[:, 0],
     "similarity to a rewritten question, by its link": lambda s: s.rewrites[:, 1],
 }
 """Signals that rewriting adds."""
+
+
+IN_WORDS = {
+    "similarity to the question": "similar to the question",
+    "rank by similarity": "among the most similar to the question",
+    "words of the question": "has words of the question",
+    "rank by words": "among the best by words of the question",
+    "about an entity of the question": "about an entity of the question",
+    "about an entity of the question, and similar": "about an entity of the question and similar to it",
+    "mentions entities of the question": "mentions entities of the question",
+    "unit similar to the question": "holds a hyperedge similar to the question",
+    "unit similar to the remainder": "holds a hyperedge similar to the question without its names",
+    "similarity to the remainder": "similar to the question without its names",
+    "first step": "fits the question before any link is followed",
+    "link": "about an entity that a good passage mentions",
+    "link, and similar to the remainder": (
+        "about an entity that a good passage mentions and similar to the question without its names"
+    ),
+    "link from what is about an entity of the question": (
+        "about an entity that is mentioned in a passage about an entity of the question"
+    ),
+    "shared mention": "mentions an entity that a good passage mentions too",
+    "shared mention at the second hop": "mentions an entity that a passage one link away mentions too",
+    "similarity to a rewritten question": "similar to the question with a linked entity put in",
+    "similarity to a rewritten question, by its link": (
+        "similar to the question with a linked entity put in, the more the stronger the link"
+    ),
+}
+"""What each signal says of a passage, for people to read."""
 
 
 def signal_names(rewriting: bool) -> list[str]:
