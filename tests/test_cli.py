@@ -127,6 +127,13 @@ def test_index_of_a_path_that_is_not_there_changes_nothing(run: Run, tmp_path: P
     assert not (tmp_path / "kb").exists()
 
 
+@pytest.mark.parametrize("arguments", [("index", "{}", "--store", "kb"), ("stats", "--store", "{}"), ("eval", "{}")])
+def test_a_path_that_the_system_refuses_is_an_error(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    found = run(*(argument.format(300 * "a") for argument in arguments))
+    assert "File name too long" in error_of(found)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_store_that_is_a_file_is_an_error(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Ines Moreau was born in Aldby.", encoding="utf-8")
     assert "cannot make the directory 'a.txt'" in error_of(run("index", "a.txt", "--store", "a.txt"))
@@ -619,6 +626,15 @@ def test_json_is_valid_whatever_the_encoding_of_the_terminal(
     shown = process("show", "document", "zoë 水", "--store", own_index, "--json", cwd=tmp_path, env=environment)
     out, errors = shown.communicate()
     assert (json.loads(out)["text"], out.isascii(), errors) == ("Zoë lives in Łódź.", True, "")
+
+
+@pytest.mark.parametrize(("target", "code", "message"), [("&-", 0, ""), ("/dev/full", 2, "No space left on device")])
+def test_an_output_that_takes_nothing_is_no_crash(
+    small_index_dir: Path, tmp_path: Path, target: str, code: int, message: str
+) -> None:
+    command = f"{sys.executable} -m polyad stats --json --store '{small_index_dir}' >{target}"
+    ran = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.returncode, "Traceback" in ran.stderr, message in ran.stderr) == (code, False, True)
 
 
 def test_a_closed_pipe_is_silent(small_index_dir: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from polyad import __version__, sample
+from polyad.adapters.reading.files import require_reachable
 from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import measure as cli_measure
 from polyad.cli import output, shapes
@@ -76,6 +77,9 @@ class _Commands(TyperGroup):
         except BrokenPipeError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: not an error
             raise typer.Exit(_PIPE_CLOSED) from error
+        except OSError as error:  # a folder that may not be entered, a disk that is full
+            output.warn("error", f"{error.filename or 'input or output'}: {error.strerror or error}")
+            raise typer.Exit(2) from error
         return result
 
 
@@ -140,8 +144,8 @@ def index(
     Example: polyad index handbook/ trials.pdf --store kb
     """
     settings = settings_from(store=store, method=method, embedder=embedder, mentions=mentions, model=model)
-    if missing := [str(path) for path in paths if not path.exists()]:  # before an index is made for nothing
-        raise ConfigurationError(f"there is no {missing[0]!r}; expected the path of a file or a folder")
+    for path in paths:  # before an index is made for nothing
+        require_reachable(path)
     method = settings.command.method
     if method == "facts" and settings.language_model is None:  # before an index is made for nothing
         raise ConfigurationError("the method 'facts' needs a language model; name one with --model or POLYAD_MODEL")
@@ -425,6 +429,8 @@ def main() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("polyad: warning: %(message)s"))
     logging.getLogger("polyad").addHandler(handler)
+    if sys.stdout is None:  # whoever started this process closed it
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (it is open to the end)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the streams of a fresh process
     try:
         app(prog_name="polyad")

@@ -86,10 +86,17 @@ class SqliteStore:
 
     @classmethod
     def exists(cls, directory: Path) -> bool:
-        """Whether there is an index in ``directory``; a file still empty, of a run that was killed at once, is none."""
+        """Whether there is an index in ``directory``; a file still empty, of a run that was killed at once, is none.
+
+        Raises:
+            StoreError: the directory may not be looked into.
+        """
         path = directory / FILE_NAME
-        if not path.is_file():
-            return False
+        try:
+            if not path.is_file():
+                return False
+        except OSError as error:
+            raise StoreError(f"cannot look into the directory {str(directory)!r}: {error.strerror}") from error
         try:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
                 return _is_laid_out(connection)
