@@ -212,6 +212,16 @@ def test_what_cannot_be_searched_is_one_line(
     assert message in error_of(run("search", *arguments, "--store", small_index_dir))
 
 
+def test_an_index_without_documents_says_so(run: Run, own_index: Path) -> None:
+    found = run("search", "xyzzy", "--store", own_index, "--retriever", "bm25")
+    assert (found.stdout, found.stderr) == ("nothing found\n", "")
+    run("remove", "bell", "moreau", "tower", "aldby", "isk", "otter", "--store", own_index)
+    for command in ("search", "ask"):
+        found = run(command, "xyzzy", "--store", own_index)
+        assert (found.exit_code, found.stderr.count("\n")) == (0, 1)
+        assert "this index holds no documents; add some with polyad index" in found.stderr
+
+
 @pytest.mark.parametrize(
     "command", [["search", "x"], ["ask", "x"], ["stats"], ["remove", "x"], ["show", "entity", "x"]]
 )

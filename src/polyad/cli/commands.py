@@ -45,6 +45,7 @@ from polyad.cli.options import (
 from polyad.cli.settings import FILE_NAME, Configuration
 from polyad.engine import DEFAULT_METHOD, Engine
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
+from polyad.model import Evidence
 from polyad.text.counting import counted
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
@@ -209,10 +210,18 @@ def search(
     with output.progress_bar(quiet or json) as progress, open_engine(settings) as engine:
         progress(0, None, "questions answered, loading")
         evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
+        is_empty = _is_empty(engine, evidence)
+    if is_empty:
+        output.warn_of_no_documents()
     if json:
         output.say_json(shapes.evidence_json(evidence, explain))
     else:
         output.show_evidence(evidence, explain)
+
+
+def _is_empty(engine: Engine, evidence: Evidence) -> bool:
+    """Whether nothing was found because there is nothing to find."""
+    return not evidence.passages and not engine.statistics().documents
 
 
 @app.command()
@@ -256,12 +265,15 @@ def ask(
             engine = stack.enter_context(open_engine(settings))
             evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
             progress(0, None, "questions answered, writing")
+            is_empty = _is_empty(engine, evidence)
             answer = None if streams else engine.answer(evidence)
         if answer is None:  # streamed, which would run into a progress bar
             try:
                 answer = engine.answer(evidence, output.say_piece)
             finally:
                 output.say()
+    if is_empty:
+        output.warn_of_no_documents()
     if json:
         output.say_json(shapes.answer_json(answer, explain))
     else:

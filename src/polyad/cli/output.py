@@ -248,6 +248,11 @@ def warn_of_nothing(report: IndexReport, paths: Sequence[Path]) -> None:
         warn("warning", f"nothing to index in {places}; expected files of the kinds that polyad index --help lists")
 
 
+def warn_of_no_documents() -> None:
+    """Say on the error stream that the index is empty."""
+    warn("warning", "this index holds no documents; add some with polyad index")
+
+
 def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
     """Say on the error stream what a benchmark judges and does not have.
 
