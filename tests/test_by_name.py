@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import huggingface_hub.constants
 import pytest
 
-from polyad.adapters.scripted import ScriptedLanguageModel, ScriptedServer
+from polyad.adapters.scripted import ScriptedLanguageModel, ScriptedServer, cite_first_passage
 from polyad.adapters.sqlite import SqliteStore
 from polyad.by_name import load_embedder, load_extractor
+from polyad.config import LanguageModelSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError
 from polyad.model import Document
@@ -74,6 +75,28 @@ def test_an_endpoint_is_of_no_concern_to_other_embedders() -> None:
 def test_an_endpoint_needs_a_model() -> None:
     with pytest.raises(ConfigurationError, match="expected openai:MODEL"):
         load_embedder("openai:")
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_language_model_is_opened_by_its_name_or_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_named: bool
+) -> None:
+    with ScriptedServer(cite_first_passage) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url if is_named else "http://127.0.0.1:1/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "secret")
+        given = "org/chat" if is_named else LanguageModelSettings(model="org/chat", base_url=server.base_url)
+        with Engine.open(tmp_path, embedder="hashing:8", language_model=given) as engine:
+            engine.index_documents([Document("bell", "Bell", "The Bell of Tarn was cast by Ines Moreau.")])
+            answer = engine.ask("Who cast the bell?")
+    assert answer.text == "The Bell of Tarn was cast by Ines Moreau [1]."
+    (request,) = server.requests
+    assert (request.body["model"], request.headers["authorization"]) == ("org/chat", "Bearer secret")
+
+
+def test_a_blank_name_is_no_language_model(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="model is ' '; expected the name of a model"):
+        Engine.open(tmp_path / "kb", language_model=" ")
+    assert not (tmp_path / "kb").exists()
 
 
 @pytest.mark.parametrize("name", ["no-such-model", "no:such:model"])

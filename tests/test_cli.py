@@ -104,8 +104,20 @@ def test_index_says_in_words_what_it_did(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Ines Moreau was born in Aldby.", encoding="utf-8")
     found = run("index", "a.txt", "--store", "kb")
     assert found.exit_code == 0
-    assert found.stdout.startswith("1 added, 0 updated, 0 unchanged, 0 failed\n1 passages and 1 hyperedges")
+    assert found.stdout.startswith("1 added, 0 updated, 0 unchanged, 0 failed\n1 passage and 1 hyperedge written")
     assert found.stderr == ""
+
+
+def test_index_of_a_folder_without_a_readable_file_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    found = run("index", "empty", "--store", "kb")
+    assert (found.exit_code, found.stderr.count("\n")) == (0, 1)
+    assert "warning: nothing to index in empty; expected files of the kinds" in found.stderr
+    (tmp_path / "empty" / "a.xyz").write_text("unknown", encoding="utf-8")
+    lines = run("index", "empty", "--store", "kb").stderr.splitlines()
+    assert [("skipped" in line, "nothing to index" in line) for line in lines] == [(True, False), (False, True)]
+    (tmp_path / "empty" / "a.md").write_text("", encoding="utf-8")
+    assert "nothing to index" not in run("index", "empty", "--store", "kb").stderr
 
 
 def test_index_of_a_path_that_is_not_there_changes_nothing(run: Run, tmp_path: Path) -> None:
@@ -113,6 +125,13 @@ def test_index_of_a_path_that_is_not_there_changes_nothing(run: Run, tmp_path: P
     assert found.exit_code == 2
     assert "missing.txt" in found.stderr
     assert not (tmp_path / "kb").exists()
+
+
+@pytest.mark.parametrize("arguments", [("index", "{}", "--store", "kb"), ("stats", "--store", "{}"), ("eval", "{}")])
+def test_a_path_that_the_system_refuses_is_an_error(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    found = run(*(argument.format(300 * "a") for argument in arguments))
+    assert "File name too long" in error_of(found)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_store_that_is_a_file_is_an_error(run: Run, tmp_path: Path) -> None:
@@ -191,6 +210,16 @@ def test_what_cannot_be_searched_is_one_line(
     run: Run, small_index_dir: Path, arguments: list[str], message: str
 ) -> None:
     assert message in error_of(run("search", *arguments, "--store", small_index_dir))
+
+
+def test_an_index_without_documents_says_so(run: Run, own_index: Path) -> None:
+    found = run("search", "xyzzy", "--store", own_index, "--retriever", "bm25")
+    assert (found.stdout, found.stderr) == ("nothing found\n", "")
+    run("remove", "bell", "moreau", "tower", "aldby", "isk", "otter", "--store", own_index)
+    for command in ("search", "ask"):
+        found = run(command, "xyzzy", "--store", own_index)
+        assert (found.exit_code, found.stderr.count("\n")) == (0, 1)
+        assert "this index holds no documents; add some with polyad index" in found.stderr
 
 
 @pytest.mark.parametrize(
@@ -291,6 +320,8 @@ def test_remove_takes_documents_out_or_none(run: Run, own_index: Path) -> None:
     assert "no document 'x'" in error_of(run("remove", "bell", "x", "--store", own_index))
     removed = result_of(run("remove", "bell", "otter", "--store", own_index, "--json"))
     assert removed == {"removed": ["bell", "otter"], "documents": 4}
+    text = run("remove", "moreau", "tower", "aldby", "--store", own_index).stdout
+    assert text == "3 removed, 1 document left\n"
     assert "no document 'bell'" in error_of(run("show", "document", "bell", "--store", own_index))
 
 
@@ -314,6 +345,32 @@ def test_index_prunes_what_is_gone(run: Run, tmp_path: Path) -> None:
     shape = result_of(run("index", "docs", "--store", "kb", "--prune", "--json"))
     assert (shape["gone"], shape["pruned"], shape["unchanged"]) == (["docs/a.txt"], True, 1)
     assert run("list", "documents", "--store", "kb").stdout == "docs/b.txt\n"
+
+
+def test_the_same_content_under_two_ids_is_a_warning_that_names_a_pair(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for name in "ab":
+        (tmp_path / "docs" / f"{name}.txt").write_text(f"The text of {name}.", encoding="utf-8")
+    first = run("index", "docs", "--store", "kb", "--json")
+    assert (first.stderr, result_of(first)["duplicates"]) == ("", [])
+    again = run("index", tmp_path / "docs", "--store", "kb", "--json")
+    pairs = [{"id": f"{tmp_path}/docs/{name}.txt", "of": f"docs/{name}.txt"} for name in "ab"]
+    assert result_of(again)["duplicates"] == pairs
+    (line,) = again.stderr.splitlines()
+    assert (
+        f"2 documents have the content of another under another id, such as {tmp_path}/docs/a.txt of docs/a.txt" in line
+    )
+    assert "polyad remove" in line
+    assert run("index", tmp_path / "docs", "--store", "kb").stderr == "", "what is left alone was told of before"
+
+
+def test_a_file_that_was_moved_is_no_duplicate(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "b.txt").write_text("The text.", encoding="utf-8")
+    run("index", "docs", "--store", "kb")
+    (tmp_path / "docs" / "b.txt").rename(tmp_path / "docs" / "c.txt")
+    shape = result_of(run("index", "docs", "--store", "kb", "--json"))
+    assert (shape["gone"], shape["duplicates"]) == (["docs/b.txt"], [])
 
 
 def test_failures_for_one_reason_share_a_line(run: Run, tmp_path: Path) -> None:
@@ -409,6 +466,15 @@ def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Pa
     assert "cannot read the weights" in error_of(run("search", QUESTION, "--store", "kept/tarn"))
 
 
+def test_eval_warns_of_weights_that_were_trained_on_the_benchmark(run: Run, benchmark_folder: Path) -> None:
+    seen = benchmark_folder.rename(benchmark_folder.parent / "musique")
+    found = run("eval", seen, "--retriever", "default", "--json")
+    assert "default's weights were trained on the questions of musique" in found.stderr
+    assert run("eval", seen, "--retriever", "bm25").stderr == ""
+    unseen = seen.rename(seen.parent / "tarn")
+    assert run("eval", unseen, "--retriever", "default").stderr == ""
+
+
 def test_train_knows_what_it_can_train(run: Run, benchmark_folder: Path) -> None:
     assert "scorer is 'luck'; expected one of default" in error_of(run("train", "luck", benchmark_folder))
 
@@ -427,6 +493,16 @@ def test_eval_checks_every_name_before_it_indexes(run: Run, benchmark_folder: Pa
     assert "retriever is 'bm26'" in error_of(found)
     assert not (tmp_path / "kept").exists()
     assert "corpus.jsonl' is missing" in error_of(run("eval", "nowhere"))
+
+
+def test_eval_names_what_is_judged_and_is_not_there(run: Run, benchmark_folder: Path) -> None:
+    with (benchmark_folder / "qrels" / "test.tsv").open("a", encoding="utf-8") as qrels:
+        qrels.write("q2\tseal\t1\n" + "".join(f"q{n}\totter\t1\n" for n in range(3, 10)))
+    found = run("eval", benchmark_folder, "--retriever", "bm25", "--json")
+    questions, documents = found.stderr.splitlines()
+    assert questions.endswith("not in queries.jsonl: 7 questions, q3, q4, q5, q6, q7 and 2 more")
+    assert "not indexed from corpus.jsonl: 1 gold document, seal: not to be found" in documents
+    assert result_of(found)["queries"] == 2
 
 
 def test_eval_says_when_other_documents_are_in_the_way(run: Run, benchmark_folder: Path, own_index: Path) -> None:
@@ -560,6 +636,15 @@ def test_json_is_valid_whatever_the_encoding_of_the_terminal(
     shown = process("show", "document", "zoë 水", "--store", own_index, "--json", cwd=tmp_path, env=environment)
     out, errors = shown.communicate()
     assert (json.loads(out)["text"], out.isascii(), errors) == ("Zoë lives in Łódź.", True, "")
+
+
+@pytest.mark.parametrize(("target", "code", "message"), [("&-", 0, ""), ("/dev/full", 2, "No space left on device")])
+def test_an_output_that_takes_nothing_is_no_crash(
+    small_index_dir: Path, tmp_path: Path, target: str, code: int, message: str
+) -> None:
+    command = f"{sys.executable} -m polyad stats --json --store '{small_index_dir}' >{target}"
+    ran = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.returncode, "Traceback" in ran.stderr, message in ran.stderr) == (code, False, True)
 
 
 def test_a_closed_pipe_is_silent(small_index_dir: Path, tmp_path: Path) -> None:

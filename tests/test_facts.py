@@ -677,7 +677,7 @@ def test_indexing_facts_in_words(cli: Run) -> None:
     assert lines[0] == "12 added, 0 updated, 0 unchanged, 0 failed"
     assert re.match(r"12 passages and 12 hyperedges written in", lines[1])
     assert re.match(r"language model: 12 calls, [\d,]+ prompt and", lines[2])
-    assert "  12 facts" in lines
+    assert "  facts: 12" in lines
 
 
 def test_a_passage_without_a_reply_is_named_and_the_exit_code_is_1(cli: Run) -> None:
@@ -700,7 +700,7 @@ def test_a_wrong_key_is_one_line_and_exit_code_1(cli: Run, is_json: bool) -> Non
     assert found.exit_code == 1
     (line,) = found.stderr.splitlines()
     assert line.startswith("polyad: stopped: model 'm' at http://127.0.0.1")
-    assert line.endswith("; 12 documents were left")
+    assert line.endswith("; 12 documents left")
     if is_json:
         shape = json.loads(found.stdout)
         assert (shape["added"], shape["left"], shape["failures"]) == (0, 12, [])

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from polyad.config import LanguageModelSettings
 from polyad.errors import ConfigurationError
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor
 
@@ -23,6 +24,8 @@ _EMBEDDERS = {
 
 _LOCAL_MODEL = "polyad.adapters.sentence_transformers:SentenceTransformerEmbedder"
 """Takes every other name, whole."""
+
+_LANGUAGE_MODEL = "polyad.adapters.openai:OpenAILanguageModel"
 
 _EXTRACTORS = {
     "rules": "polyad.indexing.mentions.rules:RuleMentionExtractor",
@@ -80,6 +83,20 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
     needed = {"language_model": language_model} if kind == "llm" else {}
     extractor: MentionExtractor = _class(_EXTRACTORS[kind]).from_name(rest, **needed)
     return extractor
+
+
+def load_language_model(given: str | LanguageModelSettings) -> LanguageModel:
+    """The language model of that name, or with these settings, behind an OpenAI-compatible endpoint.
+
+    What the settings leave open is for the OpenAI library to find in the environment: ``OPENAI_BASE_URL`` and
+    ``OPENAI_API_KEY``.
+
+    Raises:
+        ConfigurationError: the name is blank, or the extra ``llm`` is not installed.
+    """
+    settings = LanguageModelSettings(model=given) if isinstance(given, str) else given
+    model: LanguageModel = _class(_LANGUAGE_MODEL)(settings)
+    return model
 
 
 def _class(path: str) -> Any:

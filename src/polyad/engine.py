@@ -24,8 +24,15 @@ from polyad.assembly import (
     method_called,
     retrieval_called,
 )
-from polyad.by_name import DEFAULT_EMBEDDER, DEFAULT_EXTRACTOR, embedder_name, load_embedder, load_extractor
-from polyad.config import Settings
+from polyad.by_name import (
+    DEFAULT_EMBEDDER,
+    DEFAULT_EXTRACTOR,
+    embedder_name,
+    load_embedder,
+    load_extractor,
+    load_language_model,
+)
+from polyad.config import LanguageModelSettings, Settings
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import IndexCounts, Indexer
@@ -101,9 +108,20 @@ class IndexReport:
         return self.counts.failures
 
     @property
+    def duplicates(self) -> tuple[tuple[str, str], ...]:
+        """The id of each document written that has the content of one written earlier, and that one's id."""
+        return self.counts.duplicates
+
+    @property
     def notes(self) -> Mapping[str, int]:
         """What was found, dropped and repaired in what was written, counted by reason, sorted by it."""
         return {reason: count for reason, count in sorted(self.counts.notes.items()) if count}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to index: neither a document nor one that could not be read."""
+        counts = self.counts
+        return not (counts.added or counts.updated or counts.unchanged or counts.left or self.failures)
 
     @property
     def is_complete(self) -> bool:
@@ -144,7 +162,7 @@ class Engine:
         *,
         embedder: str | Embedder | None = None,
         mentions: str | MentionExtractor | None = None,
-        language_model: LanguageModel | None = None,
+        language_model: str | LanguageModelSettings | LanguageModel | None = None,
         settings: Settings | None = None,
         create: bool = True,
     ) -> Engine:
@@ -156,16 +174,20 @@ class Engine:
                 the one the index was built with; for a new index, ``all-MiniLM-L6-v2``.
             mentions: An extractor's name (see :func:`polyad.by_name.load_extractor`) or an extractor. By
                 default the one the index was built with; for a new index, ``rules``, which needs no model.
-            language_model: Answers questions, and plans and extracts where a method asks for it. None works too.
+            language_model: Answers questions, and plans and extracts where a method asks for it: a model's name at
+                the endpoint of ``OPENAI_BASE_URL``, its settings (see :func:`polyad.by_name.load_language_model`), or
+                a language model. None works too.
             settings: How each stage behaves.
             create: Make an empty index when there is none.
 
         Raises:
             StoreNotFoundError: there is no index and ``create`` is off.
             IndexMismatchError: the index was built with another embedder or extractor.
-            ConfigurationError: there is no such embedder or extractor.
+            ConfigurationError: there is no such embedder, extractor or language model.
         """
         path = Path(directory)
+        if isinstance(language_model, str | LanguageModelSettings):
+            language_model = load_language_model(language_model)
         creating = create and not SqliteStore.exists(path)
         if creating:
             embedder = embedder or DEFAULT_EMBEDDER
@@ -251,7 +273,10 @@ class Engine:
         gone = () if report.counts.stopped else self._gone(given, read, report.failures)
         if prune and gone:
             self.remove(gone)
-        return replace(report, skipped=tuple(reader.skipped), gone=gone, pruned=prune)
+        moved = set(gone)
+        left = tuple(pair for pair in report.counts.duplicates if pair[1] not in moved)
+        counts = replace(report.counts, duplicates=left)
+        return replace(report, counts=counts, skipped=tuple(reader.skipped), gone=gone, pruned=prune)
 
     def _gone(self, paths: Sequence[Path], read: Set[str], failures: Sequence[Failure]) -> tuple[str, ...]:
         """Documents that came from these paths and were not there; none of a file that could not be read whole."""

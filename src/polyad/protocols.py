@@ -240,6 +240,12 @@ class Store(Protocol):
     def sources(self) -> dict[str, str]:
         """Where each document came from, by id, sorted by id."""
 
+    def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
+        """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs.
+
+        A document whose last passage has no digest is not compared.
+        """
+
     def statistics(self) -> Statistics:
         """Sizes of the index."""
 

@@ -296,6 +296,16 @@ def test_html_is_read_as_a_page_shows_it() -> None:
     assert "One" not in document.text[document.text.index("Two") - 3 :]
 
 
+def test_a_row_of_a_table_is_a_line_and_a_page_laid_out_as_a_table_keeps_its_paragraphs() -> None:
+    row = "<tr><td><p>Flow</p></td><td>\n<p>3 l/s</p>\n</td></tr>"
+    write("a.html", f"<table>{row}</table><table><tr><td><p>One text.</p><p>Another.</p></td></tr></table>")
+    assert [line.split() for line in read_one("a.html").text.splitlines() if line] == [
+        ["Flow", "3", "l/s"],
+        ["One", "text."],
+        ["Another."],
+    ]
+
+
 def test_a_page_of_nothing_but_navigation_keeps_it() -> None:
     write("a.html", "<nav>Home of pumps</nav>")
     assert read_one("a.html").text == "Home of pumps"
@@ -346,6 +356,19 @@ def test_a_word_document_keeps_paragraphs_and_tables_in_order() -> None:
     assert document.title == "The manual"
     positions = [document.text.index(part) for part in ("Pumps", "A pump & a valve. 中文。", "3 l/s", "The end.")]
     assert positions == sorted(positions)
+
+
+def test_a_row_of_a_table_in_a_word_document_is_a_line() -> None:
+    def build(document: Any) -> None:
+        document.add_paragraph("Before.")
+        table = document.add_table(2, 2)
+        for cell, text in zip(table._cells, ["Pump", "Flow", "P1\nnew", "3 l/s"], strict=True):
+            cell.text = text
+        table.cell(1, 1).add_paragraph("at most")
+        document.add_paragraph("After.")
+
+    write("a.docx", word_document(build))
+    assert read_one("a.docx").text == "Before.\n\nPump\t\tFlow\nP1 new\t\t3 l/s at most\n\nAfter."
 
 
 def test_the_title_of_a_word_document_without_one_is_its_first_heading() -> None:

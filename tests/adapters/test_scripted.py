@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from polyad.adapters.scripted import Hang, Say, ScriptedLanguageModel, ScriptedServer, cite_first_passage
+from polyad.adapters.scripted.__main__ import main
 from polyad.errors import LanguageModelError
 from polyad.protocols import Prompt, Reply
 
@@ -122,6 +123,15 @@ def test_it_runs_from_a_shell() -> None:
             assert "Rome fell [1]." in post(f"{url}/chat/completions", body)
         finally:
             process.terminate()
+
+
+@pytest.mark.parametrize("port", ["taken", "99999"])
+def test_a_port_that_cannot_be_served_at_is_one_line(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with ScriptedServer() as server, pytest.raises(SystemExit) as end:
+        main(["--port", server.base_url.split(":")[-1].removesuffix("/v1") if port == "taken" else port])
+    errors = capsys.readouterr().err
+    assert (end.value.code, errors.count("\n")) == (2, 1)
+    assert "python -m polyad.adapters.scripted: error: cannot serve at port" in errors
 
 
 def test_without_a_passage_it_says_so() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from polyad.adapters.openai import OpenAILanguageModel
 from polyad.adapters.scripted import ScriptedServer
-from polyad.adapters.scripted.extractor import Fact, ScriptedExtractor, facts_by_subject, passage_asked_about
+from polyad.adapters.scripted.extractor import Fact, ScriptedExtractor, facts_by_subject, main, passage_asked_about
 from polyad.config import LanguageModelSettings
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
@@ -146,6 +146,23 @@ def test_it_serves_the_protocol(extractor: ScriptedExtractor) -> None:
         outcomes = model.complete([style.prompt(passage(text)) for text in (LIMA, ALBA)])
     texts = [[fact.text for fact in style.parse(each.text).facts] for each in outcomes if isinstance(each, Reply)]
     assert texts == [["Lima is capital of Peru."], [fact.text for fact in FACTS]]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "message"),
+    [(None, "cannot read"), ("[1]\n", "line 1: '[1]'; expected an object with \"_id\""), ("{", "line 1")],
+)
+def test_files_that_cannot_be_read_are_one_line(
+    files: tuple[Path, Path], corpus: str | None, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files[0].unlink()
+    if corpus is not None:
+        files[0].write_text(corpus, encoding="utf-8")
+    with pytest.raises(SystemExit) as end:
+        main([*map(str, files), "--port", "0"])
+    errors = capsys.readouterr().err
+    assert (end.value.code, errors.count("\n")) == (2, 1)
+    assert message in errors
 
 
 def test_it_runs_from_a_shell(files: tuple[Path, Path]) -> None:

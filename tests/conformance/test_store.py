@@ -346,6 +346,33 @@ def test_a_passage_that_two_documents_share_is_known_while_one_of_them_is_there(
     assert store.known_passages(["digest of Anna."]) == {}
 
 
+def test_a_duplicate_has_all_the_content_of_one_written_earlier(store: Store) -> None:
+    def put(id: str, *texts: str, title: str = "") -> None:
+        item = indexed(id, *texts)
+        store.put(replace(item, document=replace(item.document, title=title)))
+
+    put("c", "Anna.", "Rome.")
+    put("longer", "Anna.", "Anna.", "Rome.")
+    put("titled", "Anna.", "Rome.", title="Anna")
+    put("b", "Anna.", "Rome.")
+    put("a", "Anna.", "Rome.")
+    every = sorted(store.digests())
+    assert store.duplicates(every) == {"b": "c", "a": "c"}
+    assert store.duplicates(["a", "c", "unknown"]) == {"a": "c"}
+    put("c", "Anna.", "Rome.")
+    assert store.duplicates(every) == {"a": "b", "c": "b"}
+    store.remove(["b"])
+    assert store.duplicates(every) == {"c": "a"}
+
+
+def test_passages_without_a_digest_make_no_duplicates(store: Store) -> None:
+    for id in "ab":
+        item = indexed(id, "Anna.")
+        passages = tuple(replace(passage, digest="") for passage in item.passages)
+        store.put(replace(item, document=replace(item.document, title=""), passages=passages))
+    assert store.duplicates(["a", "b"]) == {}
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30), data=st.data())
 def test_any_text_and_span_comes_back_as_it_was_put(store: Store, text: str, data: st.DataObject) -> None:

@@ -38,6 +38,12 @@ def test_questions_with_a_gold_document_are_read_in_the_order_of_the_file(tmp_pa
     )
 
 
+def test_what_is_judged_and_is_not_there_is_known(tmp_path: Path) -> None:
+    dataset = load(write(tmp_path))
+    assert dataset.unknown == ("q9",)
+    assert dataset.lost({"a"}) == ['"quoted', "b"]
+
+
 def test_a_limit_takes_the_first_questions(tmp_path: Path) -> None:
     assert [query.id for query in load(write(tmp_path), limit=2).queries] == ["q1", "q2"]
 
@@ -67,7 +73,7 @@ def test_a_line_that_is_no_question_is_named_with_its_number(tmp_path: Path, lin
     ("qrels", "message"),
     [
         ("q\td\ts\nq1\ta\n", "line 2: 2 columns"),
-        ("q\td\ts\nq1 a 1\n", "line 2: 1 columns"),
+        ("q\td\ts\nq1 a 1\n", "line 2: 1 column "),
         ("q\td\ts\nq1\ta\tyes\n", "line 2: grade 'yes'"),
         ("q1\t0\ta\t1\n", "line 1: 4 columns"),
     ],

@@ -56,7 +56,7 @@ def test_a_split_without_questions_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="'x' are 1 for train, 0 for validation, 1 for test"):
         Splits(one, (), one).require_all("x")
     Splits(one, one, one).require_all("x")
-    with pytest.raises(ConfigurationError, match="tiny has 1 questions, and none of them in 'test'"):
+    with pytest.raises(ConfigurationError, match="tiny has 1 question, and none of them in 'test'"):
         queries_of(Dataset("tiny", Path("corpus.jsonl"), one), "test")
 
 

@@ -13,7 +13,7 @@ from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.signals import IN_WORDS, signal_names
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"
 
@@ -25,7 +25,7 @@ def titles(engine: Engine, question: str, k: int) -> list[str]:
 def test_a_link_leads_to_the_passage_about_what_the_first_passage_mentions(small_engine: Engine) -> None:
     evidence = small_engine.search(QUESTION, 2)
     assert [hit.passage.title for hit in evidence.passages] == ["Bell of Tarn", "Ines Moreau"]
-    assert "linked from 'Bell of Tarn' by 'Ines Moreau'" in evidence.passages[1].reason
+    assert "linked from 'Bell of Tarn', which mentions 'Ines Moreau'" in evidence.passages[1].reason
 
 
 def test_the_parts_named_in_a_reason_are_parts_of_the_score(small_engine: Engine) -> None:
@@ -33,6 +33,11 @@ def test_the_parts_named_in_a_reason_are_parts_of_the_score(small_engine: Engine
     parts = [float(part.rsplit(" ", 1)[1]) for part in hit.reason.split("; ") if not part.startswith("linked")]
     assert parts == sorted(parts, reverse=True)
     assert 0 < sum(parts) <= hit.score + 0.02
+
+
+def test_every_signal_is_put_into_words_of_its_own() -> None:
+    assert list(IN_WORDS) == signal_names(rewriting=True)
+    assert len(set(IN_WORDS.values())) == len(IN_WORDS)
 
 
 def test_rewriting_embeds_more_and_finds_the_same_evidence(
@@ -65,8 +70,8 @@ def test_untitled_documents_are_linked_by_what_they_define(
 
 
 def test_weights_survive_a_round_trip_through_text() -> None:
-    scorer = LinearScorer({"a b": 0.25, "c": 3.0})
-    assert LinearScorer.from_text(scorer.to_text("why"), "file") == scorer
+    scorer = LinearScorer({"a b": 0.25, "c": 3.0}, ("musique", "my questions"))
+    assert LinearScorer.from_text(scorer.to_text(), "file") == scorer
 
 
 @pytest.mark.parametrize("rewriting", [False, True])

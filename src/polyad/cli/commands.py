@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from polyad import __version__, sample
+from polyad.adapters.reading.files import require_reachable
 from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import measure as cli_measure
 from polyad.cli import output, shapes
@@ -44,6 +45,8 @@ from polyad.cli.options import (
 from polyad.cli.settings import FILE_NAME, Configuration
 from polyad.engine import DEFAULT_METHOD, Engine
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
+from polyad.model import Evidence
+from polyad.text.counting import counted
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
 _INTERRUPTED, _PIPE_CLOSED = 130, 141  # what a shell reports for a program ended by SIGINT, by SIGPIPE
@@ -75,6 +78,9 @@ class _Commands(TyperGroup):
         except BrokenPipeError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: not an error
             raise typer.Exit(_PIPE_CLOSED) from error
+        except OSError as error:  # a folder that may not be entered, a disk that is full
+            output.warn("error", f"{error.filename or 'input or output'}: {error.strerror or error}")
+            raise typer.Exit(2) from error
         return result
 
 
@@ -139,8 +145,8 @@ def index(
     Example: polyad index handbook/ trials.pdf --store kb
     """
     settings = settings_from(store=store, method=method, embedder=embedder, mentions=mentions, model=model)
-    if missing := [str(path) for path in paths if not path.exists()]:  # before an index is made for nothing
-        raise ConfigurationError(f"there is no {missing[0]!r}; expected the path of a file or a folder")
+    for path in paths:  # before an index is made for nothing
+        require_reachable(path)
     method = settings.command.method
     if method == "facts" and settings.language_model is None:  # before an index is made for nothing
         raise ConfigurationError("the method 'facts' needs a language model; name one with --model or POLYAD_MODEL")
@@ -152,6 +158,8 @@ def index(
             paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, progress=progress
         )
     output.warn_of_failures(report)
+    output.warn_of_duplicates(report)
+    output.warn_of_nothing(report, paths)
     if json:
         output.say_json(shapes.index_json(report))
     else:
@@ -202,10 +210,18 @@ def search(
     with output.progress_bar(quiet or json) as progress, open_engine(settings) as engine:
         progress(0, None, "questions answered, loading")
         evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
+        is_empty = _is_empty(engine, evidence)
+    if is_empty:
+        output.warn_of_no_documents()
     if json:
         output.say_json(shapes.evidence_json(evidence, explain))
     else:
         output.show_evidence(evidence, explain)
+
+
+def _is_empty(engine: Engine, evidence: Evidence) -> bool:
+    """Whether nothing was found because there is nothing to find."""
+    return not evidence.passages and not engine.statistics().documents
 
 
 @app.command()
@@ -249,12 +265,15 @@ def ask(
             engine = stack.enter_context(open_engine(settings))
             evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
             progress(0, None, "questions answered, writing")
+            is_empty = _is_empty(engine, evidence)
             answer = None if streams else engine.answer(evidence)
         if answer is None:  # streamed, which would run into a progress bar
             try:
                 answer = engine.answer(evidence, output.say_piece)
             finally:
                 output.say()
+    if is_empty:
+        output.warn_of_no_documents()
     if json:
         output.say_json(shapes.answer_json(answer, explain))
     else:
@@ -279,7 +298,7 @@ def remove(
     if json:
         output.say_json({"removed": document_ids, "documents": left})
     else:
-        output.say(f"{len(document_ids)} removed, {left:,} documents left")
+        output.say(f"{len(document_ids)} removed, {counted(left, 'document')} left")
 
 
 @app.command()
@@ -422,6 +441,8 @@ def main() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("polyad: warning: %(message)s"))
     logging.getLogger("polyad").addHandler(handler)
+    if sys.stdout is None:  # whoever started this process closed it
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (it is open to the end)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the streams of a fresh process
     try:
         app(prog_name="polyad")

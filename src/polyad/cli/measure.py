@@ -27,11 +27,12 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import require_one_of
-from polyad.config import HyperRetrieverSettings
+from polyad.config import DefaultSettings, HyperRetrieverSettings
 from polyad.engine import RETRIEVERS, Engine
 from polyad.evaluation import datasets, experiment
 from polyad.evaluation.splits import queries_of, splits_of
 from polyad.model import Evidence
+from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
 
@@ -88,6 +89,7 @@ def evaluate(
             progress=progress,
         )
         statistics = engine.statistics()
+        indexed = engine.sources()
         sizes = shapes.eval_index_json(report, statistics)
         results = [
             experiment.run(
@@ -103,6 +105,9 @@ def evaluate(
         ]
     output.warn_of_failures(report)
     output.warn_of_others(report, statistics.documents)
+    output.warn_of_judgements(dataset, indexed)
+    if "default" in names:
+        _warn_of_default_training(whole.name, settings.stages.default)
     if "hyperretriever" in names:
         _warn_of_training(whole, dataset.queries, settings.stages.hyperretriever, statistics.settings["embedder"])
     if json:
@@ -111,6 +116,21 @@ def evaluate(
         output.show_eval(dataset, depth, sizes, results)
     if not report.is_complete:
         raise typer.Exit(1)
+
+
+def _warn_of_default_training(benchmark: str, settings: DefaultSettings) -> None:
+    """Say so when the default retriever's weights are from training on a benchmark of this name."""
+    scorer = (
+        LinearScorer.load(Path(settings.weights))
+        if settings.weights
+        else LinearScorer.bundled(rewriting=settings.rewriting)
+    )
+    if benchmark in scorer.trained_on:
+        output.warn(
+            "warning",
+            f"default's weights were trained on the questions of {benchmark}, so they may do better on them than on "
+            "others; polyad train default fits weights without them",
+        )
 
 
 def _warn_of_training(

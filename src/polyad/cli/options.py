@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from polyad.adapters.openai import OpenAILanguageModel
 from polyad.by_name import load_embedder
 from polyad.cli import output
 from polyad.cli.settings import FILE_NAME, Configuration, load
@@ -79,7 +78,7 @@ def open_engine(
         path,
         embedder=_embedder(settings, path, create=create),
         mentions=settings.command.mentions or None,
-        language_model=OpenAILanguageModel(settings.language_model) if settings.language_model else None,
+        language_model=settings.language_model,
         settings=settings.stages,
         create=create,
     )

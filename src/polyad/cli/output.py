@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,9 +25,10 @@ from polyad.evaluation.signal_training import K, TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.model import Answer, Evidence, ScoredPassage, Usage
 from polyad.protocols import Progress
+from polyad.text.counting import counted
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
-_FAILURES_NAMED = 5  # of those with one reason
+_NAMED = 5  # of many things that one line is about
 
 # To the streams
 
@@ -99,6 +100,7 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
             _say_indented(f"because: {hit.reason}")
         say()
     if explain and evidence.trace:
+        say("How the passages were reached, by hyperedge; each passage by its number:")
         out.print(_trace_table(evidence))
 
 
@@ -123,17 +125,19 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def _trace_table(evidence: Evidence) -> Table:
-    """The columns of HyperSU's Table 18."""
+    """The columns of HyperSU's Table 18; without the matches where these are always the question."""
     places = {hit.passage.id: str(number) for number, hit in enumerate(evidence.passages, 1)}
     texts = {edge.hyperedge.id: edge.hyperedge.text for edge in evidence.hyperedges}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, share in (("hyperedge", 4), ("matched", 3), ("reached", None), ("via", 2), ("passage", None)):
+    has_matches = any(step.matched != evidence.question for step in evidence.trace)
+    matched = [("matched", 3)] if has_matches else []
+    for name, share in (("hyperedge", 4), *matched, ("reached", None), ("via", 2), ("passage", None)):
         table.add_column(name, ratio=share, max_width=None if share else 8)
     table.add_column("score", justify="right")
     for step in evidence.trace:
         cells = (
             _shortened(texts.get(step.hyperedge_id, step.hyperedge_id), 120),
-            step.matched,
+            *([step.matched] if has_matches else []),
             step.reached,
             ", ".join(step.via),
             places.get(step.passage_id, step.passage_id),
@@ -167,7 +171,7 @@ def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
         say()
         show_evidence(answer.evidence, explain)
     if answer.dropped_citations:
-        warn("warning", f"{answer.dropped_citations} citations pointed at no passage and were removed")
+        warn("warning", f"removed {counted(answer.dropped_citations, 'citation')} that pointed at no passage")
     if answer.note:
         say(answer.note)
 
@@ -187,7 +191,8 @@ def show_index_report(report: IndexReport) -> None:
     """Print what a run of indexing did."""
     counts = report.counts
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
-    say(f"{counts.passages:,} passages and {counts.hyperedges:,} hyperedges written in {report.seconds:.1f} s")
+    written = f"{counted(counts.passages, 'passage')} and {counted(counts.hyperedges, 'hyperedge')} written"
+    say(f"{written} in {report.seconds:.1f} s")
     if report.gone:
         listed = ", ".join(report.gone[:3]) + (", ..." if len(report.gone) > 3 else "")
         what = "removed, no longer there" if report.pruned else "no longer there, which --prune would remove"
@@ -195,7 +200,7 @@ def show_index_report(report: IndexReport) -> None:
     if report.usage.calls:
         say(f"language model: {in_words(report.usage)}")
     for note, count in report.notes.items():
-        say(f"  {count:,} {note}")
+        say(f"  {note}: {count:,}")
 
 
 def show_estimate(usage: Usage) -> None:
@@ -211,32 +216,79 @@ def show_estimate(usage: Usage) -> None:
 def in_words(usage: Usage) -> str:
     """Calls, tokens and, where prices are known, cost."""
     cost = f", ${usage.cost:,.4f}" if usage.cost else ""
-    return (
-        f"{usage.calls:,} calls, {usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens{cost}"
-    )
+    tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
+    return f"{counted(usage.calls, 'call')}, {tokens}{cost}"
 
 
 def warn_of_failures(report: IndexReport) -> None:
     """Say on the error stream what was not indexed, and why."""
     if report.counts.stopped:
-        left = f"; {report.counts.left:,} documents were left" if report.counts.left else ""
+        left = f"; {counted(report.counts.left, 'document')} left" if report.counts.left else ""
         warn("stopped", f"{report.counts.stopped}{left}")
     by_reason: dict[str, list[str]] = {}
     for failure in report.failures:
         by_reason.setdefault(failure.reason, []).append(failure.id)
     for reason, ids in by_reason.items():
-        more = f" and {len(ids) - _FAILURES_NAMED:,} more" if len(ids) > _FAILURES_NAMED else ""
-        warn("failed", f"{', '.join(ids[:_FAILURES_NAMED])}{more}: {reason}")
+        warn("failed", f"{_some(ids)}: {reason}")
     if report.skipped:
         more = f" and {len(report.skipped) - 1} more" if len(report.skipped) > 1 else ""
         warn("warning", f"skipped, not a kind of file that is read: {report.skipped[0]}{more}")
+
+
+def _some(ids: Sequence[str]) -> str:
+    """The first of many ids, and how many more there are."""
+    more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
+    return f"{', '.join(ids[:_NAMED])}{more}"
+
+
+def warn_of_nothing(report: IndexReport, paths: Sequence[Path]) -> None:
+    """Say on the error stream when there was nothing to index."""
+    if report.is_empty:
+        places = ", ".join(map(str, paths))
+        warn("warning", f"nothing to index in {places}; expected files of the kinds that polyad index --help lists")
+
+
+def warn_of_no_documents() -> None:
+    """Say on the error stream that the index is empty."""
+    warn("warning", "this index holds no documents; add some with polyad index")
+
+
+def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
+    """Say on the error stream what a benchmark judges and does not have.
+
+    Args:
+        dataset: The benchmark.
+        documents: Ids of those that were indexed.
+    """
+    if dataset.unknown:
+        what = counted(len(dataset.unknown), "question")
+        warn("warning", f"judged in {dataset.name}'s qrels, but not in queries.jsonl: {what}, {_some(dataset.unknown)}")
+    if lost := dataset.lost(documents):
+        what = counted(len(lost), "gold document")
+        warn(
+            "warning",
+            f"named in {dataset.name}'s qrels, but not indexed from corpus.jsonl: {what}, {_some(lost)}: not to be "
+            "found, and missed in recall",
+        )
+
+
+def warn_of_duplicates(report: IndexReport) -> None:
+    """Say on the error stream that documents were indexed under two ids, and what to do about it."""
+    if report.duplicates:
+        (id, earlier), count = report.duplicates[0], len(report.duplicates)
+        warn(
+            "warning",
+            f"{counted(count, 'document')} {'has' if count == 1 else 'have'} the content of another under another id, "
+            f"such as {id} of {earlier}; a search finds both: take one out with polyad remove, and give a path the "
+            "same way each time",
+        )
 
 
 def warn_of_others(report: IndexReport, documents: int, index: str = "the index") -> None:
     """Say on the error stream when an index of so many ``documents`` holds more than what was just indexed."""
     others = documents - report.counts.added - report.counts.updated - report.counts.unchanged
     if others > 0:
-        warn("warning", f"{index} also holds {others:,} other documents, which were searched too")
+        warn("warning", f"{index} also holds {counted(others, 'other document')}, searched too")
 
 
 # Measurements
@@ -244,9 +296,10 @@ def warn_of_others(report: IndexReport, documents: int, index: str = "the index"
 
 def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
     """Print what ``polyad eval`` measured."""
-    say(f"{dataset.name}: {len(dataset.queries):,} questions, k = {k}; measures in per cent, times in milliseconds")
+    questions = counted(len(dataset.queries), "question")
+    say(f"{dataset.name}: {questions}, k = {k}; measures in per cent, times in milliseconds")
     say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
-    say(f"{index['passages']:,} passages, {index['hyperedges']:,} hyperedges, {index['entities']:,} entities")
+    say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
     say(f"memory at its peak: {index['peak_rss_mb']} MB")
     _show_table([table_row(result) for result in results])
 
@@ -273,7 +326,7 @@ def show_triple_training(
 ) -> None:
     """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
     reached = report.reached
-    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {report.train_triples:,} triples")
+    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {counted(report.train_triples, 'triple')}")
     say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")
     say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")
     for name, rows in results.items():

@@ -98,6 +98,7 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
         report = engine.index([dataset.corpus], method=method, progress=progress)
     output.warn_of_failures(report)
     output.warn_of_others(report, engine.statistics().documents, f"the index of {dataset.name}")
+    output.warn_of_judgements(dataset, engine.sources())
     return report
 
 

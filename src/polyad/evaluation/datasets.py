@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
+from polyad.text.counting import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +23,23 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A corpus and the questions on it that have at least one gold document, in the order of the file."""
+    """A corpus and the questions on it that have at least one gold document, in the order of the file.
+
+    Attributes:
+        name: The folder's.
+        corpus: The file of documents.
+        queries: The questions.
+        unknown: Ids of questions that are judged and are not there, sorted.
+    """
 
     name: str
     corpus: Path
     queries: tuple[Query, ...]
+    unknown: tuple[str, ...] = ()
+
+    def lost(self, documents: Container[str]) -> list[str]:
+        """Ids of gold documents that are none of ``documents``, sorted: no retriever can find them."""
+        return sorted({id for query in self.queries for id in query.gold if id not in documents})
 
 
 def load(folder: Path, limit: int | None = None) -> Dataset:
@@ -49,10 +62,12 @@ def load(folder: Path, limit: int | None = None) -> Dataset:
                 f"{str(path)!r} is missing; expected a BEIR folder with corpus.jsonl, queries.jsonl and qrels/test.tsv"
             )
     gold = _gold(qrels)
-    found = [query for query in _queries(queries, gold) if query.gold]
+    asked = _queries(queries, gold)
+    found = [query for query in asked if query.gold]
     if not found:
         raise ConfigurationError(f"no question of {str(queries)!r} has a gold document in {str(qrels)!r}")
-    return Dataset(folder.resolve().name, corpus, tuple(found[:limit]))
+    unknown = sorted(gold.keys() - {query.id for query in asked})
+    return Dataset(folder.resolve().name, corpus, tuple(found[:limit]), tuple(unknown))
 
 
 def _gold(path: Path) -> dict[str, set[str]]:
@@ -60,7 +75,9 @@ def _gold(path: Path) -> dict[str, set[str]]:
     for number, line in _lines(path):
         row = line.split("\t")
         if len(row) != 3:
-            raise ConfigurationError(f"{str(path)!r}, line {number}: {len(row)} columns in {line[:80]!r}; expected 3")
+            raise ConfigurationError(
+                f"{str(path)!r}, line {number}: {counted(len(row), 'column')} in {line[:80]!r}; expected 3"
+            )
         query, document, grade = row
         try:
             is_gold = float(grade) > 0

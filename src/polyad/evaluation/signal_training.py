@@ -9,7 +9,7 @@ better to other corpora.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -191,8 +191,8 @@ def save(datasets: Mapping[str, Sequence[Example]], directory: Path) -> dict[str
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for file, trained in reports.items():
-            comment = f"trained on {', '.join(datasets)} by: polyad train default"
-            (directory / file).write_text(trained.scorer.to_text(comment), encoding="utf-8")
+            scorer = replace(trained.scorer, trained_on=tuple(datasets))
+            (directory / file).write_text(scorer.to_text(), encoding="utf-8")
             _draw(trained.scorer, datasets, directory / Path(file).with_suffix(".png"))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error

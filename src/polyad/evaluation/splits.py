@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Dataset, Query
+from polyad.text.counting import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,9 @@ def queries_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Q
         return dataset.queries[:limit]
     chosen = set(getattr(splits_of(dataset), name))
     if not chosen:
-        raise ConfigurationError(f"{dataset.name} has {len(dataset.queries)} questions, and none of them in {name!r}")
+        raise ConfigurationError(
+            f"{dataset.name} has {counted(len(dataset.queries), 'question')}, and none of them in {name!r}"
+        )
     return tuple(query for query in dataset.queries if query in chosen)[:limit]
 
 

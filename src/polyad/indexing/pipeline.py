@@ -38,6 +38,8 @@ class IndexCounts:
         failures: What could not be done: whole documents, or passages whose text was indexed without its facts.
         stopped: Why the run ended early; empty when it went to its end.
         notes: Of what was written: what was found, dropped and repaired, counted by reason.
+        duplicates: Of the documents written, the id of each that has the content of one written earlier, and that
+            one's id.
     """
 
     added: int = 0
@@ -49,6 +51,7 @@ class IndexCounts:
     failures: tuple[Failure, ...] = ()
     stopped: str = ""
     notes: Counter[str] = field(default_factory=Counter)
+    duplicates: tuple[tuple[str, str], ...] = ()
 
     def __add__(self, other: IndexCounts) -> IndexCounts:
         return IndexCounts(
@@ -61,6 +64,7 @@ class IndexCounts:
             self.failures + other.failures,
             self.stopped or other.stopped,
             self.notes + other.notes,
+            self.duplicates + other.duplicates,
         )
 
 
@@ -130,21 +134,24 @@ class Indexer:
         """Index every document of ``items``; failures among them are passed into the report."""
         run = _Run(self._store.digests())
         total = IndexCounts()
+        written: list[str] = []
         done = 0
 
         def tell(status: str = "") -> None:
-            written = f"documents, {total.passages:,} passages, {total.hyperedges:,} hyperedges"
-            progress(done, None, f"{written}; {status}" if status else written)
+            state = f"documents, {total.passages:,} passages, {total.hyperedges:,} hyperedges"
+            progress(done, None, f"{state}; {status}" if status else state)
 
         for batch in _batches(items):
             changed, counts = self._changed(batch, run)
             total += counts
             total += self._put(changed, tell)
+            written += [item.document.id for item in changed]
             done += len(batch)
             tell()
             if total.stopped:
                 break
-        return total
+        duplicates = sorted(self._store.duplicates(written).items())
+        return total + IndexCounts(duplicates=tuple(duplicates))
 
     def pending(self, items: Iterable[Document | Failure]) -> Iterator[list[Passage]]:
         """Passages that indexing ``items`` would build, a batch of documents at a time; changes nothing.

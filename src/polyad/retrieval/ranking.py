@@ -56,12 +56,3 @@ def places_within(owners: IntArray) -> IntArray:
     """
     places: IntArray = np.arange(len(owners)) - np.searchsorted(owners, owners)
     return places
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things, in words.
-
-    >>> counted(1, "hyperedge"), counted(2, "hyperedge")
-    ('1 hyperedge', '2 hyperedges')
-    """
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -28,6 +28,7 @@ from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols import Gate, Prompt, Reply
+from polyad.text.counting import counted
 from polyad.text.tokens import count_tokens
 
 _logger = logging.getLogger(__name__)
@@ -180,7 +181,7 @@ class Chat:
 
     def _broken_off(self, cause: Exception, shown: int) -> UnusableReplyError:
         # What the user has seen cannot be taken back: from its first character on there is no other try.
-        message = f"the stream broke off after {shown} characters ({cause})"
+        message = f"the stream broke off after {counted(shown, 'character')} ({cause})"
         return UnusableReplyError(message, may_pass=shown == 0)
 
     def _events(self, prompt: Prompt) -> Generator[Mapping[str, Any], None, None]:

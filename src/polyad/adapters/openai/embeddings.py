@@ -14,6 +14,7 @@ from polyad.adapters.openai.rate_limit import RateLimiter
 from polyad.errors import ConfigurationError, EmbedderError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
+from polyad.text.counting import counted
 
 if TYPE_CHECKING:
     from polyad.adapters.openai.endpoint import Endpoint
@@ -176,7 +177,7 @@ def _unit_vectors(body: Mapping[str, object], count: int) -> FloatArray:
     data = body.get("data")
     if not isinstance(data, list) or len(data) != count or not all(isinstance(item, dict) for item in data):
         found = len(data) if isinstance(data, list) else "no list of"
-        raise ValueError(f"asked for {count} vectors, the reply has {found}")
+        raise ValueError(f"asked for {counted(count, 'vector')}, the reply has {found}")
     rows = {str(item.get("index", position)): item.get("embedding") for position, item in enumerate(data)}
     if rows.keys() != {str(index) for index in range(count)}:
         raise ValueError(f"the indices of the vectors are not 0 to {count - 1}")

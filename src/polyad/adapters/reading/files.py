@@ -74,7 +74,7 @@ class FileReader:
         """
         given = [Path(os.path.normpath(path)) for path in paths]
         for path in given:
-            _require_reachable(path)
+            require_reachable(path)
         self.skipped = []
         return self._documents(given)
 
@@ -164,7 +164,8 @@ def is_below(source: str, place: str) -> bool:
     return source == place or source.startswith(f"{place.rstrip('/')}/")
 
 
-def _require_reachable(path: Path) -> None:
+def require_reachable(path: Path) -> None:
+    """Raise ConfigurationError unless there is something at ``path`` that this user may look at."""
     try:
         path.stat()
     except (OSError, ValueError) as error:

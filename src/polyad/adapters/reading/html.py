@@ -17,6 +17,9 @@ _DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]+)", re
 _DECLARED_WITHIN = 4096
 """Bytes in which a page declares its encoding; the standard asks for 1,024."""
 
+ONLY_PARAGRAPHS_OF_CELLS = "td > p:only-child, th > p:only-child"
+ALL_BREAKS_IN_CELLS = "td p, th p, td br, th br"
+
 
 def read_html(data: bytes) -> Content:
     """What a page shows, without scripts, styles and ``<nav>``; the title is its ``<title>``, else its first ``<h1>``.
@@ -27,11 +30,33 @@ def read_html(data: bytes) -> Content:
     return from_markup(_decode(data))
 
 
-def from_markup(markup: str) -> Content:
-    """The same for HTML that is already decoded."""
+def from_markup(markup: str, joined: str = ONLY_PARAGRAPHS_OF_CELLS) -> Content:
+    """The same for HTML that is already decoded.
+
+    A row of a table is a line, its cells apart by tabs.
+
+    Args:
+        markup: HTML.
+        joined: Selects the paragraphs and breaks of cells that do not end the line of their row. A page may be laid out
+            as a table, whose cells keep their paragraphs.
+    """
     tree = HTMLTree.parse(markup)
+    _join_lines(tree, joined)
     text = extract_plain_text(tree, skip_elements=["nav"]) or extract_plain_text(tree)
     return Content(single_line(tree.title or _first_heading(tree)), clean(text))
+
+
+def _join_lines(tree: HTMLTree, joined: str) -> None:
+    """Put the contents of paragraphs and breaks in their place, with a blank before what comes next."""
+    for node in tree.document.query_selector_all(joined) if tree.document else ():
+        if (parent := node.parent) is None:
+            continue
+        for child in list(node.child_nodes):
+            parent.insert_before(child, node)
+        blank = tree.create_text_node(" ")
+        if node.next and blank:
+            parent.insert_before(blank, node)
+        node.decompose()
 
 
 def _first_heading(tree: HTMLTree) -> str:

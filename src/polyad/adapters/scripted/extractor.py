@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from polyad.adapters.scripted.model import cite_first_passage
-from polyad.adapters.scripted.server import Request, ScriptedServer, serve
+from polyad.adapters.scripted.server import Request, ScriptedServer, add_server_options, serve
+from polyad.errors import ConfigurationError
 
 _NAME = re.compile(r"\b[A-Z0-9][\w.'-]*(?:\s+(?:of|the|and|de|in)(?=\s+[A-Z0-9])|\s+[A-Z0-9][\w.'-]*)*")
 
@@ -58,12 +59,16 @@ class ScriptedExtractor:
 
     @classmethod
     def from_files(cls, corpus: Path, triples: Path) -> ScriptedExtractor:
-        """Read a corpus and the triples that were extracted from it."""
-        texts = {record["_id"]: record["text"].strip() for record in _records(corpus)}
+        """Read a corpus and the triples that were extracted from it.
+
+        Raises:
+            ConfigurationError: a file cannot be read, or has a line without the keys expected.
+        """
+        texts = {record["_id"]: record["text"].strip() for record in _records(corpus, _id=str, text=str)}
         return cls(
             {
                 texts[record["_id"]]: facts_by_subject(record["triples"], frozenset(record["entities"]))
-                for record in _records(triples)
+                for record in _records(triples, _id=str, triples=list, entities=list)
                 if record["_id"] in texts
             }
         )
@@ -147,20 +152,45 @@ def _wanted(request: Request) -> Mapping[str, Any]:
     return properties if isinstance(properties, dict) else {}
 
 
-def _records(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+def _records(file: Path, **expected: type) -> list[dict[str, Any]]:
+    """The records of a file, each with the ``expected`` keys of these types."""
+    try:
+        lines = file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read {str(file)!r}: {error}") from error
+    records = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict) or not all(isinstance(record.get(key), expected[key]) for key in expected):
+            wanted = ", ".join(f'"{key}"' for key in expected)
+            raise ConfigurationError(f"{str(file)!r}, line {number}: {line[:80]!r}; expected an object with {wanted}")
+        records.append(record)
+    return records
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve the extractor until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m polyad.adapters.scripted.extractor", description=main.__doc__)
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("triples", type=Path)
-    parser.add_argument("--port", type=int, default=8123)
-    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
+    parser.add_argument("corpus", type=Path, help='.jsonl file with a passage a line: {"_id", "title", "text"}')
+    parser.add_argument(
+        "triples",
+        type=Path,
+        help='.jsonl file with what was found in each: {"_id", "entities": [name, ...], "triples": [[subject, '
+        "relation, object], ...]}",
+    )
+    add_server_options(parser)
     options = parser.parse_args(arguments)
-    extractor = ScriptedExtractor.from_files(options.corpus, options.triples)
-    serve(ScriptedServer(extractor, port=options.port, delay=options.delay))
+
+    def make() -> ScriptedServer:
+        extractor = ScriptedExtractor.from_files(options.corpus, options.triples)
+        return ScriptedServer(extractor, port=options.port, delay=options.delay)
+
+    serve(parser, make)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from polyad.adapters.scripted.server import Request
 from polyad.errors import LanguageModelError
 from polyad.model import Usage
 from polyad.protocols import Gate, OnOutcome, Prompt, Reply
+from polyad.text.counting import counted
 from polyad.text.tokens import count_tokens
 
 Line = str | Reply | LanguageModelError
@@ -91,7 +92,9 @@ class ScriptedLanguageModel:
         elif position < len(self._replies):
             line = self._replies[position]
         else:
-            return LanguageModelError(f"the script has {len(self._replies)} replies and was asked for one more")
+            return LanguageModelError(
+                f"the script has {counted(len(self._replies), 'reply')} and was asked for one more"
+            )
         if not isinstance(line, str):
             return line
         asked = count_tokens(prompt.system) + count_tokens(prompt.user)

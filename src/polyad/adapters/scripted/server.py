@@ -5,6 +5,7 @@ Standard library only. Replies and faults are scripted per request; what came in
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import re
@@ -18,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Generic, Self, TypeVar, cast
 
 from polyad.adapters.scripted.faults import Fault
+from polyad.errors import ConfigurationError, PolyadError
 from polyad.text.tokens import count_tokens
 
 Request = Mapping[str, Any]
@@ -71,6 +73,9 @@ class ScriptedServer:
         delay: Seconds before each reply.
         dimension: Length of the default vectors.
         port: 0 for any that is free.
+
+    Raises:
+        ConfigurationError: the port is taken, or is none.
     """
 
     def __init__(
@@ -92,7 +97,13 @@ class ScriptedServer:
         self._under_way = 0
         self._counting = threading.Lock()
         self._closing = threading.Event()
-        self._http = _HttpServer(("127.0.0.1", port), _Handler)
+        try:
+            self._http = _HttpServer(("127.0.0.1", port), _Handler)
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "expected 0 to 65535"
+            raise ConfigurationError(
+                f"cannot serve at port {port} ({reason}); choose another, or 0 for any that is free"
+            ) from error
         self._http.scripted = self
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
 
@@ -136,8 +147,18 @@ class ScriptedServer:
             self._under_way -= 1
 
 
-def serve(server: ScriptedServer) -> None:
-    """Say where ``server`` is, and serve until interrupted."""
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that serves."""
+    parser.add_argument("--port", type=int, default=8123, help="0 for any that is free; 8123 by default")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
+
+
+def serve(parser: argparse.ArgumentParser, make: Callable[[], ScriptedServer]) -> None:
+    """Say where the server is, and serve until interrupted; what keeps it from being made is one line, exit code 2."""
+    try:
+        server = make()
+    except PolyadError as error:
+        parser.exit(2, f"{parser.prog}: error: {error}\n")
     with server:
         sys.stderr.write(f"OPENAI_BASE_URL={server.base_url}  (Ctrl-C ends)\n")
         sys.stderr.flush()

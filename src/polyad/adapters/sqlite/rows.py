@@ -49,6 +49,22 @@ SELECT_ENTITIES = (
 )
 
 
+SELECT_DUPLICATES = """
+SELECT id, earlier FROM (
+    SELECT document.id, (
+        SELECT other.id FROM passage AS same JOIN document AS other ON other.number = same.document
+        WHERE same.digest = last.digest AND same.number < last.number AND other.number <> document.number
+        AND other.title = document.title AND other.text = document.text
+        ORDER BY same.number LIMIT 1
+    ) AS earlier
+    FROM document JOIN passage AS last
+    ON last.number = (SELECT MAX(number) FROM passage WHERE passage.document = document.number)
+    WHERE document.id IN ({}) AND last.digest <> ''
+) WHERE earlier IS NOT NULL
+"""
+"""Looks at the last passage alone, by its digest: documents that begin alike are many, and few end alike too."""
+
+
 def select_in(connection: sqlite3.Connection, query: str, values: Iterable[str]) -> list[tuple[Any, ...]]:
     """Run ``query``, whose ``{}`` takes the placeholders of ``IN (...)``, over the values in batches."""
     distinct = list(dict.fromkeys(values))

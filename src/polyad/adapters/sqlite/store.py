@@ -19,6 +19,7 @@ import numpy as np
 
 from polyad.adapters.sqlite.full_text import match_expression
 from polyad.adapters.sqlite.rows import (
+    SELECT_DUPLICATES,
     SELECT_ENTITIES,
     SELECT_HYPEREDGE,
     blob_of,
@@ -85,10 +86,17 @@ class SqliteStore:
 
     @classmethod
     def exists(cls, directory: Path) -> bool:
-        """Whether there is an index in ``directory``; a file still empty, of a run that was killed at once, is none."""
+        """Whether there is an index in ``directory``; a file still empty, of a run that was killed at once, is none.
+
+        Raises:
+            StoreError: the directory may not be looked into.
+        """
         path = directory / FILE_NAME
-        if not path.is_file():
-            return False
+        try:
+            if not path.is_file():
+                return False
+        except OSError as error:
+            raise StoreError(f"cannot look into the directory {str(directory)!r}: {error.strerror}") from error
         try:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
                 return _is_laid_out(connection)
@@ -299,6 +307,11 @@ class SqliteStore:
         """Where each document came from, by id, sorted by id."""
         with self._reading() as connection:
             return dict(connection.execute("SELECT id, source FROM document ORDER BY id").fetchall())
+
+    def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
+        """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs."""
+        with self._reading() as connection:
+            return dict(select_in(connection, SELECT_DUPLICATES, document_ids))
 
     def statistics(self) -> Statistics:
         """Sizes of the index."""

@@ -7,6 +7,7 @@ import threading
 from polyad.errors import NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols import LanguageModel, Prompt
+from polyad.text.counting import counted
 from polyad.text.tokens import count_tokens
 
 MARGIN = 1.25
@@ -63,7 +64,7 @@ class Budget:
                 raise _spent(f"${self._max_cost:,.4g}", taken, "max_cost")
             if self._max_tokens and total.tokens > self._max_tokens:
                 taken = f"{self.spent.tokens:,} spent, {under_way.tokens:,} expected for requests under way"
-                raise _spent(f"{self._max_tokens:,} tokens", taken, "max_tokens")
+                raise _spent(counted(self._max_tokens, "token"), taken, "max_tokens")
             self._under_way[_key(prompt)] = expected
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:

@@ -12,7 +12,7 @@ from polyad.config import DefaultSettings
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import SignalExtractor, State, signal_matrix, signal_names
+from polyad.retrieval.default.signals import IN_WORDS, SignalExtractor, State, signal_matrix, signal_names
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, places_within
 from polyad.retrieval.snapshot import Snapshot
@@ -75,13 +75,13 @@ class DefaultRetriever:
         )
 
     def _reason(self, state: State, passage: int, parts: FloatArray) -> str:
-        """The signals that speak most for a passage, and where its link came from."""
+        """The signals that speak most for a passage, each with what it adds to the score, and the link to it."""
         strongest = [place for place in best(parts, _REASONS).tolist() if parts[place] > 0]
-        reasons = [f"{self._names[place]} {parts[place]:.2f}" for place in strongest]
+        reasons = [f"{IN_WORDS[self._names[place]]} +{parts[place]:.2f}" for place in strongest]
         source, entity = _origin(state, passage)
         if source >= 0:
             title = self._snapshot.passages([source])[0].title or self._snapshot.passage_id(source)
-            reasons.append(f"linked from {title!r} by {self._snapshot.entity_names([entity])[entity]!r}")
+            reasons.append(f"linked from {title!r}, which mentions {self._snapshot.entity_names([entity])[entity]!r}")
         return "; ".join(reasons)
 
     def _hyperedges(self, passages: IntArray, state: State) -> tuple[IntArray, FloatArray, IntArray]:

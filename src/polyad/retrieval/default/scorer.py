@@ -5,6 +5,7 @@ A linear scorer can say why: a passage's score is the sum of its signals times t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from polyad.model import FloatArray
 from polyad.retrieval.default.signals import current_name
 from polyad.text.packaged import packaged
 
+_TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)
+
 
 def weights_file(rewriting: bool) -> str:
     """The name of the file that weights are kept in."""
@@ -24,9 +27,10 @@ def weights_file(rewriting: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LinearScorer:
-    """Weights by the names of their signals."""
+    """Weights by the names of their signals, and the names of the benchmarks they were trained on."""
 
     weights: dict[str, float]
+    trained_on: tuple[str, ...] = ()
 
     @classmethod
     def bundled(cls, *, rewriting: bool) -> LinearScorer:
@@ -57,8 +61,12 @@ class LinearScorer:
 
     @classmethod
     def from_text(cls, text: str, name: str) -> LinearScorer:
-        """Parse lines of a signal's name, a tab and its weight; lines that begin with ``#`` are comments."""
+        """Parse lines of a signal's name, a tab and its weight.
+
+        Lines that begin with ``#`` are comments; the one that :meth:`to_text` writes says what they were trained on.
+        """
         weights = {}
+        trained = _TRAINED_ON.search(text)
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
@@ -69,11 +77,14 @@ class LinearScorer:
                 raise ConfigurationError(
                     f"{name}, line {number}: {line!r}; expected a signal's name, a tab and a number"
                 ) from error
-        return cls(weights)
+        return cls(weights, tuple(trained[1].split(", ")) if trained else ())
 
-    def to_text(self, comment: str) -> str:
-        """The file's contents, under a comment of one line."""
-        lines = [f"# {comment}", *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items())]
+    def to_text(self) -> str:
+        """The file's contents, under a comment of what the weights were trained on."""
+        lines = [
+            f"# trained on {', '.join(self.trained_on)} by: polyad train default",
+            *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items()),
+        ]
         return "\n".join(lines) + "\n"
 
     def vector(self, signals: Sequence[str]) -> FloatArray:

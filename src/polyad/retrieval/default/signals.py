@@ -108,8 +108,7 @@ SIGNALS: dict[str, Signal] = {
     "shared mention": lambda s: s.hops[0].mention[s.candidates],
     "shared mention at the second hop": lambda s: s.hops[1].mention[s.candidates],
 }
-"""Every signal, by the name that traces and weights use. The remainder is the question without the names it links to.
-"""
+"""Every signal, by the name that weights use. The remainder is the question without the names it links to."""
 
 REWRITE_SIGNALS: dict[str, Signal] = {
     "similarity to a rewritten question": lambda s: s.rewrites[:, 0],
@@ -127,6 +126,35 @@ _EARLIER_NAMES = {
 def current_name(signal: str) -> str:
     """The name of a signal today, given the one that a file of weights has for it."""
     return _EARLIER_NAMES.get(signal, signal)
+
+
+IN_WORDS = {
+    "similarity to the question": "similar to the question",
+    "rank by similarity": "among the most similar to the question",
+    "words of the question": "has words of the question",
+    "rank by words": "among the best by words of the question",
+    "about an entity of the question": "about an entity of the question",
+    "about an entity of the question, and similar": "about an entity of the question and similar to it",
+    "mentions entities of the question": "mentions entities of the question",
+    "hyperedge similar to the question": "holds a hyperedge similar to the question",
+    "hyperedge similar to the remainder": "holds a hyperedge similar to the question without its names",
+    "similarity to the remainder": "similar to the question without its names",
+    "score before links": "fits the question before any link is followed",
+    "link": "about an entity that a good passage mentions",
+    "link, and similar to the remainder": (
+        "about an entity that a good passage mentions and similar to the question without its names"
+    ),
+    "link from what is about an entity of the question": (
+        "about an entity that is mentioned in a passage about an entity of the question"
+    ),
+    "shared mention": "mentions an entity that a good passage mentions too",
+    "shared mention at the second hop": "mentions an entity that a passage one link away mentions too",
+    "similarity to a rewritten question": "similar to the question with a linked entity put in",
+    "similarity to a rewritten question, by its link": (
+        "similar to the question with a linked entity put in, the more the stronger the link"
+    ),
+}
+"""What each signal says of a passage, for people to read."""
 
 
 def signal_names(rewriting: bool) -> list[str]:

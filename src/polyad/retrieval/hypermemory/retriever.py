@@ -18,8 +18,9 @@ from polyad.protocols import Embedder, LanguageModel
 from polyad.retrieval.hypermemory.scores import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.question import LinkedQuestion
-from polyad.retrieval.ranking import Hit, counted, filled
+from polyad.retrieval.ranking import Hit, filled
 from polyad.retrieval.snapshot import Snapshot
+from polyad.text.counting import counted
 
 
 class Linker(Protocol):

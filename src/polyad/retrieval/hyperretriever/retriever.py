@@ -21,8 +21,9 @@ from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import PrecomputedScorer, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, counted, places_within
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, places_within
 from polyad.retrieval.snapshot import Snapshot
+from polyad.text.counting import counted
 
 _HYPEREDGES_BEYOND = 30
 """Hyperedges of passages that are not among the best, offered for the hyperedges' part of the context: about what that

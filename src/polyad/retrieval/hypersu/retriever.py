@@ -19,8 +19,9 @@ from polyad.protocols import Embedder
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, Hit, best, counted, filled
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, Hit, best, filled
 from polyad.retrieval.snapshot import Snapshot
+from polyad.text.counting import counted
 
 
 @dataclass(frozen=True, slots=True)
