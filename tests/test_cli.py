@@ -347,6 +347,19 @@ def test_index_prunes_what_is_gone(run: Run, tmp_path: Path) -> None:
     assert run("list", "documents", "--store", "kb").stdout == "docs/b.txt\n"
 
 
+def test_a_folder_that_is_suddenly_empty_costs_the_index_nothing(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The text of a.", encoding="utf-8")
+    run("index", "docs", "--store", "kb")
+    (folder / "a.txt").unlink()
+    assert "not removed as nothing else is there either" in run("index", "docs", "--store", "kb", "--prune").stdout
+    assert run("list", "documents", "--store", "kb").stdout == "docs/a.txt\n"
+    (folder / "b.txt").write_text("The text of b.", encoding="utf-8")
+    run("index", "docs", "--store", "kb", "--prune")
+    assert run("list", "documents", "--store", "kb").stdout == "docs/b.txt\n"
+
+
 def test_the_same_content_under_two_ids_is_a_warning_that_names_a_pair(run: Run, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for name in "ab":

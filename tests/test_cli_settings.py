@@ -75,6 +75,7 @@ def test_a_misspelt_variable_is_named(tmp_path: Path) -> None:
         ("[split]\ntokens = 3", r"\[split\] tokens in '.*polyad\.toml' is no setting; expected one of passage_tokens"),
         ("[split]\npassage_tokens = '3'", r"\[split\] passage_tokens in '.*' is '3'; expected a whole number"),
         ("[split]\npassage_tokens = 1.5", r"passage_tokens in '.*' is 1\.5; expected a whole number"),
+        ("[split]\nlanguage = 'German'", "language is .German.; expected the code of a language"),
         ("[segmentation]\nkappa = true", r"\[segmentation\] kappa in '.*' is True; expected a number"),
         ("[hypersu]\nuse_clues = 1", r"use_clues in '.*' is 1; expected true or false"),
         ("split = 3", r"split in '.*' is 3; expected a section: \[split\]"),

@@ -1,10 +1,11 @@
 """Settings: frozen, keyword-only, validated on construction. Each stage is given only its own.
 
-Every default carries its unit and its source. Nothing here reads the environment or a file; ``cli.py`` does that.
+Every default carries its unit and its source. Nothing here reads the environment or a file; ``polyad.cli`` does that.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -59,6 +60,8 @@ class SplitSettings:
             self.overlap_tokens,
             f"0 or more and less than passage_tokens ({self.passage_tokens})",
         )
+        is_code = re.fullmatch("[a-z]{2,3}(-[a-z]+)?", self.language)
+        _require(is_code is not None, "language", self.language, "the code of a language, such as 'en' or 'de'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -250,7 +250,7 @@ class Engine:
                 were paid for, and ``semantic-units`` for any other.
             max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
             max_tokens: Tokens likewise.
-            prune: Remove documents that came from these paths and are no longer there.
+            prune: Remove documents that came from these paths and are no longer there, unless nothing is there at all.
             progress: Told how far it is.
 
         Raises:
@@ -271,6 +271,7 @@ class Engine:
             remembered(), method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress
         )
         gone = () if report.counts.stopped else self._gone(given, read, report.failures)
+        prune = prune and not report.is_empty  # more likely a disk that is not there than a wish to lose everything
         if prune and gone:
             self.remove(gone)
         moved = set(gone)

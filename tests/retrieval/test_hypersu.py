@@ -315,6 +315,7 @@ def test_without_a_model_the_clues_are_the_question_and_its_remainder() -> None:
         '{"clues": ["one", "two"]}',
         'Here you are:\n```json\n{"clues": [" one ", "two", "one", "", 3, null]}\n```',
         '{"clues": ["one", "two"], "comment": "{}"}',
+        '["one", "two"]',
     ],
 )
 def test_clues_are_read_from_json_whatever_is_around_it(reply: str) -> None:
@@ -336,7 +337,7 @@ def test_no_more_clues_are_taken_than_asked_for() -> None:
         '{"clues": "one"}',
         '{"clues": [" ", 1]}',
         '{"other": ["one"]}',
-        '["one"]',
+        "[1]",
         '{"clues": ' + "[" * 100_000 + "]" * 100_000 + "}",
         LanguageModelError("out of order"),
     ],

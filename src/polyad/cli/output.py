@@ -195,12 +195,20 @@ def show_index_report(report: IndexReport) -> None:
     say(f"{written} in {report.seconds:.1f} s")
     if report.gone:
         listed = ", ".join(report.gone[:3]) + (", ..." if len(report.gone) > 3 else "")
-        what = "removed, no longer there" if report.pruned else "no longer there, which --prune would remove"
-        say(f"{len(report.gone):,} {what}: {listed}")
+        say(f"{len(report.gone):,} {_fate(report)}: {listed}")
     if report.usage.calls:
         say(f"language model: {in_words(report.usage)}")
     for note, count in report.notes.items():
         say(f"  {note}: {count:,}")
+
+
+def _fate(report: IndexReport) -> str:
+    """What became of documents that are gone."""
+    if report.pruned:
+        return "removed, no longer there"
+    if report.is_empty:
+        return "no longer there, and not removed as nothing else is there either; polyad remove does"
+    return "no longer there, which --prune would remove"
 
 
 def show_estimate(usage: Usage) -> None:

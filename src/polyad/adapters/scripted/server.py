@@ -131,20 +131,22 @@ class ScriptedServer:
         self._closing.wait(seconds)
 
     def outcome(self, recorded: Recorded) -> Spoken | Embedded:
-        """What the script has for a request; counts it."""
+        """What the script has for a request, after the delay.
+
+        Requests count as under way until then: a client that has its reply may ask again before this server knows that
+        the reply has arrived.
+        """
         with self._counting:
             self.requests.append(recorded)
             self._under_way += 1
             self.busiest = max(self.busiest, self._under_way)
-        if self._delay:
+        try:
             self.wait(self._delay)
-        script: _Script[Any] = self._vectors if recorded.path == "embeddings" else self._replies
-        return cast(Spoken | Embedded, script.next(recorded.body))
-
-    def done(self) -> None:
-        """A request counted by ``outcome`` is answered."""
-        with self._counting:
-            self._under_way -= 1
+            script: _Script[Any] = self._vectors if recorded.path == "embeddings" else self._replies
+            return cast(Spoken | Embedded, script.next(recorded.body))
+        finally:
+            with self._counting:
+                self._under_way -= 1
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
@@ -226,10 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
         scripted = cast(_HttpServer, self.server).scripted
-        try:
-            self._answer(scripted.outcome(Recorded(path, body, headers, time.monotonic())), body)
-        finally:
-            scripted.done()
+        self._answer(scripted.outcome(Recorded(path, body, headers, time.monotonic())), body)
 
     def _answer(self, outcome: Spoken | Embedded, body: Request) -> None:
         self.wants_stream = bool(body.get("stream"))

@@ -192,7 +192,7 @@ def choose(
 
     Args:
         edges: Hyperedge of each triple.
-        scores: Plausibility of each.
+        scores: How plausible each is, in (0, 1).
         density: Delta(G).
         settings: Thresholds and limits.
 

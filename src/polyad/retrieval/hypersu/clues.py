@@ -8,7 +8,7 @@ from polyad.protocols import LanguageModel, Prompt
 from polyad.retrieval.asking import Adviser
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.json_schema import STRING, array_of, object_of
-from polyad.text.loose_json import distinct_strings, first_json
+from polyad.text.loose_json import distinct_strings, listed_under
 from polyad.text.packaged import packaged
 
 _SCHEMA = object_of(clues=array_of(STRING))
@@ -51,6 +51,5 @@ class LanguageModelClues:
 
 def _parsed(text: str) -> list[str] | None:
     """The clues in a reply that is JSON, perhaps with words or a code fence around it; None if it is not."""
-    reply = first_json(text)
-    clues = reply.get("clues") if isinstance(reply, dict) else None
-    return distinct_strings(clues) if isinstance(clues, list) else None
+    clues = listed_under(text, "clues")
+    return None if clues is None else distinct_strings(clues)
