@@ -95,8 +95,3 @@ def test_weights_for_other_signals_are_refused(small_index_dir: Path, tmp_path: 
 def test_a_file_that_is_no_list_of_weights_is_refused_with_the_line(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"w\.tsv, line 1: .* expected"):
         LinearScorer.from_text(text, "w.tsv")
-
-
-def test_weights_written_under_earlier_names_of_signals_are_read() -> None:
-    scorer = LinearScorer.from_text("first step\t2\nunit similar to the question\t1\nluck\t3\n", "w.tsv")
-    assert scorer.weights == {"score before links": 2.0, "hyperedge similar to the question": 1.0, "luck": 3.0}

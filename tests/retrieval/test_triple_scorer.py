@@ -212,12 +212,6 @@ def test_weights_for_other_signals_are_refused_naming_both(signals: tuple[str, .
         RECIPE.require("table", 8, signals)
 
 
-def test_weights_written_under_earlier_names_of_signals_are_read(tmp_path: Path) -> None:
-    recipe = replace(RECIPE, signals=("first step", "two"))
-    TripleScorer.untrained(recipe, units=4).save(tmp_path / "weights.safetensors")
-    assert TripleScorer.load(tmp_path / "weights.safetensors").recipe.signals == ("score before links", "two")
-
-
 @pytest.mark.parametrize("has_signals", [True, False])
 def test_weights_of_the_other_variant_are_refused_naming_the_setting(has_signals: bool) -> None:
     with_signals, without = RECIPE.signals, ()

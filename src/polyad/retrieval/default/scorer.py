@@ -14,7 +14,6 @@ import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
-from polyad.retrieval.default.signals import current_name
 from polyad.text.packaged import packaged
 
 _TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)
@@ -72,7 +71,7 @@ class LinearScorer:
                 continue
             signal, _, weight = line.partition("\t")
             try:
-                weights[current_name(signal)] = float(weight)
+                weights[signal] = float(weight)
             except ValueError as error:
                 raise ConfigurationError(
                     f"{name}, line {number}: {line!r}; expected a signal's name, a tab and a number"

@@ -116,18 +116,6 @@ REWRITE_SIGNALS: dict[str, Signal] = {
 }
 """Signals that rewriting adds."""
 
-_EARLIER_NAMES = {
-    "unit similar to the question": "hyperedge similar to the question",
-    "unit similar to the remainder": "hyperedge similar to the remainder",
-    "first step": "score before links",
-}
-
-
-def current_name(signal: str) -> str:
-    """The name of a signal today, given the one that a file of weights has for it."""
-    return _EARLIER_NAMES.get(signal, signal)
-
-
 IN_WORDS = {
     "similarity to the question": "similar to the question",
     "rank by similarity": "among the most similar to the question",

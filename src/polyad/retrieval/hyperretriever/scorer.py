@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +24,6 @@ import numpy as np
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.hypergraph.distance import Triples
 from polyad.model import FloatArray
-from polyad.retrieval.default.signals import current_name
 
 HIDDEN = 256
 """Width of the hidden layer of a new scorer."""
@@ -326,8 +325,7 @@ def _recipe(metadata: Mapping[str, str]) -> Recipe:
     if not isinstance(read, dict) or set(read) != names:
         raise ValueError(f"its metadata have no {_RECIPE!r} of {', '.join(sorted(names))}")
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}
-    recipe = Recipe(**values)
-    return replace(recipe, signals=tuple(map(current_name, recipe.signals)))
+    return Recipe(**values)
 
 
 def _is_whole(value: object, least: int) -> bool:
