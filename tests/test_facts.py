@@ -33,9 +33,10 @@ from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
 from polyad.config import FactSettings, LanguageModelSettings, Settings, SplitSettings
-from polyad.engine import Engine, IndexReport
+from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.indexing.facts.builder import FEW, UNGROUNDED
+from polyad.indexing.report import IndexReport
 from polyad.model import Document, Incidence, Usage
 from polyad.protocols import Gate, Prompt, Reply
 from polyad.text.tokens import count_tokens

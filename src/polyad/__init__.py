@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from polyad.adapters.openai import OpenAILanguageModel
     from polyad.config import LanguageModelSettings, Settings
-    from polyad.engine import METHODS, RETRIEVERS, Engine, IndexReport
+    from polyad.engine import METHODS, RETRIEVERS, Engine
     from polyad.errors import PolyadError
+    from polyad.indexing.report import IndexReport
     from polyad.model import (
         Answer,
         Citation,
@@ -64,8 +65,9 @@ __all__ = [
 _HOMES = {
     "polyad.adapters.openai": ("OpenAILanguageModel",),
     "polyad.config": ("LanguageModelSettings", "Settings"),
-    "polyad.engine": ("METHODS", "RETRIEVERS", "Engine", "IndexReport"),
+    "polyad.engine": ("METHODS", "RETRIEVERS", "Engine"),
     "polyad.errors": ("PolyadError",),
+    "polyad.indexing.report": ("IndexReport",),
     "polyad.model": (
         "Answer",
         "Citation",

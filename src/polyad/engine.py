@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 
-from polyad.adapters.reading.files import file_of, is_below, source_of
+from polyad.adapters.reading.sources import gone
 from polyad.adapters.sqlite import SqliteStore
 from polyad.answering.answer import CitingAnswerer
 from polyad.answering.summary import summarise
@@ -35,7 +35,8 @@ from polyad.by_name import (
 from polyad.config import LanguageModelSettings, Settings
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
-from polyad.indexing.pipeline import IndexCounts, Indexer
+from polyad.indexing.pipeline import Indexer
+from polyad.indexing.report import IndexReport
 from polyad.model import (
     Answer,
     Document,
@@ -59,7 +60,7 @@ from polyad.retrieval.roles import RoleBinding, answer_roles
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
 
-__all__ = ["METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "Engine", "IndexReport"]
+__all__ = ["METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "Engine"]
 
 Paths = str | Path | Iterable[str | Path]
 """A file or folder, or several."""
@@ -76,57 +77,6 @@ class _Preparable(Protocol):
 
     def prepare(self) -> object:
         """Make it, unless it is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexReport:
-    """What a run of indexing did.
-
-    Attributes:
-        counts: What became of the documents.
-        skipped: Files of a kind that is not read.
-        seconds: Wall time.
-        encode_seconds: The part of it spent inside the embedder.
-        embedded_texts: How many texts that were.
-        usage: What was spent on the language model, on replies that could not be used too.
-        gone: Documents of an earlier run that were no longer where they had come from.
-        pruned: Whether these were removed.
-    """
-
-    counts: IndexCounts
-    skipped: tuple[str, ...]
-    seconds: float
-    encode_seconds: float
-    embedded_texts: int
-    usage: Usage = field(default_factory=Usage)
-    gone: tuple[str, ...] = ()
-    pruned: bool = False
-
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """What could not be indexed, with reasons."""
-        return self.counts.failures
-
-    @property
-    def duplicates(self) -> tuple[tuple[str, str], ...]:
-        """The id of each document written that has the content of one written earlier, and that one's id."""
-        return self.counts.duplicates
-
-    @property
-    def notes(self) -> Mapping[str, int]:
-        """What was found, dropped and repaired in what was written, counted by reason, sorted by it."""
-        return {reason: count for reason, count in sorted(self.counts.notes.items()) if count}
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there was nothing to index: neither a document nor one that could not be read."""
-        counts = self.counts
-        return not (counts.added or counts.updated or counts.unchanged or counts.left or self.failures)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything was indexed."""
-        return not self.failures and not self.counts.stopped
 
 
 class Engine:
@@ -270,26 +220,14 @@ class Engine:
         report = self.index_documents(
             remembered(), method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress
         )
-        gone = () if report.counts.stopped else self._gone(given, read, report.failures)
+        missing = () if report.counts.stopped else gone(self._store.sources(), given, read, report.failures)
         prune = prune and not report.is_empty  # more likely a disk that is not there than a wish to lose everything
-        if prune and gone:
-            self.remove(gone)
-        moved = set(gone)
-        left = tuple(pair for pair in report.counts.duplicates if pair[1] not in moved)
-        counts = replace(report.counts, duplicates=left)
-        return replace(report, counts=counts, skipped=tuple(reader.skipped), gone=gone, pruned=prune)
-
-    def _gone(self, paths: Sequence[Path], read: Set[str], failures: Sequence[Failure]) -> tuple[str, ...]:
-        """Documents that came from these paths and were not there; none of a file that could not be read whole."""
-        places = [source_of(path) for path in paths]
-        broken = {file_of(failure.id) for failure in failures}
-        unseen = [(id, file_of(source)) for id, source in self._store.sources().items() if id not in read]
-        return tuple(
-            id
-            for id, file in unseen
-            if any(is_below(file, place) for place in places)
-            and broken.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
-        )
+        if prune and missing:
+            self.remove(missing)
+        moved = set(missing)
+        duplicates = tuple(pair for pair in report.counts.duplicates if pair[1] not in moved)
+        counts = replace(report.counts, duplicates=duplicates)
+        return replace(report, counts=counts, skipped=tuple(reader.skipped), gone=missing, pruned=prune)
 
     def _method(self, name: str) -> str:
         if name:

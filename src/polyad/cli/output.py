@@ -18,11 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from polyad.cli.shapes import hyperedges_of, missing
-from polyad.engine import IndexReport
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult, table_row
 from polyad.evaluation.signal_training import K, TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
+from polyad.indexing.report import IndexReport
 from polyad.model import Answer, Evidence, ScoredPassage, Usage
 from polyad.protocols import Progress
 from polyad.text.counting import counted

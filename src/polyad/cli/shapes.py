@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 
-from polyad.engine import Engine, IndexReport
+from polyad.engine import Engine
 from polyad.errors import NotFoundError
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.signal_training import TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport, report_json
+from polyad.indexing.report import IndexReport
 from polyad.model import (
     Answer,
     Evidence,

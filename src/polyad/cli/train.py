@@ -13,7 +13,7 @@ import typer
 from polyad.cli import output, shapes
 from polyad.cli.options import Embedder, Json, Mentions, Method, Quiet, directory_for, open_engine, settings_from
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.engine import Engine, IndexReport
+from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, experiment, triple_training
 from polyad.evaluation import signal_training as training
@@ -21,6 +21,7 @@ from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.held_out import held_out
 from polyad.evaluation.splits import Splits, splits_of
 from polyad.evaluation.triple_examples import collect
+from polyad.indexing.report import IndexReport
 from polyad.protocols import Progress
 from polyad.retrieval.default.signals import signal_names
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from polyad.adapters.reading.plain_text import Content, single_line
+from polyad.adapters.reading.sources import displayed
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, PolyadError, ReadError
 from polyad.model import Document, Failure
@@ -31,8 +31,6 @@ _MANY_DOCUMENTS = {
     ".csv": "polyad.adapters.reading.records:read_csv",
 }
 """Extension to the ``module:function`` that streams the documents of a file."""
-
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class FileReader:
@@ -84,12 +82,12 @@ class FileReader:
             if isinstance(path, Failure):
                 yield path
             elif path not in named and path.suffix.lower() not in self._extensions:
-                self.skipped.append(_display(path))
+                self.skipped.append(displayed(path))
             else:
                 try:
                     yield from self._load(path)
                 except Exception as error:  # whatever a format's library raises, one bad file must not end the run
-                    yield Failure(_display(path), _reason(error))
+                    yield Failure(displayed(path), _reason(error))
 
     def _walk(self, given: list[Path]) -> Iterator[Path | Failure]:
         """Every file below ``given``; not recursive, since folders nest deeper than Python's stack."""
@@ -110,10 +108,10 @@ class FileReader:
                 else:
                     yield path
             except OSError as error:
-                yield Failure(_display(path), _reason(error))
+                yield Failure(displayed(path), _reason(error))
 
     def _load(self, path: Path) -> Iterator[Document | Failure]:
-        name, extension = _display(path), path.suffix.lower()
+        name, extension = displayed(path), path.suffix.lower()
         if extension not in self._extensions:
             expected = ", ".join(self._extensions)
             raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
@@ -139,38 +137,13 @@ class FileReader:
             raise ReadError("empty: no records")
 
 
-def source_of(path: Path) -> str:
-    """What documents read from ``path`` give as their source, or from files below it as its beginning."""
-    return _display(Path(os.path.normpath(path)))
-
-
-def file_of(source: str) -> str:
-    """The file of a source, which for a record also has its line or row.
-
-    >>> file_of("docs/records.jsonl:12"), file_of("docs/a.md")
-    ('docs/records.jsonl', 'docs/a.md')
-    """
-    return re.sub(r":\d+$", "", source)
-
-
-def is_below(source: str, place: str) -> bool:
-    """Whether a source is ``place`` or lies in that folder, both as :func:`source_of` writes them.
-
-    >>> is_below("docs/a.md", "docs"), is_below("docs/a.md", "."), is_below("docs2/a.md", "docs")
-    (True, True, False)
-    """
-    if place == ".":
-        return bool(source) and not source.startswith(("/", "../"))
-    return source == place or source.startswith(f"{place.rstrip('/')}/")
-
-
 def require_reachable(path: Path) -> None:
     """Raise ConfigurationError unless there is something at ``path`` that this user may look at."""
     try:
         path.stat()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigurationError(f"{_display(path)} cannot be read ({reason}); expected a file or folder") from error
+        raise ConfigurationError(f"{displayed(path)} cannot be read ({reason}); expected a file or folder") from error
 
 
 def _leads_back(folder: Path) -> bool:
@@ -186,15 +159,6 @@ def _function(reference: str) -> Callable[..., Any]:
     module, function = reference.split(":")
     found: Callable[..., Any] = getattr(importlib.import_module(module), function)
     return found
-
-
-def _display(path: Path) -> str:
-    """The path with forward slashes, and with escapes for what is not Unicode text or would break a line."""
-    posix = path.as_posix()
-    if posix.isascii() and posix.isprintable():
-        return posix
-    decoded = os.fsencode(posix).decode("utf-8", errors="backslashreplace")
-    return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", decoded)
 
 
 def _reason(error: Exception) -> str:

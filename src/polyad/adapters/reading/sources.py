@@ -1,0 +1,63 @@
+"""Where documents come from: what they give as their source, and which are no longer where they came from."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Set
+from pathlib import Path, PurePosixPath
+
+from polyad.model import Failure
+
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+def displayed(path: Path) -> str:
+    """The path with forward slashes, and with escapes for what is not Unicode text or would break a line."""
+    posix = path.as_posix()
+    if posix.isascii() and posix.isprintable():
+        return posix
+    decoded = os.fsencode(posix).decode("utf-8", errors="backslashreplace")
+    return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", decoded)
+
+
+def gone(
+    sources: Mapping[str, str], paths: Iterable[Path], read: Set[str], failures: Iterable[Failure]
+) -> tuple[str, ...]:
+    """Documents that came from some paths and were not there; none of a file that could not be read whole.
+
+    Args:
+        sources: Of every document known, by its id.
+        paths: What was read.
+        read: Ids of the documents that were there.
+        failures: What could not be read.
+    """
+    places = [displayed(Path(os.path.normpath(path))) for path in paths]
+    broken = {_file_of(failure.id) for failure in failures}
+    unseen = [(id, _file_of(source)) for id, source in sources.items() if id not in read]
+    return tuple(
+        id
+        for id, file in unseen
+        if any(_is_below(file, place) for place in places)
+        and broken.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
+    )
+
+
+def _file_of(source: str) -> str:
+    """The file of a source, which for a record also has its line or row.
+
+    >>> _file_of("docs/records.jsonl:12"), _file_of("docs/a.md")
+    ('docs/records.jsonl', 'docs/a.md')
+    """
+    return re.sub(r":\d+$", "", source)
+
+
+def _is_below(source: str, place: str) -> bool:
+    """Whether a source is ``place`` or lies in that folder.
+
+    >>> _is_below("docs/a.md", "docs"), _is_below("docs/a.md", "."), _is_below("docs2/a.md", "docs")
+    (True, True, False)
+    """
+    if place == ".":
+        return bool(source) and not source.startswith(("/", "../"))
+    return source == place or source.startswith(f"{place.rstrip('/')}/")

@@ -1,0 +1,60 @@
+"""The report of a run of indexing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from polyad.indexing.pipeline import IndexCounts
+from polyad.model import Failure, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What a run of indexing did.
+
+    Attributes:
+        counts: What became of the documents.
+        skipped: Files of a kind that is not read.
+        seconds: Wall time.
+        encode_seconds: The part of it spent inside the embedder.
+        embedded_texts: How many texts that were.
+        usage: What was spent on the language model, on replies that could not be used too.
+        gone: Documents of an earlier run that were no longer where they had come from.
+        pruned: Whether these were removed.
+    """
+
+    counts: IndexCounts
+    skipped: tuple[str, ...]
+    seconds: float
+    encode_seconds: float
+    embedded_texts: int
+    usage: Usage = field(default_factory=Usage)
+    gone: tuple[str, ...] = ()
+    pruned: bool = False
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What could not be indexed, with reasons."""
+        return self.counts.failures
+
+    @property
+    def duplicates(self) -> tuple[tuple[str, str], ...]:
+        """The id of each document written that has the content of one written earlier, and that one's id."""
+        return self.counts.duplicates
+
+    @property
+    def notes(self) -> Mapping[str, int]:
+        """What was found, dropped and repaired in what was written, counted by reason, sorted by it."""
+        return {reason: count for reason, count in sorted(self.counts.notes.items()) if count}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to index: neither a document nor one that could not be read."""
+        counts = self.counts
+        return not (counts.added or counts.updated or counts.unchanged or counts.left or self.failures)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was indexed."""
+        return not self.failures and not self.counts.stopped
