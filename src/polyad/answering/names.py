@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
 
 from polyad.answering.numbering import LARGEST_NUMBER, Source
 from polyad.model import Citation, Span
+from polyad.text.loose_json import NOT_JSON, json_values
 
 SEPARATOR = "; "
 """Between the names, where they are shown as a text."""
@@ -26,6 +27,7 @@ _STRING = r'"(?:[^"\\]|\\.)*"'
 _STRINGS = rf"{_STRING}(?:\s*,\s*{_STRING})*"
 _UNFINISHED_ARRAY = re.compile(rf"\[\s*({_STRINGS})")
 _BARE_STRINGS = re.compile(rf"\s*({_STRINGS})\s*,?\s*")
+_ARRAY = re.compile(r"\[")
 _FENCE = re.compile(r"^\s*```.*$", re.MULTILINE)
 _REFUSAL = re.compile(r"\b(?:not|cannot|unknown|unclear|sorry)\b|n['\u2019]t\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"[a-z]{2}[.!?]$|[\u3002\uff01\uff1f]$")
@@ -112,21 +114,14 @@ def cite_names(names: Iterable[str], sources: Iterable[Source]) -> tuple[Citatio
 def _array(reply: str) -> list[str] | None:
     """The strings of the first array that has any (``[1]`` has none); none, if all there is is empty or null."""
     is_empty = False
-    for value in _arrays(reply):
+    for value in json_values(reply, _ARRAY, nested=True):
+        if value is NOT_JSON:
+            continue
         strings = [item for item in value if isinstance(item, str)]
         if strings:
             return strings
         is_empty = is_empty or all(item is None for item in value)
     return [] if is_empty else None
-
-
-def _arrays(reply: str) -> Iterator[list[object]]:
-    decoder = json.JSONDecoder(strict=False)
-    for opening in re.finditer(r"\[", reply):
-        try:
-            yield decoder.raw_decode(reply, opening.start())[0]
-        except (ValueError, RecursionError):
-            continue
 
 
 def _unfinished_array(reply: str) -> list[str] | None:

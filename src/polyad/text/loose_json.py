@@ -4,9 +4,41 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 _OPENING = re.compile(r"[{\[]")
+
+NOT_JSON: Final = object()
+"""In place of a value that could not be decoded."""
+
+_PATIENCE = 2000
+"""Values that are no JSON after which a text is given up: a model that repeats a bracket does not stop by itself."""
+
+_TOO_DEEP = 100
+"""What a value nested too deep to decode counts for: it takes so much longer."""
+
+
+def json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: bool = False) -> Iterator[Any]:
+    """The JSON values in ``text``, in order, and :data:`NOT_JSON` for what only begins like one.
+
+    Args:
+        text: With anything between the values.
+        opening: Where to look for values: it ends with the first character of one.
+        nested: Yield the values inside a value after it too.
+    """
+    decoder = json.JSONDecoder(strict=False)
+    position, patience = 0, _PATIENCE
+    while patience > 0 and (start := opening.search(text, position)):
+        position = start.end()
+        try:
+            value, end = decoder.raw_decode(text, start.end() - 1)
+        except (ValueError, RecursionError) as error:
+            patience -= _TOO_DEEP if isinstance(error, RecursionError) else 1
+            yield NOT_JSON
+        else:
+            yield value
+            position = position if nested else end
 
 
 def first_json(reply: str) -> Any:
@@ -15,13 +47,7 @@ def first_json(reply: str) -> Any:
     >>> first_json('Sure: ```json\\n{"clues": []}\\n```')
     {'clues': []}
     """
-    decoder = json.JSONDecoder()
-    for start in _OPENING.finditer(reply):
-        try:
-            return decoder.raw_decode(reply, start.start())[0]
-        except (ValueError, RecursionError):
-            continue
-    return None
+    return next((value for value in json_values(reply) if value is not NOT_JSON), None)
 
 
 def listed_under(reply: str, key: str) -> list[Any] | None:

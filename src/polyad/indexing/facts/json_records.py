@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from polyad.text.loose_json import NOT_JSON, json_values
 
 TEXT = ("text", "fact", "sentence")
 """Keys of a fact's text."""
@@ -100,10 +101,6 @@ _START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)'
 """Where a value may begin that is worth decoding; in a list that is broken, also a line of the table."""
 
 
-_MOST_TOO_DEEP = 20
-"""Values nested too deep to decode after which a reply is given up: a model that repeats a bracket does not stop."""
-
-
 def best_records(text: str) -> Records:
     """The records in a reply as it is, or with the slips that models make put right, if that brings more to light."""
     records = _records(text)
@@ -119,15 +116,9 @@ def best_records(text: str) -> Records:
 
 def _records(text: str) -> Records:
     """All records in a text, whether or not what surrounds them is whole."""
-    decoder = json.JSONDecoder(strict=False)
     records = Records()
-    position = too_deep = 0
-    while too_deep < _MOST_TOO_DEEP and (start := _START.search(text, position)):
-        try:
-            value, position = decoder.raw_decode(text, start.end() - 1)
-        except (ValueError, RecursionError) as error:
-            too_deep += isinstance(error, RecursionError)
-            position = start.end()
+    for value in json_values(text, _START):
+        if value is NOT_JSON:
             records.is_broken = True
         else:
             records.add(value)

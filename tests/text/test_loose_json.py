@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from polyad.text.loose_json import NOT_JSON, first_json, json_values
+
+
+def test_values_are_found_between_words_and_what_only_begins_like_one_is_marked() -> None:
+    assert list(json_values('Of {these, [1, [2]] and {"a": [3]}.')) == [NOT_JSON, [1, [2]], {"a": [3]}]
+
+
+def test_values_inside_a_value_follow_it_on_request() -> None:
+    assert list(json_values("[1, [2]]", re.compile(r"\["), nested=True)) == [[1, [2]], [2]]
+
+
+@pytest.mark.parametrize("repeated", ["{", "[", '{"facts":[', '["a",'])
+def test_a_bracket_that_is_repeated_for_ever_is_given_up(repeated: str) -> None:
+    reply = repeated * 100_000
+    tried = sum(1 for _ in json_values(reply))
+    assert tried <= 2_000
+    assert first_json(reply) is None
