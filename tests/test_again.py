@@ -89,11 +89,12 @@ def test_an_index_of_facts_stays_one(tmp_path: Path, folder: Path) -> None:
         assert engine.index("docs").counts.unchanged == 3, "units, as the last time"
 
 
-def test_an_index_of_facts_says_what_it_needs(tmp_path: Path, folder: Path) -> None:
+def test_an_index_of_facts_needs_a_model_for_what_is_new_alone(tmp_path: Path, folder: Path) -> None:
     with open_engine(tmp_path / "kb", ScriptedLanguageModel(reply)) as engine:
         engine.index("docs", method="facts")
-    with (
-        open_engine(tmp_path / "kb") as engine,
-        pytest.raises(ConfigurationError, match="was built with"),
-    ):
-        engine.index("docs")
+    with open_engine(tmp_path / "kb") as engine:
+        assert engine.index("docs").counts.unchanged == 3
+        (folder / "d.txt").write_text("The text of d is here.", encoding="utf-8")
+        with pytest.raises(ConfigurationError, match="the method 'facts' needs a language model; name one with"):
+            engine.index("docs")
+        assert engine.statistics().documents == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from polyad.adapters.no_language_model import NoLanguageModel
 from polyad.adapters.reading.files import FileReader
 from polyad.adapters.reading.tuples import TupleReader
 from polyad.config import FactSettings, ReadSettings
@@ -70,7 +71,7 @@ class Method:
 
 
 def _facts(parts: Parts, limits: Limits) -> HyperedgeBuilder:
-    language_model = parts.require_language_model("the method 'facts'")
+    language_model = parts.language_model or NoLanguageModel("extracting facts with the method 'facts'")
     if limits.max_cost and not language_model.cost(1_000_000, 1_000_000):
         raise ConfigurationError(
             "max_cost needs the language model's prices; set prompt_price and completion_price (US dollars a million "

@@ -233,14 +233,8 @@ class Engine:
         if name:
             return name
         kinds = self._store.statistics().kinds
-        if HyperedgeKind.FACT not in kinds or HyperedgeKind.SEMANTIC_UNIT in kinds:
-            return DEFAULT_METHOD
-        if self._parts.language_model is None:
-            raise ConfigurationError(
-                "this index was built with the method 'facts', which needs a language model; name one with --model or "
-                "POLYAD_MODEL, or name another method"
-            )
-        return "facts"
+        is_of_facts = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
+        return "facts" if is_of_facts else DEFAULT_METHOD
 
     def index_documents(
         self,

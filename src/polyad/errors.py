@@ -53,6 +53,20 @@ class MissingExtraError(ConfigurationError):
         self.extra = extra
 
 
+class NoLanguageModelError(ConfigurationError):
+    """Something needs a language model, and none is set.
+
+    Args:
+        what: Needs it.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} needs a language model; name one with --model or POLYAD_MODEL, and its endpoint with "
+            "OPENAI_BASE_URL"
+        )
+
+
 class StoreNotFoundError(ConfigurationError):
     """There is no index in the given directory."""
 

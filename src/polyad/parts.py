@@ -9,7 +9,7 @@ from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
 from polyad.by_name import load_embedder, load_extractor
 from polyad.config import Settings
-from polyad.errors import ConfigurationError
+from polyad.errors import NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor
 
@@ -66,11 +66,8 @@ class Parts:
         """The language model.
 
         Raises:
-            ConfigurationError: none is set; ``what`` needs it.
+            NoLanguageModelError: none is set; ``what`` needs it.
         """
         if self.language_model is None:
-            raise ConfigurationError(
-                f"{what} needs a language model; name one with --model or POLYAD_MODEL, and its endpoint with "
-                "OPENAI_BASE_URL"
-            )
+            raise NoLanguageModelError(what)
         return self.language_model

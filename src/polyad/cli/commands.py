@@ -44,7 +44,7 @@ from polyad.cli.options import (
 )
 from polyad.cli.settings import FILE_NAME, Configuration
 from polyad.engine import DEFAULT_METHOD, Engine
-from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
+from polyad.errors import ConfigurationError, NoLanguageModelError, NotFoundError, PolyadError, StoreError
 from polyad.model import Evidence
 from polyad.text.counting import counted
 
@@ -148,8 +148,8 @@ def index(
     for path in paths:  # before an index is made for nothing
         require_reachable(path)
     method = settings.command.method
-    if method == "facts" and settings.language_model is None:  # before an index is made for nothing
-        raise ConfigurationError("the method 'facts' needs a language model; name one with --model or POLYAD_MODEL")
+    if method == "facts" and settings.language_model is None and not Engine.exists(settings.command.store):
+        raise NoLanguageModelError("the method 'facts'")
     if dry_run:
         _show_estimate(settings, paths, json)
         return
