@@ -38,7 +38,7 @@ MEASURED = {
 }
 """By embedder. The cosines of all-MiniLM-L6-v2 between questions and sentences are lower than those the papers' values
 are for. This kappa gives units of about the paper's length (HyperSU, Table 16: 3.1 sentences on 2wiki); the paper's
-delta would silence nearly every unit."""
+delta would silence nearly every unit. The thresholds are compared in docs/adr/0010."""
 
 
 def calibration_for(embedder: str) -> Calibration:

@@ -45,7 +45,7 @@ class SplitSettings:
     Attributes:
         passage_tokens: Longest passage, in tokens (HyperGraphRAG, section 4.1: 1,200).
         overlap_tokens: How much of a passage's end begins the next, in tokens (HyperGraphRAG: 100).
-        language: ISO 639-1 code for the rules that find the ends of sentences.
+        language: Code (ISO 639, perhaps with a region) for the rules that find the ends of sentences.
     """
 
     passage_tokens: int = 1200
@@ -60,8 +60,8 @@ class SplitSettings:
             self.overlap_tokens,
             f"0 or more and less than passage_tokens ({self.passage_tokens})",
         )
-        is_code = re.fullmatch("[a-z]{2,3}(-[a-z]+)?", self.language)
-        _require(is_code is not None, "language", self.language, "the code of a language, such as 'en' or 'de'")
+        is_code = re.fullmatch("[A-Za-z]{2,3}(-[A-Za-z0-9]+)*", self.language)
+        _require(is_code is not None, "language", self.language, "the code of a language, such as 'en' or 'pt-BR'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,8 +253,8 @@ class HyperSUSettings:
         width: K, new entities kept at each hop.
         decay: beta, in (0, 1].
         anchors: Nearest passages whose entities the backward walk starts from.
-        convergence_bonus: mu, for units reached both ways.
-        units_per_passage: L, units whose mean is the passage's score.
+        convergence_bonus: mu, for hyperedges reached both ways.
+        units_per_passage: L, hyperedges whose mean is the passage's score.
         dense_weight: In [0, 1]. The published code mixes the passage's cosine in with 0.5; the paper does not (0).
         link_threshold: Lowest cosine at which a name in the question is taken for an entity of another name, in (0, 1];
             1 links exact names only, as in the paper's experiments (C.2): on the benchmarks a lower one gains nothing.

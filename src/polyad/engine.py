@@ -33,7 +33,7 @@ from polyad.by_name import (
     load_language_model,
 )
 from polyad.config import LanguageModelSettings, Settings
-from polyad.errors import ConfigurationError, NotFoundError
+from polyad.errors import ConfigurationError, NotFoundError, SettingError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.report import IndexReport
@@ -200,7 +200,8 @@ class Engine:
                 were paid for, and ``semantic-units`` for any other.
             max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
             max_tokens: Tokens likewise.
-            prune: Remove documents that came from these paths and are no longer there, unless nothing is there at all.
+            prune: Remove documents that came from these paths and are no longer there, unless there is nothing to index
+                in any of them.
             progress: Told how far it is.
 
         Raises:
@@ -224,8 +225,8 @@ class Engine:
         prune = prune and not report.is_empty  # more likely a disk that is not there than a wish to lose everything
         if prune and missing:
             self.remove(missing)
-        moved = set(missing)
-        duplicates = tuple(pair for pair in report.counts.duplicates if pair[1] not in moved)
+        moved = set(missing)  # of a file under a new name the old one is reported as gone, not the new as a duplicate
+        duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
         counts = replace(report.counts, duplicates=duplicates)
         return replace(report, counts=counts, skipped=tuple(reader.skipped), gone=missing, pruned=prune)
 
@@ -314,7 +315,7 @@ class Engine:
         if not question.strip():
             raise ConfigurationError("the question is blank; expected some words")
         if k < 1:
-            raise ConfigurationError(f"k is {k}; expected 1 or more")
+            raise SettingError("k", k, "1 or more")
         self.prepare(retriever, progress)
         started, encoding = time.perf_counter(), self._parts.seconds_encoding()
         evidence = self._retrieve(question, k, retriever)

@@ -343,6 +343,12 @@ def word_document(build: Callable[[Any], None]) -> bytes:
     return file.getvalue()
 
 
+def test_a_long_table_is_read_in_one_pass() -> None:
+    rows = "".join(f"<tr><td><p>Pump {number}</p></td><td><p>old<br>new</p></td></tr>" for number in range(3000))
+    write("a.html", f"<table>{rows}</table>")  # a search of the page for each cell would take minutes
+    assert read_one("a.html").text.count("Pump") == 3000
+
+
 def test_a_word_document_keeps_paragraphs_and_tables_in_order() -> None:
     def build(document: Any) -> None:
         document.core_properties.title = "The\nmanual"

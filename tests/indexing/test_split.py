@@ -96,6 +96,13 @@ def test_a_sentence_longer_than_a_window_stays_whole() -> None:
     assert split_into_sentences(f"Short one. {long} Another one.") == ["Short one.", long, "Another one."]
 
 
+@pytest.mark.parametrize("code", ["pt", "pt-BR", "PT"])
+def test_a_language_may_be_named_with_its_region_and_in_capitals(code: str) -> None:
+    splitter = SentenceSplitter(SplitSettings(language=code))
+    text = "A Dra. Lima saiu ontem. O Sr. Silva ficou."
+    assert [span.of(text) for span in splitter.sentences(text)] == ["A Dra. Lima saiu ontem.", "O Sr. Silva ficou."]
+
+
 def test_a_library_that_alters_the_text_costs_sentence_ends_but_never_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split, "segment", lambda language, text: ["One.", "two."])
     assert split_into_sentences(" One. Two. ") == ["One. Two."]

@@ -126,7 +126,10 @@ def index(
         bool, typer.Option("--dry-run", help="Say what `facts` would cost, and index nothing; prices are settings.")
     ] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Remove documents that came from PATH and are gone, unless PATH is empty.")
+        bool,
+        typer.Option(
+            "--prune", help="Remove documents that came from PATH and are gone, unless no PATH has anything to index."
+        ),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,

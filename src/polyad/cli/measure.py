@@ -120,11 +120,7 @@ def evaluate(
 
 def _warn_of_default_training(benchmark: str, settings: DefaultSettings) -> None:
     """Say so when the default retriever's weights are from training on a benchmark of this name."""
-    scorer = (
-        LinearScorer.load(Path(settings.weights))
-        if settings.weights
-        else LinearScorer.bundled(rewriting=settings.rewriting)
-    )
+    scorer = LinearScorer.from_settings(settings.weights, rewriting=settings.rewriting)
     if benchmark in scorer.trained_on:
         output.warn(
             "warning",

@@ -15,8 +15,7 @@ from polyad.cli.options import Embedder, Json, Mentions, Method, Quiet, director
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.evaluation import datasets, experiment, triple_training
-from polyad.evaluation import signal_training as training
+from polyad.evaluation import datasets, experiment, signal_training, triple_training
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.held_out import held_out
 from polyad.evaluation.splits import Splits, splits_of
@@ -106,7 +105,7 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
 def _train_default(
     engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Query]], to: Path, json: bool, progress: Progress
 ) -> None:
-    reports = training.save(_signal_examples(engines, asked, progress), to)
+    reports = signal_training.save(_signal_examples(engines, asked, progress), to)
     if json:
         output.say_json(shapes.training_json(reports))
     else:
@@ -115,12 +114,12 @@ def _train_default(
 
 def _signal_examples(
     engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Query]], progress: Progress
-) -> dict[str, list[training.Example]]:
+) -> dict[str, list[signal_training.Example]]:
     """What the default scorer is trained on, by the name of the benchmark."""
     examples = {}
     for name, engine in engines.items():
         questions = experiment.tracked([query.text for query in asked[name]], progress, name)
-        examples[name] = training.examples_of(engine.signals(questions), asked[name])
+        examples[name] = signal_training.examples_of(engine.signals(questions), asked[name])
     return examples
 
 
@@ -139,7 +138,7 @@ def _train_hyperretriever(
         collected = partial(collect, *engine.training_parts(), settings=chosen, seed=seed, progress=progress)
         examples[name] = collected(splits[name].train), collected(splits[name].validation)
     alike = _signal_examples(engines, {name: split.train for name, split in splits.items()}, progress)
-    linear = training.train(list(alike.values()), signal_names(rewriting=False))
+    linear = signal_training.train(list(alike.values()), signal_names(rewriting=False))
     scorer, report = triple_training.train(examples, triple_training.TripleTrainingSettings(seed=seed), progress)
     file = triple_training.save(scorer, report, to)
     results = {

@@ -77,25 +77,25 @@ class TripleExamples:
         )
 
 
-def merged(parts: Sequence[TripleExamples]) -> TripleExamples:
+def merged(sets: Sequence[TripleExamples]) -> TripleExamples:
     """The examples of several sets as one; at least one, all of one recipe."""
-    if len(parts) == 1:
-        return parts[0]
+    if len(sets) == 1:
+        return sets[0]
     questions, entities, edges = (
-        np.cumsum([0, *(len(getattr(part, name)) for part in parts[:-1])])
+        np.cumsum([0, *(len(getattr(one, name)) for one in sets[:-1])])
         for name in ("question_vectors", "entity_vectors", "hyperedge_vectors")
     )
     return TripleExamples(
-        parts[0].recipe,
-        np.concatenate([part.question_vectors for part in parts]),
-        np.concatenate([part.entity_vectors for part in parts]),
-        np.concatenate([part.hyperedge_vectors for part in parts]),
-        np.concatenate([part.questions + start for part, start in zip(parts, questions, strict=True)]),
-        np.concatenate([part.heads + start for part, start in zip(parts, entities, strict=True)]),
-        np.concatenate([part.edges + start for part, start in zip(parts, edges, strict=True)]),
-        np.concatenate([part.tails + start for part, start in zip(parts, entities, strict=True)]),
-        np.concatenate([part.extras for part in parts]),
-        np.concatenate([part.labels for part in parts]),
+        sets[0].recipe,
+        np.concatenate([one.question_vectors for one in sets]),
+        np.concatenate([one.entity_vectors for one in sets]),
+        np.concatenate([one.hyperedge_vectors for one in sets]),
+        np.concatenate([one.questions + start for one, start in zip(sets, questions, strict=True)]),
+        np.concatenate([one.heads + start for one, start in zip(sets, entities, strict=True)]),
+        np.concatenate([one.edges + start for one, start in zip(sets, edges, strict=True)]),
+        np.concatenate([one.tails + start for one, start in zip(sets, entities, strict=True)]),
+        np.concatenate([one.extras for one in sets]),
+        np.concatenate([one.labels for one in sets]),
     )
 
 

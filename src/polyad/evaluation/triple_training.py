@@ -147,13 +147,13 @@ def train(
     )
 
 
-def _usable(parts: Sequence[TripleExamples], purpose: str) -> TripleExamples:
+def _usable(sets: Sequence[TripleExamples], purpose: str) -> TripleExamples:
     """All of them as one set.
 
     Raises:
         ConfigurationError: they are all right, or all wrong.
     """
-    examples = merged(parts)
+    examples = merged(sets)
     if examples.labels.all() or not examples.labels.any():
         raise ConfigurationError(
             f"of {len(examples)} triples for {purpose} {int(examples.labels.sum())} are "

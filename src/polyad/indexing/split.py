@@ -93,7 +93,7 @@ class SentenceSplitter:
     def _segment(self, text: str) -> list[str]:
         """What sentencex makes of ``text``, or all of it in one piece should the library fail or alter it."""
         try:
-            pieces: list[str] = segment(self._settings.language, text)
+            pieces: list[str] = segment(self._settings.language.lower(), text)  # as sentencex writes codes
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # a Rust panic is no Exception, and cannot be imported
                 raise

@@ -6,7 +6,7 @@ import io
 import zipfile
 from xml.etree import ElementTree
 
-from polyad.adapters.reading.html import ALL_BREAKS_IN_CELLS, from_markup
+from polyad.adapters.reading.html import from_markup
 from polyad.adapters.reading.plain_text import Content, single_line
 from polyad.errors import MissingExtraError, ReadError
 
@@ -39,7 +39,7 @@ def read_docx(data: bytes) -> Content:
         markup = mammoth.convert_to_html(io.BytesIO(data), convert_image=mammoth.images.img_element(_no_image)).value
     except (zipfile.BadZipFile, KeyError, OSError, ElementTree.ParseError) as error:
         raise ReadError(f"not a Word document, or damaged: {error}") from error
-    content = from_markup(markup, ALL_BREAKS_IN_CELLS)
+    content = from_markup(markup, is_layout=False)
     return Content(title or content.title, content.text)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from polyad.adapters.reading.plain_text import Content, clean, encoding_of, require_text, single_line
 from polyad.errors import MissingExtraError
 
 try:
     from resiliparse.extract.html2text import extract_plain_text
-    from resiliparse.parse.html import HTMLTree
+    from resiliparse.parse.html import DOMNode, HTMLTree
 except ImportError as error:
     raise MissingExtraError("resiliparse", "documents") from error
 
@@ -17,8 +18,7 @@ _DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]+)", re
 _DECLARED_WITHIN = 4096
 """Bytes in which a page declares its encoding; the standard asks for 1,024."""
 
-ONLY_PARAGRAPHS_OF_CELLS = "td > p:only-child, th > p:only-child"
-ALL_BREAKS_IN_CELLS = "td p, th p, td br, th br"
+_CELLS = ("td", "th")
 
 
 def read_html(data: bytes) -> Content:
@@ -30,25 +30,25 @@ def read_html(data: bytes) -> Content:
     return from_markup(_decode(data))
 
 
-def from_markup(markup: str, joined: str = ONLY_PARAGRAPHS_OF_CELLS) -> Content:
+def from_markup(markup: str, *, is_layout: bool = True) -> Content:
     """The same for HTML that is already decoded.
 
     A row of a table is a line, its cells apart by tabs.
 
     Args:
         markup: HTML.
-        joined: Selects the paragraphs and breaks of cells that do not end the line of their row. A page may be laid out
-            as a table, whose cells keep their paragraphs.
+        is_layout: Whether a table may be there for the layout of a page, so that a cell of several lines keeps them.
     """
     tree = HTMLTree.parse(markup)
-    _join_lines(tree, joined)
+    _join_lines(tree, _is_lone_paragraph_of_cell if is_layout else _is_break_in_cell)
     text = extract_plain_text(tree, skip_elements=["nav"]) or extract_plain_text(tree)
     return Content(single_line(tree.title or _first_heading(tree)), clean(text))
 
 
-def _join_lines(tree: HTMLTree, joined: str) -> None:
+def _join_lines(tree: HTMLTree, is_joined: Callable[[DOMNode], bool]) -> None:
     """Put the contents of paragraphs and breaks in their place, with a blank before what comes next."""
-    for node in tree.document.query_selector_all(joined) if tree.document else ():
+    # Not by a selector: each step through what it finds searches the page again.
+    for node in [node for node in tree.document or () if is_joined(node)]:
         if (parent := node.parent) is None:
             continue
         for child in list(node.child_nodes):
@@ -57,6 +57,22 @@ def _join_lines(tree: HTMLTree, joined: str) -> None:
         if node.next and blank:
             parent.insert_before(blank, node)
         node.decompose()
+
+
+def _is_lone_paragraph_of_cell(node: DOMNode) -> bool:
+    """Whether it is a paragraph and the only element of its cell."""
+    is_in_cell = node.tag == "p" and node.parent is not None and node.parent.tag in _CELLS
+    return is_in_cell and node.prev_element is None and node.next_element is None
+
+
+def _is_break_in_cell(node: DOMNode) -> bool:
+    """Whether it is a paragraph or a break, anywhere in a cell."""
+    if node.tag not in ("p", "br"):
+        return False
+    above = node.parent
+    while above is not None and above.tag not in _CELLS:
+        above = above.parent
+    return above is not None
 
 
 def _first_heading(tree: HTMLTree) -> str:

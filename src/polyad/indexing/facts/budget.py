@@ -77,12 +77,12 @@ class Budget:
                 self._asked_about += count_tokens(prompt.user)
 
     def _expected(self, prompt: Prompt) -> Usage:
-        counted = count_prompt_tokens(prompt)
+        length = count_prompt_tokens(prompt)
         if self._counted and self._asked_about:
-            asked = counted * self.spent.prompt_tokens / self._counted
+            asked = length * self.spent.prompt_tokens / self._counted
             said = count_tokens(prompt.user) * self.spent.completion_tokens / self._asked_about
         else:
-            asked, said = counted * FIRST_PROMPT, counted * FIRST_REPLY
+            asked, said = length * FIRST_PROMPT, length * FIRST_REPLY
         tokens = round(MARGIN * asked), round(MARGIN * said)
         return Usage(1, *tokens, self._language_model.cost(*tokens))
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import ClassVar
 
-from polyad.errors import ConfigurationError
+from polyad.errors import SettingError
 from polyad.indexing.facts.extraction import Extraction
 from polyad.indexing.quoting import quoted_passage, quoted_replies
 from polyad.model import Passage
@@ -23,7 +23,7 @@ class ExtractionStyle(ABC):
         language: What facts and descriptions are written in, such as "German"; empty for the passage's own.
 
     Raises:
-        ConfigurationError: the language goes over the end of a line.
+        SettingError: the language goes over the end of a line.
     """
 
     style: ClassVar[str]
@@ -35,7 +35,7 @@ class ExtractionStyle(ABC):
     def __init__(self, language: str = "") -> None:
         self._language = language.strip()
         if "\n" in self._language:
-            raise ConfigurationError(f'language is {self._language!r}; expected the name of one, such as "German"')
+            raise SettingError("language", self._language, 'the name of one, such as "German"')
         system, self._request_for_more = instructions(f"{self.style}.md")
         self._system = system.replace("{language}", self._language or "the language of the passage")
 

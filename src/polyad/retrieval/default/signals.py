@@ -157,7 +157,7 @@ def signal_matrix(state: State, rewriting: bool) -> FloatArray:
 
 
 def _candidates(few: Sequence[FloatArray], many: Sequence[FloatArray]) -> IntArray:
-    """The best passages by each of some scores above 0: :data:`NEAREST` by each of ``few``, else :data:`LINKED`."""
+    """The best passages by scores above 0: :data:`NEAREST` by each of ``few``, :data:`LINKED` by each of ``many``."""
     found = [above(scores, NEAREST, 0.0) for scores in few] + [above(scores, LINKED, 0.0) for scores in many]
     return np.unique(np.concatenate(found))
 

@@ -1,7 +1,7 @@
 """HyperSU's retrieval: clue-guided bidirectional expansion (section 4.2).
 
 Forward, activation spreads from the entities the question names; backward, from the entities of the passages nearest
-to it. Hyperedges reached both ways are confirmed and count double. A passage's score is the mean of its best units.
+to it. Hyperedges reached both ways are confirmed and count double. A passage's score is the mean of its best ones.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class HyperSURetriever:
         dense = self._snapshot.passage_vectors @ vectors[0]
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
         expansion = self._expand(linked, clues, clue_vectors, dense)
-        units: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
+        activated: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
         for edge, score in expansion.scores.items():
-            units[int(self._snapshot.passage_of[edge])].append((score, edge))
-        hits = self._ranked(units, dense, k)
-        return self._evidence(question, expansion, units, hits)
+            activated[int(self._snapshot.passage_of[edge])].append((score, edge))
+        hits = self._ranked(activated, dense, k)
+        return self._evidence(question, expansion, activated, hits)
 
     def _expand(
         self, linked: LinkedQuestion, clues: list[str], clue_vectors: FloatArray, dense: FloatArray
@@ -108,31 +108,35 @@ class HyperSURetriever:
         }
         return _Expansion(forward, backward, activation, clues, scores)
 
-    def _ranked(self, units: dict[int, list[tuple[float, int]]], dense: FloatArray, k: int) -> list[Hit]:
+    def _ranked(self, activated: dict[int, list[tuple[float, int]]], dense: FloatArray, k: int) -> list[Hit]:
         """(row, score, reason) of the best passages: capped means first, then by similarity alone."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
         scores = {}
-        for passage, found in units.items():
+        for passage, found in activated.items():
             strongest = sorted((score for score, _ in found), reverse=True)[:limit]
             capped_mean = sum(strongest) / len(strongest)
             scores[passage] = (1 - weight) * capped_mean + weight * float(dense[passage])
         ranked = sorted(scores, key=lambda passage: (-scores[passage], passage))[:k]
-        hits = [(passage, scores[passage], counted(len(units[passage]), "activated hyperedge")) for passage in ranked]
+        hits = [
+            (passage, scores[passage], counted(len(activated[passage]), "activated hyperedge")) for passage in ranked
+        ]
         return filled(hits, dense, k)
 
     def _evidence(
         self,
         question: str,
         expansion: _Expansion,
-        units: dict[int, list[tuple[float, int]]],
+        activated: dict[int, list[tuple[float, int]]],
         hits: list[Hit],
     ) -> Evidence:
         snapshot = self._snapshot
         shown = [
             (edge, score, passage)
             for passage, _, _ in hits
-            for score, edge in sorted(units.get(passage, ()), key=lambda unit: (-unit[0], unit[1]))[:HYPEREDGES_SHOWN]
+            for score, edge in sorted(activated.get(passage, ()), key=lambda pair: (-pair[0], pair[1]))[
+                :HYPEREDGES_SHOWN
+            ]
         ]
         names = snapshot.entity_names(sorted({expansion.forward.entered_from[edge] for edge, _, _ in shown}))
         trace = [
