@@ -187,7 +187,7 @@ def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
 ) -> None:
     with closing(create(tmp_path)) as store:
         store.put(with_hyperedge("a"))
-    monkeypatch.setattr("polyad.adapters.sqlite.store.os.access", lambda path, mode: False)
+    monkeypatch.setattr("polyad.adapters.sqlite.database.os.access", lambda path, mode: False)
     with closing(SqliteStore.open(tmp_path)) as store:
         assert list(store.digests()) == ["a"]
         assert store.topology().entity_keys == ["a"]

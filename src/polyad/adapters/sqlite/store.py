@@ -8,15 +8,15 @@ a read-only disk or of another user, can be searched; what a search would keep f
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, run_script
 from polyad.adapters.sqlite.full_text import match_expression
 from polyad.adapters.sqlite.rows import (
     SELECT_DUPLICATES,
@@ -57,12 +57,6 @@ from polyad.text.packaged import packaged
 FORMAT_VERSION = 2
 FILE_NAME = "index.sqlite"
 
-_BUSY_SECONDS = 60.0
-
-
-class _BusyError(StoreError):
-    """Another process is writing."""
-
 
 class SqliteStore:
     """An index in ``directory / "index.sqlite"``; implements :class:`polyad.protocols.Store`.
@@ -72,12 +66,7 @@ class SqliteStore:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._is_read_only = not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-        self._connections: dict[threading.Thread, sqlite3.Connection] = {}
-        self._connecting = threading.Lock()
-        self._writing = threading.Lock()
-        self._closed = False
+        self._database = Database(path)
         try:
             self._manifest = self._read_manifest()
         except BaseException:
@@ -97,11 +86,7 @@ class SqliteStore:
                 return False
         except OSError as error:
             raise StoreError(f"cannot look into the directory {str(directory)!r}: {error.strerror}") from error
-        try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-                return _is_laid_out(connection)
-        except sqlite3.Error:
-            return True  # what is wrong with it, opening it will say
+        return is_laid_out(path)
 
     @classmethod
     def create(cls, directory: Path, embedder: str, dimension: int, mentions: str) -> SqliteStore:
@@ -122,8 +107,7 @@ class SqliteStore:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make the directory {str(directory)!r}: {error.strerror}") from error
-        with _translated(path), closing(_connect(path)) as connection:
-            _lay_out(connection, Manifest(FORMAT_VERSION, embedder, dimension, mentions))
+        lay_out(path, partial(_make_tables, Manifest(FORMAT_VERSION, embedder, dimension, mentions)))
         store = cls(path)
         store.check(embedder=embedder, mentions=mentions)
         return store
@@ -151,8 +135,8 @@ class SqliteStore:
         ):
             if wanted is not None and wanted != found:
                 raise IndexMismatchError(
-                    f"the index in {str(self._path.parent)!r} was built with the {what} {found!r}, not {wanted!r}; "
-                    "use that one, or index into another --store"
+                    f"the index in {str(self._database.path.parent)!r} was built with the {what} {found!r}, not "
+                    f"{wanted!r}; use that one, or index into another --store"
                 )
 
     @property
@@ -162,20 +146,20 @@ class SqliteStore:
 
     def version(self) -> int:
         """Grows with every committed change to documents."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return int(_scalar(connection, "SELECT value FROM manifest WHERE key = 'version'"))
 
     # Writing
 
     def put(self, document: IndexedDocument) -> None:
         """Store a document whole, in place of any earlier one of the same id."""
-        with self._transaction() as connection:
+        with self._changing() as connection:
             delete_documents(connection, [document.document.id])
             insert_document(connection, document)
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and all that came from them, or none of them if any is unknown (NotFoundError)."""
-        with self._transaction() as connection:
+        with self._changing() as connection:
             known = [id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", document_ids)]
             require_known("document", document_ids, frozenset(known))
             delete_documents(connection, sorted(known))
@@ -184,24 +168,24 @@ class SqliteStore:
 
     def digests(self) -> dict[str, str]:
         """The digest of every document, by id, sorted by id."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return dict(connection.execute("SELECT id, digest FROM document ORDER BY id"))
 
     def known_passages(self, digests: Sequence[str]) -> dict[str, IndexedPassage]:
         """The stored passages with these digests, with hyperedges and vectors, by digest."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             found = select_indexed_passages(connection, "passage.digest", digests)
         return {item.digest: item for item in reversed(found)}  # of equal ones the first by id
 
     def indexed_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
         """The passages of these documents, with hyperedges and vectors; none of a document that is not there."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return select_indexed_passages(connection, "document.id", document_ids)
 
     def topology(self) -> Topology:
         """The hypergraph and its vectors, whole, at one moment; rows are in the order of sorted ids."""
         dimension = self._manifest.dimension
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             passages = connection.execute(
                 "SELECT passage.number, passage.id, document.id, passage.vector FROM passage "
                 "JOIN document ON document.number = passage.document ORDER BY passage.id"
@@ -237,13 +221,13 @@ class SqliteStore:
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
         """In the order given."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             rows = select_in(connection, "SELECT id, title, text, source FROM document WHERE id IN ({})", ids)
             return in_order("document", ids, {row[0]: Document(*row) for row in rows})
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """In the order given."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             rows = select_in(
                 connection,
                 'SELECT passage.id, document.id, document.title, passage.text, passage."start", passage."end" '
@@ -254,29 +238,29 @@ class SqliteStore:
 
     def hyperedges(self, ids: Sequence[str]) -> list[Hyperedge]:
         """In the order given."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             rows = select_in(connection, f"{SELECT_HYPEREDGE} WHERE hyperedge.id IN ({{}})", ids)
             return in_order("hyperedge", ids, {row[0]: hyperedge_from(row) for row in rows})
 
     def entities(self, keys: Sequence[str]) -> list[Entity]:
         """The views over their incidences, in the order given."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             views = entity_views(select_in(connection, SELECT_ENTITIES.format("WHERE entity.key IN ({})"), keys))
         return in_order("entity", keys, {view.key: view for view in views})
 
     def all_entities(self) -> list[Entity]:
         """The view of every entity, sorted by key."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return entity_views(connection.execute(SELECT_ENTITIES.format("")).fetchall())
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
         """The incidences of each hyperedge, sorted by entity key, then role."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return select_incidences(connection, hyperedge_ids)
 
     def memberships(self, entity_key: str) -> list[str]:
         """Ids of the hyperedges that join an entity, sorted."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT DISTINCT hyperedge.id FROM entity JOIN incidence ON incidence.entity = entity.number "
                 "JOIN hyperedge ON hyperedge.number = incidence.hyperedge WHERE entity.key = ? ORDER BY 1",
@@ -289,7 +273,7 @@ class SqliteStore:
         expression = match_expression(question)
         if not expression:
             return []
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             most = k + 1
             while True:
                 rows = connection.execute(
@@ -305,17 +289,17 @@ class SqliteStore:
 
     def sources(self) -> dict[str, str]:
         """Where each document came from, by id, sorted by id."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return dict(connection.execute("SELECT id, source FROM document ORDER BY id").fetchall())
 
     def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
         """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return dict(select_in(connection, SELECT_DUPLICATES, document_ids))
 
     def statistics(self) -> Statistics:
         """Sizes of the index."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             documents, passages, entities, hyperedges, incidences = (
                 int(_scalar(connection, f"SELECT COUNT(*) FROM {table}"))
                 for table in ("document", "passage", "entity", "hyperedge", "incidence")
@@ -325,7 +309,6 @@ class SqliteStore:
             kinds = dict(
                 connection.execute("SELECT kind, COUNT(*) FROM hyperedge GROUP BY kind ORDER BY kind").fetchall()
             )
-        size = sum(_size(file) for file in self._path.parent.glob(f"{FILE_NAME}*"))
         settings = {"embedder": self._manifest.embedder, "mentions": self._manifest.mentions}
         return Statistics(
             documents,
@@ -335,7 +318,7 @@ class SqliteStore:
             incidences,
             tokens,
             cost,
-            disk_bytes=size,
+            disk_bytes=self._database.disk_bytes(),
             kinds={HyperedgeKind(kind): count for kind, count in kinds.items()},
             settings=settings,
         )
@@ -344,7 +327,7 @@ class SqliteStore:
 
     def cached_replies(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Language model replies paid for earlier, by key."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             rows = select_in(
                 connection, "SELECT key, text, truncated FROM reply WHERE text IS NOT NULL AND key IN ({})", keys
             )
@@ -352,10 +335,10 @@ class SqliteStore:
 
     def cache_reply(self, key: str, reply: Reply, *, usable: bool = True) -> None:
         """Keep a reply, and add its cost to the index's account; of one that is not usable, the cost alone."""
-        if self._is_read_only:
+        if self._database.is_read_only:
             return
         usage = reply.usage
-        with self._transaction(changes_documents=False) as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 "INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET text = excluded.text, "
                 "truncated = excluded.truncated, calls = calls + excluded.calls, "
@@ -376,7 +359,7 @@ class SqliteStore:
 
     def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
         """By key, the vectors kept for entities, each with the digest of the text it was made from."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT key, digest, vector FROM entity_vector JOIN entity ON entity.number = entity_vector.entity"
             )
@@ -387,9 +370,9 @@ class SqliteStore:
 
         A search keeps them, so it does not wait for another process that is writing: nothing is kept then.
         """
-        if self._is_read_only:
+        if self._database.is_read_only:
             return
-        with suppress(_BusyError), self._transaction(changes_documents=False, seconds=0) as connection:
+        with suppress(BusyError), self._database.writing(seconds=0) as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO entity_vector SELECT number, ?, ? FROM entity WHERE key = ?",
                 ((digest, blob_of(vector), key) for key, (digest, vector) in vectors.items()),
@@ -397,146 +380,40 @@ class SqliteStore:
 
     def close(self) -> None:
         """Release the file. The store is unusable afterwards."""
-        self._closed = True
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
-
-    # Connections
-
-    def _connection(self) -> sqlite3.Connection:
-        if self._closed:
-            raise StoreError(f"{str(self._path)!r} was closed; open it again")
-        thread = threading.current_thread()
-        connection = self._connections.get(thread)
-        if connection is None:
-            with self._connecting:
-                for ended in [other for other in self._connections if not other.is_alive()]:
-                    self._connections.pop(ended).close()
-                connection = self._connections[thread] = _connect(self._path, self._is_read_only)
-        return connection
+        self._database.close()
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the index for as long as the block runs."""
-        with _translated(self._path):
-            connection = self._connection()
-            connection.execute("BEGIN")
-            try:
-                yield connection
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-
-    @contextmanager
-    def _transaction(
-        self, changes_documents: bool = True, seconds: float = _BUSY_SECONDS
-    ) -> Iterator[sqlite3.Connection]:
-        """One transaction, committed when the block ends; waits up to ``seconds`` for other processes that write."""
-        if self._is_read_only:
-            raise StoreError(f"{str(self._path)!r} may not be written by this user; it can only be searched")
-        with self._writing, _translated(self._path):
-            connection = self._connection()
-            connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                if changes_documents:
-                    connection.execute("UPDATE manifest SET value = value + 1 WHERE key = 'version'")
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:  # SQLite itself ends it when the disk is full
-                    connection.execute("ROLLBACK")
-                raise
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction that changes documents."""
+        with self._database.writing() as connection:
+            yield connection
+            connection.execute("UPDATE manifest SET value = value + 1 WHERE key = 'version'")
 
     def _read_manifest(self) -> Manifest:
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             found = connection.execute("SELECT 1 FROM pragma_table_info('manifest') WHERE name IN ('key', 'value')")
             rows = dict(connection.execute("SELECT key, value FROM manifest")) if len(found.fetchall()) == 2 else {}
         if not {"format_version", "embedder", "dimension", "mentions"} <= rows.keys():
-            raise StoreError(f"{str(self._path)!r} belongs to another program; choose another --store")
+            raise StoreError(f"{str(self._database.path)!r} belongs to another program; choose another --store")
         format_version = int(rows["format_version"])
         if format_version != FORMAT_VERSION:
             raise IndexMismatchError(
-                f"{str(self._path)!r} has format {format_version}, this polyad reads {FORMAT_VERSION}; index again "
-                "into another --store"
+                f"{str(self._database.path)!r} has format {format_version}, this polyad reads {FORMAT_VERSION}; index "
+                "again into another --store"
             )
         return Manifest(format_version, rows["embedder"], int(rows["dimension"]), rows["mentions"])
 
 
-def _connect(path: Path, is_read_only: bool = False) -> sqlite3.Connection:
-    if is_read_only:  # a log left by a crash is read too, which "immutable" would pass over
-        mode = "mode=ro" if _size(path.with_name(f"{path.name}-wal")) else "mode=ro&immutable=1"
-        return sqlite3.connect(
-            f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
-        )
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
-        connection.execute("PRAGMA foreign_keys = ON")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _is_laid_out(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
-
-
-def _lay_out(connection: sqlite3.Connection, manifest: Manifest) -> None:
-    """Create the tables and the manifest in one transaction, unless they are there."""
-    connection.execute("BEGIN IMMEDIATE")
-    if not _is_laid_out(connection):
-        for statement in _statements(packaged("polyad.adapters.sqlite", "schema.sql")):
-            connection.execute(statement)
-        values = {
-            "format_version": manifest.format_version,
-            "embedder": manifest.embedder,
-            "dimension": manifest.dimension,
-            "mentions": manifest.mentions,
-            "version": 0,
-        }
-        connection.executemany("INSERT INTO manifest VALUES (?, ?)", [(k, str(v)) for k, v in values.items()])
-    connection.execute("COMMIT")
-
-
-def _statements(script: str) -> Iterator[str]:
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    """Say what SQLite's errors mean for the user."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise _BusyError(
-                f"another process has been writing to {str(path)!r} for {_BUSY_SECONDS:.0f} s; wait for it"
-            ) from error
-        raise StoreError(f"cannot use {str(path)!r}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{str(path)!r} is damaged or not an index ({error}); index again into another one") from error
-
-
-def _primary_code(error: sqlite3.Error) -> int:
-    """The kind of an error, without the bits of its extended code; 0 where it has none."""
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:  # the last connection of another process removed its log
-        return 0
+def _make_tables(manifest: Manifest, connection: sqlite3.Connection) -> None:
+    run_script(connection, packaged("polyad.adapters.sqlite", "schema.sql"))
+    values = {
+        "format_version": manifest.format_version,
+        "embedder": manifest.embedder,
+        "dimension": manifest.dimension,
+        "mentions": manifest.mentions,
+        "version": 0,
+    }
+    connection.executemany("INSERT INTO manifest VALUES (?, ?)", [(key, str(value)) for key, value in values.items()])
 
 
 def _scalar(connection: sqlite3.Connection, query: str) -> str | int | float:

@@ -1,0 +1,172 @@
+"""One SQLite file that many threads and processes read, beside one that writes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from polyad.errors import StoreError
+
+BUSY_SECONDS = 60.0
+"""How long a writer waits for another process that is writing."""
+
+
+class BusyError(StoreError):
+    """Another process is writing."""
+
+
+class Database:
+    """The file at ``path``; each thread has a connection of its own.
+
+    A file that may not be written, on a read-only disk or of another user, can be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.is_read_only = not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+        self._connections: dict[threading.Thread, sqlite3.Connection] = {}
+        self._connecting = threading.Lock()
+        self._writing = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One consistent view of the file for as long as the block runs."""
+        with _translated(self.path):
+            connection = self._connection()
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self, seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
+        """One transaction, committed when the block ends; waits up to ``seconds`` for other processes that write.
+
+        Raises:
+            BusyError: another process is still writing.
+            StoreError: the file may not be written.
+        """
+        if self.is_read_only:
+            raise StoreError(f"{str(self.path)!r} may not be written by this user; it can only be searched")
+        with self._writing, _translated(self.path):
+            connection = self._connection()
+            connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # SQLite itself ends it when the disk is full
+                    connection.execute("ROLLBACK")
+                raise
+
+    def disk_bytes(self) -> int:
+        """The size of the file and of its log."""
+        return sum(_size(file) for file in self.path.parent.glob(f"{self.path.name}*"))
+
+    def close(self) -> None:
+        """Release the file, which cannot be used afterwards."""
+        self._closed = True
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(f"{str(self.path)!r} was closed; open it again")
+        thread = threading.current_thread()
+        connection = self._connections.get(thread)
+        if connection is None:
+            with self._connecting:
+                for ended in [other for other in self._connections if not other.is_alive()]:
+                    self._connections.pop(ended).close()
+                connection = self._connections[thread] = _connect(self.path, self.is_read_only)
+        return connection
+
+
+def is_laid_out(path: Path) -> bool:
+    """Whether the file has any tables; one that cannot be read as a database counts, since it is not empty."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return _has_tables(connection)
+    except sqlite3.Error:
+        return True
+
+
+def lay_out(path: Path, make_tables: Callable[[sqlite3.Connection], None]) -> None:
+    """Call ``make_tables`` within one transaction, unless the file has tables; it is made when missing.
+
+    Raises:
+        StoreError: the file cannot be written, or is no database.
+    """
+    with _translated(path), closing(_connect(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if not _has_tables(connection):
+            make_tables(connection)
+        connection.execute("COMMIT")
+
+
+def run_script(connection: sqlite3.Connection, script: str) -> None:
+    """Execute some statements within the transaction that is under way."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+
+
+def _connect(path: Path, is_read_only: bool = False) -> sqlite3.Connection:
+    if is_read_only:  # a log left by a crash is read too, which "immutable" would pass over
+        mode = "mode=ro" if _size(path.with_name(f"{path.name}-wal")) else "mode=ro&immutable=1"
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
+        )
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
+        connection.execute("PRAGMA foreign_keys = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Say what SQLite's errors mean for the user."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise BusyError(
+                f"another process has been writing to {str(path)!r} for {BUSY_SECONDS:.0f} s; wait for it"
+            ) from error
+        raise StoreError(f"cannot use {str(path)!r}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{str(path)!r} is damaged or not an index ({error}); index again into another one") from error
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """The kind of an error, without the bits of its extended code; 0 where it has none."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # the last connection of another process removed its log
+        return 0
