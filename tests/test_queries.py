@@ -73,6 +73,25 @@ def test_the_command_prints_facts_with_their_roles(store: Path) -> None:
     assert "nothing found" in CliRunner().invoke(app, ["facts", "Bob", "Carol", "--store", str(store)]).stdout
 
 
+def test_the_command_takes_one_role_for_several_entities(store: Path) -> None:
+    more = store.parent / "more.jsonl"
+    pairs = [{"role": "giver", "entity": "Alice"}, {"role": "giver", "entity": "Bob"}]
+    more.write_text(json.dumps({"_id": "both", "relation": "give", "arguments": pairs}), encoding="utf-8")
+    with Engine.open(store, embedder=HashingEmbedder(16)) as engine:
+        engine.index([more], method="tuples")
+    command = ["facts", "--role", "giver=Alice", "--role", "giver=Bob", "--store", str(store), "--json"]
+    (fact,) = json.loads(CliRunner().invoke(app, command).stdout)["facts"]
+    assert fact["id"] == "both#0000/000"
+
+
+def test_when_nothing_has_the_roles_the_command_says_which_ones_there_are(store: Path) -> None:
+    found = CliRunner().invoke(app, ["facts", "--role", "Giver=Alice", "--role", "gift=Zoe", "--store", str(store)])
+    assert found.exit_code == 0
+    assert "nothing found" in found.stdout
+    assert "'Alice' takes the role giver in this index" in found.stderr
+    assert "'Zoe' takes no role in this index" in found.stderr
+
+
 @pytest.mark.parametrize("arguments", [[], ["Bob", "--role", "giver=Alice"], ["--role", "giver"]])
 def test_a_question_that_makes_no_sense_is_refused(store: Path, arguments: list[str]) -> None:
     found = CliRunner().invoke(app, ["facts", *arguments, "--store", str(store)])

@@ -56,7 +56,7 @@ from polyad.parts import Parts
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Retriever, silent
 from polyad.retrieval.default.signals import SignalExtractor
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.roles import RoleBinding, answer_roles
+from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
 
@@ -477,9 +477,13 @@ class Engine:
         """Whether some hyperedge joins both entities. Raises NotFoundError."""
         return bool(self.joining([first, second]))
 
-    def roles(self, bound: Mapping[str, str], wanted: Sequence[str] = ()) -> list[RoleBinding]:
+    def roles(self, bound: Mapping[str, str | Sequence[str]], wanted: Sequence[str] = ()) -> list[RoleBinding]:
         """Facts in which some roles are taken by given entities; see :func:`polyad.retrieval.roles.answer_roles`."""
         return answer_roles(self._store, bound, wanted)
+
+    def roles_taken(self, name: str) -> list[str]:
+        """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""
+        return roles_taken(self._store, name)
 
     @property
     def llm_tokens(self) -> int:
