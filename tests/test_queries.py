@@ -46,6 +46,17 @@ def test_hyperedges_that_join_all_of_some_entities(engine: Engine) -> None:
     assert engine.joining(["Bob", "Carol"]) == []
 
 
+def test_facts_given_as_data_stay_facts_when_they_are_indexed_again_without_naming_the_method(
+    store: Path, engine: Engine
+) -> None:
+    facts = store.parent / "facts.jsonl"
+    corrected = line("pen", FACTS["pen"] | {"recipient": "Dora"})
+    facts.write_text(line("book", FACTS["book"]) + "\n" + corrected, encoding="utf-8")
+    report = engine.index([facts])
+    assert (report.counts.unchanged, report.counts.updated, report.failures) == (1, 1, ())
+    assert [found.roles["gift"] for found in engine.roles({"recipient": "Dora"})] == [("Pen",)]
+
+
 def test_whether_two_entities_meet(engine: Engine) -> None:
     assert engine.meet("Alice", "Book")
     assert not engine.meet("Bob", "Pen")

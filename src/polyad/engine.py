@@ -197,7 +197,8 @@ class Engine:
         Args:
             paths: Files and folders of .txt .md .html .pdf .docx .csv .jsonl; of .csv and .jsonl for ``tuples``.
             method: How hyperedges are built; one of :data:`METHODS`. By default ``facts`` for an index of these, which
-                were paid for, and ``semantic-units`` for any other.
+                were paid for, ``tuples`` for an index of nothing else, whose roles another method would lose, and
+                ``semantic-units`` for any other.
             max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
             max_tokens: Tokens likewise.
             prune: Remove documents that came from these paths and are no longer there, unless nothing is there at all.
@@ -233,6 +234,8 @@ class Engine:
         if name:
             return name
         kinds = self._store.statistics().kinds
+        if set(kinds) == {HyperedgeKind.TUPLE}:
+            return "tuples"
         if HyperedgeKind.FACT not in kinds or HyperedgeKind.SEMANTIC_UNIT in kinds:
             return DEFAULT_METHOD
         if self._parts.language_model is None:
