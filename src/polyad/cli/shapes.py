@@ -9,10 +9,11 @@ from enum import StrEnum
 
 from polyad.engine import Engine
 from polyad.errors import NotFoundError
+from polyad.evaluation import signal_training, triple_training
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.signal_training import TrainingReport
-from polyad.evaluation.triple_training import TripleTrainingReport, report_json
+from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.indexing.report import IndexReport
 from polyad.model import (
     Answer,
@@ -300,20 +301,7 @@ def _peak_memory_mb() -> float:
 
 def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
     """What ``polyad train --json`` prints: recall at 5 of each file of weights, on each benchmark."""
-    return {
-        file: {
-            "recall@5": {
-                name: {
-                    "trained_on_the_others": round(report.unseen[name], 4) if name in report.unseen else None,
-                    "with_these_weights": round(report.seen[name], 4),
-                    "among_the_candidates": round(report.candidates[name], 4),
-                }
-                for name in report.seen
-            },
-            "weights": report.scorer.weights,
-        }
-        for file, report in reports.items()
-    }
+    return {file: signal_training.report_json(report) for file, report in reports.items()}
 
 
 def triple_training_json(
@@ -321,4 +309,4 @@ def triple_training_json(
 ) -> dict[str, object]:
     """What ``polyad train hyperretriever --json`` prints."""
     held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}
-    return {"training": report_json(report), "held_out": held_out}
+    return {"training": triple_training.report_json(report), "held_out": held_out}

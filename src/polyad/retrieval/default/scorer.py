@@ -95,7 +95,7 @@ class LinearScorer:
         if set(signals) != set(self.weights):
             odd = sorted(set(signals) ^ set(self.weights))
             raise ConfigurationError(
-                f"these weights are for other signals (first difference: {odd[0]!r}); train them again with: "
-                "polyad train default BEIR_DIR"
+                f"these weights are for other signals (first difference: {odd[0]!r}); expected a file weights.tsv, or "
+                "weights_rewriting.tsv to search with --rewrite, written by: polyad train default BEIR_DIR"
             )
         return np.array([self.weights[signal] for signal in signals], dtype=np.float32)
