@@ -335,6 +335,16 @@ def test_list_names_documents_and_entities(run: Run, small_index_dir: Path) -> N
     assert run("list", "entities", "--like", "xyz", "--store", small_index_dir).stdout == "nothing found\n"
 
 
+def test_list_prints_what_hyperedges_say(run: Run, small_index_dir: Path) -> None:
+    every = result_of(run("list", "hyperedges", "--store", small_index_dir, "--json"))["hyperedges"]
+    assert len(every) == result_of(run("stats", "--store", small_index_dir, "--json"))["hyperedges"]
+    some = run("list", "hyperedges", "--like", "otter", "--store", small_index_dir).stdout.splitlines()
+    assert some == [
+        f"{edge['id']}  {edge['text']}" for edge in every if "otter" in f"{edge['id']} {edge['text']}".lower()
+    ]
+    assert 0 < len(some) < len(every)
+
+
 def test_index_prunes_what_is_gone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for name in "ab":

@@ -438,6 +438,10 @@ class Engine:
         """Every entity, sorted by key."""
         return self._store.all_entities()
 
+    def hyperedges(self) -> list[Hyperedge]:
+        """Every hyperedge, sorted by id."""
+        return self._store.hyperedges(self._store.topology().hyperedge_ids)
+
     def document(self, id: str) -> Document:
         """A document, with its whole text. Raises NotFoundError; so do the next three."""
         return self._store.documents([id])[0]

@@ -347,14 +347,15 @@ def show(
 
 @app.command("list")
 def list_(
-    kind: Annotated[shapes.Listed, typer.Argument(help="Documents or entities.")],
+    kind: Annotated[shapes.Listed, typer.Argument(help="Documents, entities or hyperedges.")],
     like: Annotated[str, typer.Option("--like", metavar="TEXT", help="Only those that contain this.")] = "",
     store: Store = None,
     json: Json = False,
 ) -> None:
     """Print what an index holds, one a line.
 
-    Documents are listed by id, entities by name; `polyad show` prints any of them, `polyad remove` takes documents.
+    Documents are listed by id, entities by name, hyperedges by id and text; `polyad show` prints any of them, `polyad
+    remove` takes documents.
 
     Example: polyad list entities --like lovelace --store kb
     """

@@ -44,18 +44,27 @@ class Listed(StrEnum):
 
     DOCUMENTS = "documents"
     ENTITIES = "entities"
+    HYPEREDGES = "hyperedges"
+
+
+_LOOKED_AT = {Listed.DOCUMENTS: ["id"], Listed.ENTITIES: ["name"], Listed.HYPEREDGES: ["id", "text"]}
 
 
 def listed(engine: Engine, kind: Listed, like: str) -> list[dict[str, object]]:
-    """The documents or entities in which ``like`` occurs, whatever the case, in the order of their ids."""
+    """The documents, entities or hyperedges in which ``like`` occurs, whatever the case, in the order of their ids.
+
+    It may occur in the id of a document, the name of an entity, the id or the text of a hyperedge.
+    """
     if kind is Listed.DOCUMENTS:
         items: list[dict[str, object]] = [{"id": id, "source": source} for id, source in engine.sources().items()]
+    elif kind is Listed.HYPEREDGES:
+        items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in engine.hyperedges()]
     else:
         items = [
             {"key": entity.key, "name": entity.name, "type": entity.type, "score": entity.score}
             for entity in engine.entities()
         ]
-    return [item for item in items if like.casefold() in f"{item.get('id', item.get('name'))}".casefold()]
+    return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _LOOKED_AT[kind])]
 
 
 def evidence_json(evidence: Evidence, explain: bool) -> dict[str, object]:
