@@ -56,7 +56,9 @@ class LinearScorer:
         try:
             return cls.from_text(path.read_text(encoding="utf-8"), str(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"cannot read the weights in {str(path)!r}: {error}") from error
+            raise ConfigurationError(
+                f"cannot read the weights in {str(path)!r}: {error}; expected a file written by polyad train default"
+            ) from error
 
     @classmethod
     def from_text(cls, text: str, name: str) -> LinearScorer:
