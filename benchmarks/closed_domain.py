@@ -103,7 +103,9 @@ def main() -> None:
     script = Path(__file__).with_name("synthetic_tuples.py")
     options = {"tuples": arguments.tuples, "questions": arguments.questions, "seed": arguments.seed}
     flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
-    subprocess.run([sys.executable, str(script), str(data), *flags], check=True)
+    made = subprocess.run([sys.executable, str(script), str(data), *flags], check=False)
+    if made.returncode:
+        sys.exit(made.returncode)  # what is wrong has been said
     write_pairs(data / "facts.jsonl", data / "pairs.jsonl")
     queries = load(data).queries
     results: dict[str, dict[str, dict[str, float]]] = {}

@@ -335,6 +335,16 @@ def test_list_names_documents_and_entities(run: Run, small_index_dir: Path) -> N
     assert run("list", "entities", "--like", "xyz", "--store", small_index_dir).stdout == "nothing found\n"
 
 
+def test_list_prints_what_hyperedges_say(run: Run, small_index_dir: Path) -> None:
+    every = result_of(run("list", "hyperedges", "--store", small_index_dir, "--json"))["hyperedges"]
+    assert len(every) == result_of(run("stats", "--store", small_index_dir, "--json"))["hyperedges"]
+    some = run("list", "hyperedges", "--like", "otter", "--store", small_index_dir).stdout.splitlines()
+    assert some == [
+        f"{edge['id']}  {edge['text']}" for edge in every if "otter" in f"{edge['id']} {edge['text']}".lower()
+    ]
+    assert 0 < len(some) < len(every)
+
+
 def test_index_prunes_what_is_gone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for name in "ab":
@@ -476,7 +486,9 @@ def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Pa
     found = result_of(run("search", QUESTION, "--store", "kept/tarn", "-k", "2", "--json"))
     assert {hit["document_id"] for hit in found["hits"]} == {"bell", "moreau"}
     (tmp_path / "trained" / "weights.tsv").unlink()
-    assert "cannot read the weights" in error_of(run("search", QUESTION, "--store", "kept/tarn"))
+    message = error_of(run("search", QUESTION, "--store", "kept/tarn"))
+    assert "cannot read the weights" in message
+    assert "polyad train default" in message
 
 
 def test_eval_warns_of_weights_that_were_trained_on_the_benchmark(run: Run, benchmark_folder: Path) -> None:

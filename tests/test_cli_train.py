@@ -138,6 +138,24 @@ def test_a_part_without_questions_is_refused_before_anything_is_done(run: Run, b
 # What holds for both
 
 
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_indexed(
+    run: Run, bells: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    found = run("train", "default", bells, "--to", tmp_path / "file" / "weights", "--store", tmp_path / "kept")
+    assert found.exit_code == 2
+    assert "cannot write into" in found.stderr
+    assert not (tmp_path / "kept").exists()
+
+
+def test_training_the_default_scorer_writes_its_report(run: Run, bells: Path, tmp_path: Path) -> None:
+    printed = json.loads(run("train", "default", bells, "--to", tmp_path / "weights", "--json").stdout)
+    for name in ("weights", "weights_rewriting"):
+        written = json.loads((tmp_path / "weights" / f"{name}.json").read_text(encoding="utf-8"))
+        assert written == printed[f"{name}.tsv"]
+        assert written["recall@5"]["bells"]["with_these_weights"] > 0
+
+
 def test_two_benchmarks_of_one_name_are_refused_before_anything_is_indexed(
     run: Run, bells: Path, tmp_path: Path
 ) -> None:

@@ -46,6 +46,17 @@ def test_hyperedges_that_join_all_of_some_entities(engine: Engine) -> None:
     assert engine.joining(["Bob", "Carol"]) == []
 
 
+def test_facts_given_as_data_stay_facts_when_they_are_indexed_again_without_naming_the_method(
+    store: Path, engine: Engine
+) -> None:
+    facts = store.parent / "facts.jsonl"
+    corrected = line("pen", FACTS["pen"] | {"recipient": "Dora"})
+    facts.write_text(line("book", FACTS["book"]) + "\n" + corrected, encoding="utf-8")
+    report = engine.index([facts])
+    assert (report.counts.unchanged, report.counts.updated, report.failures) == (1, 1, ())
+    assert [found.roles["gift"] for found in engine.roles({"recipient": "Dora"})] == [("Pen",)]
+
+
 def test_whether_two_entities_meet(engine: Engine) -> None:
     assert engine.meet("Alice", "Book")
     assert not engine.meet("Bob", "Pen")
@@ -71,6 +82,25 @@ def test_the_command_prints_facts_with_their_roles(store: Path) -> None:
     by_entity = CliRunner().invoke(app, ["facts", "Bob", "Alice", "--store", str(store), "--json"])
     assert [found["id"] for found in json.loads(by_entity.stdout)["facts"]] == ["book#0000/000"]
     assert "nothing found" in CliRunner().invoke(app, ["facts", "Bob", "Carol", "--store", str(store)]).stdout
+
+
+def test_the_command_takes_one_role_for_several_entities(store: Path) -> None:
+    more = store.parent / "more.jsonl"
+    pairs = [{"role": "giver", "entity": "Alice"}, {"role": "giver", "entity": "Bob"}]
+    more.write_text(json.dumps({"_id": "both", "relation": "give", "arguments": pairs}), encoding="utf-8")
+    with Engine.open(store, embedder=HashingEmbedder(16)) as engine:
+        engine.index([more], method="tuples")
+    command = ["facts", "--role", "giver=Alice", "--role", "giver=Bob", "--store", str(store), "--json"]
+    (fact,) = json.loads(CliRunner().invoke(app, command).stdout)["facts"]
+    assert fact["id"] == "both#0000/000"
+
+
+def test_when_nothing_has_the_roles_the_command_says_which_ones_there_are(store: Path) -> None:
+    found = CliRunner().invoke(app, ["facts", "--role", "Giver=Alice", "--role", "gift=Zoe", "--store", str(store)])
+    assert found.exit_code == 0
+    assert "nothing found" in found.stdout
+    assert "'Alice' takes the role giver in this index" in found.stderr
+    assert "'Zoe' takes no role in this index" in found.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["Bob", "--role", "giver=Alice"], ["--role", "giver"]])

@@ -197,7 +197,7 @@ class AnswerSettings:
         entity_tokens: Tokens for entities (HyperGraphRAG: 4,000).
         passage_tokens: Tokens for passages (HyperGraphRAG: 4,000).
         use_hyperedges: Show hyperedges. Off is an ablation of HyperRAG, as are the next two.
-        use_entities: Show entities that have a type or a description.
+        use_entities: Show entities that have a description, or a type that says more than how the name is written.
         use_passages: Show passages.
         prompt: ``concise`` asks for the answer alone; ``think-answer`` for reasoning in ``<think>``, then the answer in
             ``<answer>`` (HyperGraphRAG v2, appendix E); ``sections`` for markdown with headings and comments

@@ -56,7 +56,7 @@ from polyad.parts import Parts
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Retriever, silent
 from polyad.retrieval.default.signals import SignalExtractor
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.roles import RoleBinding, answer_roles
+from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
 
@@ -197,7 +197,8 @@ class Engine:
         Args:
             paths: Files and folders of .txt .md .html .pdf .docx .csv .jsonl; of .csv and .jsonl for ``tuples``.
             method: How hyperedges are built; one of :data:`METHODS`. By default ``facts`` for an index of these, which
-                were paid for, and ``semantic-units`` for any other.
+                were paid for, ``tuples`` for an index of nothing else, whose roles another method would lose, and
+                ``semantic-units`` for any other.
             max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
             max_tokens: Tokens likewise.
             prune: Remove documents that came from these paths and are no longer there, unless there is nothing to index
@@ -234,6 +235,8 @@ class Engine:
         if name:
             return name
         kinds = self._store.statistics().kinds
+        if set(kinds) == {HyperedgeKind.TUPLE}:
+            return "tuples"
         is_of_facts = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
         return "facts" if is_of_facts else DEFAULT_METHOD
 
@@ -430,6 +433,10 @@ class Engine:
         """Every entity, sorted by key."""
         return self._store.all_entities()
 
+    def hyperedges(self) -> list[Hyperedge]:
+        """Every hyperedge, sorted by id."""
+        return self._store.hyperedges(self._store.topology().hyperedge_ids)
+
     def document(self, id: str) -> Document:
         """A document, with its whole text. Raises NotFoundError; so do the next three."""
         return self._store.documents([id])[0]
@@ -472,9 +479,13 @@ class Engine:
         """Whether some hyperedge joins both entities. Raises NotFoundError."""
         return bool(self.joining([first, second]))
 
-    def roles(self, bound: Mapping[str, str], wanted: Sequence[str] = ()) -> list[RoleBinding]:
+    def roles(self, bound: Mapping[str, str | Sequence[str]], wanted: Sequence[str] = ()) -> list[RoleBinding]:
         """Facts in which some roles are taken by given entities; see :func:`polyad.retrieval.roles.answer_roles`."""
         return answer_roles(self._store, bound, wanted)
+
+    def roles_taken(self, name: str) -> list[str]:
+        """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""
+        return roles_taken(self._store, name)
 
     @property
     def llm_tokens(self) -> int:

@@ -224,6 +224,17 @@ def test_the_columns_for_identity_relation_and_text_are_no_roles() -> None:
     assert second.id.startswith("gifts.csv:")
 
 
+def test_of_two_relations_in_a_row_none_is_lost() -> None:
+    write("gifts.csv", "relation,relation,giver", "give,lend,Alice", "give,,Bob", ",lend,Carol")
+    failed, first, second = read("gifts.csv")
+    assert isinstance(failed, Failure)
+    assert "several columns are called 'relation'" in failed.reason
+    assert [fact.text for fact in (first, second) if isinstance(fact, Document)] == [
+        "give: giver Bob",
+        "lend: giver Carol",
+    ]
+
+
 def test_a_row_and_a_line_of_the_same_fact_say_the_same() -> None:
     write("give.csv", "giver,gift", "Alice,Book")
     write("give.jsonl", GIVE)

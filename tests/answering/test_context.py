@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from polyad.answering.context import build_context
 from polyad.answering.room import CountTokens
 from polyad.config import AnswerSettings
+from polyad.indexing.mentions.rules import SCORES
 from polyad.model import (
     Entity,
     Evidence,
@@ -78,6 +79,18 @@ def test_passages_alone_have_no_other_section() -> None:
 def test_no_evidence_no_text() -> None:
     context = build_context(evidence(), AnswerSettings(), count_tokens)
     assert (context.text, context.sources()) == ("", {})
+
+
+def test_entities_of_which_the_rules_only_say_how_they_are_written_are_not_listed() -> None:
+    bare = [Entity(type_, "N", type_) for type_ in SCORES if type_ != "work"]
+    assert text_of(evidence([passage()], entities=bare)) == PASSAGE
+    assert "Eneid (work)" in text_of(evidence([passage()], entities=[*bare, Entity("e", "Eneid", "work")]))
+    assert "N (date): of the fall" in text_of(evidence(entities=[Entity("n", "N", "date", "of the fall")]))
+
+
+def test_what_several_passages_say_of_an_entity_is_told_apart() -> None:
+    said = Entity("zeno", "Zeno", "", "emperor in the East\nHe sent Theoderic.\nborn in Isauria")
+    assert "Zeno: emperor in the East; He sent Theoderic. born in Isauria\n" in text_of(evidence(entities=[said]))
 
 
 def test_a_fact_has_the_number_of_its_passage_or_the_next_free_one() -> None:

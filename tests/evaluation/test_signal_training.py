@@ -63,15 +63,17 @@ def test_gold_that_is_no_candidate_counts_as_missed() -> None:
     assert coverage([example]) == 0.5
 
 
-def test_saving_writes_weights_and_a_picture_for_each_set_of_signals(tmp_path: Path) -> None:
+def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tmp_path: Path) -> None:
     names = signal_names(rewriting=True)
     random = np.random.default_rng(0)
     made = [Example(random.random((9, len(names))).astype(np.float32), np.arange(9) == 0, 1) for _ in range(3)]
     reports = save({"d": made}, tmp_path / "new")
     assert {file.name for file in (tmp_path / "new").iterdir()} == {
         "weights.tsv",
+        "weights.json",
         "weights.png",
         "weights_rewriting.tsv",
+        "weights_rewriting.json",
         "weights_rewriting.png",
     }
     assert list(reports["weights.tsv"].scorer.weights) == signal_names(rewriting=False)

@@ -11,7 +11,7 @@ from polyad.config import FactSettings, SplitSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.builder import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.builder import FEW, NOTHING, UNGROUNDED, FactBuilder
+from polyad.indexing.facts.builder import FEW, JOINED, NOTHING, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.facts.style import ExtractionStyle
@@ -99,6 +99,23 @@ def test_members_are_sorted_spelt_as_in_the_passage_and_joined_by_the_subject() 
         ("analytical engine", "Analytical Engine", "subject", True),
         ("brass", "brass", "", True),
     ], "the title, and what a sentence of the passage defines"
+
+
+@pytest.mark.parametrize("name", ['"Charles Babbage"', "“Charles Babbage”", "'Charles Babbage'"])
+def test_quotes_around_a_name_that_stands_in_the_passage_without_are_left_out(name: str) -> None:
+    (met,), _ = facts_of(reply_of((MET[0], [name, "1833"])))
+    assert ("charles babbage", "CHARLES BABBAGE", "", True) in members(met)
+
+
+def test_quotes_that_the_passage_has_around_a_name_are_kept() -> None:
+    (met,), _ = facts_of(reply_of(("She wrote it.", ['"Notes"', "1833"])), passage('She wrote "Notes" in 1833.'))
+    assert '"Notes"' in [name for _, name, _, _ in members(met)]
+
+
+def test_the_counts_of_entities_and_subjects_make_up_the_incidences() -> None:
+    drafts, notes = facts_of(reply_of(MET, BRASS))
+    assert notes["entities"] + notes[JOINED] == sum(len(draft.incidences) for draft in drafts)
+    assert notes[JOINED] == 1, "the second fact does not name her"
 
 
 def test_without_joining_the_subject_is_a_member_only_where_it_is_named() -> None:

@@ -86,7 +86,7 @@ def test_weights_for_other_signals_are_refused(small_index_dir: Path, tmp_path: 
     settings = Settings(default=DefaultSettings(weights=str(tmp_path / "w.tsv")))
     with (
         Engine.open(small_index_dir, settings=settings, create=False) as engine,
-        pytest.raises(ConfigurationError, match="for other signals"),
+        pytest.raises(ConfigurationError, match=r"for other signals.*weights_rewriting\.tsv"),
     ):
         engine.search(QUESTION)
 

@@ -431,7 +431,7 @@ def test_a_verdict_is_told_what_is_known_of_the_entities_on_the_paths(tmp_path: 
     linker = QuestionLinker(snapshot, extractor)
     HyperMemoryRetriever(snapshot, EMBEDDER, linker, model, HyperMemorySettings()).retrieve("Where was Moreau born?", 2)
     store.close()
-    known = "Aldby: a village of " + "walnuts " * 99
+    known = "Aldby: a village; of " + "walnuts " * 99
     assert model.prompts[0].user == (
         f"Question: Where was Moreau born?\n\nKnown of the entities:\n{known[: len('Aldby: ') + 300]}\n\n"
         "Texts:\n1. Moreau was born in Aldby.\n   Entities: Aldby, Moreau"

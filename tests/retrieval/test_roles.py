@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.model import Argument, Document
 from polyad.protocols import silent
-from polyad.retrieval.roles import RoleBinding, answer_roles
+from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
 
 FACTS = {
     "g1": [("giver", "Alice"), ("recipient", "Bob"), ("gift", "Book")],
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-def found(store: SqliteStore, bound: Mapping[str, str], *wanted: str) -> list[str]:
+def found(store: SqliteStore, bound: Mapping[str, str | Sequence[str]], *wanted: str) -> list[str]:
     return [binding.hyperedge_id[:2] for binding in answer_roles(store, bound, wanted)]
 
 
@@ -83,6 +83,16 @@ def test_an_unknown_entity_is_in_no_fact(store: SqliteStore) -> None:
 
 def test_one_entity_may_be_bound_to_two_roles(store: SqliteStore) -> None:
     assert found(store, {"giver": "Alice", "recipient": "Alice"}) == []
+
+
+def test_several_entities_may_be_bound_to_one_role(store: SqliteStore) -> None:
+    assert found(store, {"giver": ["Dora", "Alice"]}) == ["g4"]
+    assert found(store, {"giver": ["Dora", "Bob"]}) == []
+
+
+def test_the_roles_that_an_entity_takes(store: SqliteStore) -> None:
+    assert roles_taken(store, "ALICE") == ["giver", "recipient"]
+    assert roles_taken(store, "Zora") == []
 
 
 def test_binding_nothing_is_an_error(store: SqliteStore) -> None:

@@ -350,14 +350,15 @@ def show(
 
 @app.command("list")
 def list_(
-    kind: Annotated[shapes.Listed, typer.Argument(help="Documents or entities.")],
+    kind: Annotated[shapes.Listed, typer.Argument(help="Documents, entities or hyperedges.")],
     like: Annotated[str, typer.Option("--like", metavar="TEXT", help="Only those that contain this.")] = "",
     store: Store = None,
     json: Json = False,
 ) -> None:
     """Print what an index holds, one a line.
 
-    Documents are listed by id, entities by name; `polyad show` prints any of them, `polyad remove` takes documents.
+    Documents are listed by id, entities by name, hyperedges by id and text; `polyad show` prints any of them, `polyad
+    remove` takes documents.
 
     Example: polyad list entities --like lovelace --store kb
     """
@@ -380,12 +381,14 @@ def facts(
 ) -> None:
     """Print the hyperedges that join some entities.
 
-    All of the entities named are members of each. With --role, entities take the roles given, and the roles of the
-    others are shown: who else took part in the same fact, and as what.
+    All of the entities named are members of each. With --role, entities take the roles given, which are matched as they
+    are spelt, and the roles of the others are shown: who else took part in the same fact, and as what.
 
     Example: polyad facts --role giver=Alice --role recipient=Bob --store kb
     """
-    bound = dict(map(_role_and_entity, role or ()))
+    bound: dict[str, list[str]] = {}
+    for name, entity in map(_role_and_entity, role or ()):
+        bound.setdefault(name, []).append(entity)
     if bool(bound) == bool(entities):
         raise ConfigurationError("expected the names of entities, or --role ROLE=ENTITY, one of the two")
     with open_engine(settings_from(store=store), bare=True) as engine:
@@ -394,10 +397,13 @@ def facts(
             if bound
             else [shapes.hyperedge_json(engine, edge) for edge in engine.joining(entities or ())]
         )
+        taken = {name: engine.roles_taken(name) for names in bound.values() for name in names} if not found else {}
     if json:
         output.say_json({"facts": found})
     else:
         output.show_facts(found)
+    for name, roles in taken.items():
+        output.warn("note", f"{name!r} takes {'the role ' + ', '.join(roles) if roles else 'no role'} in this index")
 
 
 def _role_and_entity(text: str) -> tuple[str, str]:

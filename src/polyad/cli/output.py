@@ -399,11 +399,12 @@ def _number(value: float) -> str:
 
 
 def show_list(items: Sequence[Mapping[str, object]]) -> None:
-    """Print ids or names, one a line."""
+    """Print ids or names, one a line; behind the id of a hyperedge what it says."""
     if not items:
         say("nothing found")
     for item in items:
-        say(" ".join(str(item.get("id", item.get("name"))).split()))
+        shown = [" ".join(str(item[key]).split()) for key in ("id", "name", "text") if key in item]
+        say("  ".join(shown))
 
 
 def show_facts(facts: Sequence[Mapping[str, object]]) -> None:

@@ -9,10 +9,11 @@ from enum import StrEnum
 
 from polyad.engine import Engine
 from polyad.errors import NotFoundError
+from polyad.evaluation import signal_training, triple_training
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.signal_training import TrainingReport
-from polyad.evaluation.triple_training import TripleTrainingReport, report_json
+from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.indexing.report import IndexReport
 from polyad.model import (
     Answer,
@@ -43,18 +44,27 @@ class Listed(StrEnum):
 
     DOCUMENTS = "documents"
     ENTITIES = "entities"
+    HYPEREDGES = "hyperedges"
+
+
+_LOOKED_AT = {Listed.DOCUMENTS: ["id"], Listed.ENTITIES: ["name"], Listed.HYPEREDGES: ["id", "text"]}
 
 
 def listed(engine: Engine, kind: Listed, like: str) -> list[dict[str, object]]:
-    """The documents or entities in which ``like`` occurs, whatever the case, in the order of their ids."""
+    """The documents, entities or hyperedges in which ``like`` occurs, whatever the case, in the order of their ids.
+
+    It may occur in the id of a document, the name of an entity, the id or the text of a hyperedge.
+    """
     if kind is Listed.DOCUMENTS:
         items: list[dict[str, object]] = [{"id": id, "source": source} for id, source in engine.sources().items()]
+    elif kind is Listed.HYPEREDGES:
+        items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in engine.hyperedges()]
     else:
         items = [
             {"key": entity.key, "name": entity.name, "type": entity.type, "score": entity.score}
             for entity in engine.entities()
         ]
-    return [item for item in items if like.casefold() in f"{item.get('id', item.get('name'))}".casefold()]
+    return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _LOOKED_AT[kind])]
 
 
 def evidence_json(evidence: Evidence, explain: bool) -> dict[str, object]:
@@ -300,20 +310,7 @@ def _peak_memory_mb() -> float:
 
 def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
     """What ``polyad train --json`` prints: recall at 5 of each file of weights, on each benchmark."""
-    return {
-        file: {
-            "recall@5": {
-                name: {
-                    "trained_on_the_others": round(report.unseen[name], 4) if name in report.unseen else None,
-                    "with_these_weights": round(report.seen[name], 4),
-                    "among_the_candidates": round(report.candidates[name], 4),
-                }
-                for name in report.seen
-            },
-            "weights": report.scorer.weights,
-        }
-        for file, report in reports.items()
-    }
+    return {file: signal_training.report_json(report) for file, report in reports.items()}
 
 
 def triple_training_json(
@@ -321,4 +318,4 @@ def triple_training_json(
 ) -> dict[str, object]:
     """What ``polyad train hyperretriever --json`` prints."""
     held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}
-    return {"training": report_json(report), "held_out": held_out}
+    return {"training": triple_training.report_json(report), "held_out": held_out}

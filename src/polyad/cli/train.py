@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -58,6 +59,7 @@ def train(
     if scorer == "hyperretriever":
         for name, split in splits.items():
             split.require_all(name)
+    _require_writable(to)
     with directory_for(store) as directory, ExitStack() as stack:
         engines: dict[str, Engine] = {}
         reports = []
@@ -72,6 +74,19 @@ def train(
                 _train_hyperretriever(engines, splits, settings, to, seed, json, progress)
     if not all(report.is_complete for report in reports):
         raise typer.Exit(1)
+
+
+def _require_writable(directory: Path) -> None:
+    """Make the directory, so that what cannot be written is known before the training and not after it.
+
+    Raises:
+        ConfigurationError: it cannot be written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError as error:
+        raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
 
 
 def _loaded(folders: Sequence[Path]) -> dict[str, Dataset]:

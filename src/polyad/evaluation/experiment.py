@@ -127,6 +127,6 @@ def table_row(result: RetrieverResult) -> Mapping[str, str]:
         "MRR": f"{100 * result.mrr:.1f}",
         "p50 ms": f"{result.latency_p50:.1f}",
         "p95 ms": f"{result.latency_p95:.1f}",
-        "of it encoding": f"{result.encode_p50:.1f}",
+        "encoder ms": f"{result.encode_p50:.1f}",
         "LLM tokens": f"{result.llm_tokens_per_query:.0f}",
     }

@@ -8,6 +8,7 @@ better to other corpora.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -192,11 +193,28 @@ def save(datasets: Mapping[str, Sequence[Example]], directory: Path) -> dict[str
         directory.mkdir(parents=True, exist_ok=True)
         for file, trained in reports.items():
             scorer = replace(trained.scorer, trained_on=tuple(datasets))
-            (directory / file).write_text(scorer.to_text(), encoding="utf-8")
-            _draw(trained.scorer, datasets, directory / Path(file).with_suffix(".png"))
+            path = directory / file
+            path.write_text(scorer.to_text(), encoding="utf-8")
+            path.with_suffix(".json").write_text(json.dumps(report_json(trained), indent=2) + "\n", encoding="utf-8")
+            _draw(trained.scorer, datasets, path.with_suffix(".png"))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
     return reports
+
+
+def report_json(report: TrainingReport) -> dict[str, object]:
+    """The report as it is written and printed."""
+    return {
+        f"recall@{K}": {
+            name: {
+                "trained_on_the_others": round(report.unseen[name], 4) if name in report.unseen else None,
+                "with_these_weights": round(report.seen[name], 4),
+                "among_the_candidates": round(report.candidates[name], 4),
+            }
+            for name in report.seen
+        },
+        "weights": report.scorer.weights,
+    }
 
 
 def _draw(scorer: LinearScorer, datasets: Mapping[str, Sequence[Example]], path: Path) -> None:

@@ -26,7 +26,9 @@ class RoleBinding:
     roles: Mapping[str, tuple[str, ...]]
 
 
-def answer_roles(store: Store, bound: Mapping[str, str], wanted: Sequence[str] = ()) -> list[RoleBinding]:
+def answer_roles(
+    store: Store, bound: Mapping[str, str | Sequence[str]], wanted: Sequence[str] = ()
+) -> list[RoleBinding]:
     """Every hyperedge in which each bound entity takes its bound role, sorted by id.
 
     Implements HyperRAG, section 2.2: the posting lists of the bound entities are intersected by hyperedge, and each
@@ -35,17 +37,18 @@ def answer_roles(store: Store, bound: Mapping[str, str], wanted: Sequence[str] =
 
     Args:
         store: The index.
-        bound: Role to the name of the entity in it, at least one. Roles are matched as spelt, names by their key.
+        bound: Role to the name of the entity in it, at least one, or to the names of several that all take it. Roles
+            are matched as spelt, names by their key.
         wanted: Roles to read; a hyperedge that lacks one is left out. Empty for all roles there are, bound ones too.
 
     Raises:
         ConfigurationError: Nothing is bound, or a name is none that an entity can have.
     """
-    if not bound:
+    required = {(role, _key(role, name)) for role, names in bound.items() for name in _listed(names)}
+    if not required:
         raise ConfigurationError(
             'bound is empty; expected at least one role and the entity in it, as {"giver": "Alice"}'
         )
-    required = {(role, _key(role, name)) for role, name in bound.items()}
     postings = [set(store.memberships(key)) for key in sorted({key for _, key in required})]
     candidates = sorted(set.intersection(*postings))
     members = store.incidences(candidates)
@@ -56,6 +59,17 @@ def answer_roles(store: Store, bound: Mapping[str, str], wanted: Sequence[str] =
             if all(role in roles for role in wanted):
                 found[id] = {role: roles[role] for role in wanted} if wanted else roles
     return [RoleBinding(edge.id, edge.text, found[edge.id]) for edge in store.hyperedges(list(found))]
+
+
+def roles_taken(store: Store, name: str) -> list[str]:
+    """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""
+    ids = store.memberships(entity_key(name))
+    parts = (part for members in store.incidences(ids).values() for part in members)
+    return sorted({part.role for part in parts if part.role and part.entity_key == entity_key(name)})
+
+
+def _listed(names: str | Sequence[str]) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
 
 
 def _key(role: str, name: str) -> str:

@@ -178,8 +178,23 @@ def _record(record: object, place: str) -> Document:
     return _document(identity_of(record), string_of(record, "title"), text, place)
 
 
+def values_of(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """The row's value in each column called one of ``names``, in any case; "" where it is blank.
+
+    Raises:
+        ReadError: Columns of one name have values both, of which one would be lost.
+    """
+    found: dict[str, str] = {}
+    for column, value in zip((column.lower() for column in columns), row, strict=False):
+        if column in names:
+            if value.strip() and found.get(column, "").strip():
+                raise ReadError(f"several columns are called {column!r}, and more than one has a value; expected one")
+            found[column] = value if value.strip() else found.get(column, "")
+    return found
+
+
 def _row(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
-    named = dict(zip((column.lower() for column in columns), row, strict=False))
+    named = values_of(columns, row, ("_id", "title", "text"))
     text = named.get("text")
     if text is None:
         text = "\n".join(

@@ -23,7 +23,15 @@ from pathlib import Path
 
 from polyad.adapters.reading.files import FileReader
 from polyad.adapters.reading.plain_text import clean, single_line
-from polyad.adapters.reading.records import cells, convert_csv, convert_json_lines, identity_of, shown, string_of
+from polyad.adapters.reading.records import (
+    cells,
+    convert_csv,
+    convert_json_lines,
+    identity_of,
+    shown,
+    string_of,
+    values_of,
+)
 from polyad.config import ReadSettings
 from polyad.errors import ReadError
 from polyad.model import Argument, Document, Failure
@@ -95,7 +103,7 @@ class _Facts:
         return self._document(identity_of(record), single_line(title), single_line(relation), arguments, text, place)
 
     def of_row(self, columns: Sequence[str], row: Sequence[str], place: str) -> Document:
-        named = {column.lower(): value for column, value in zip(columns, row, strict=False)}
+        named = values_of(columns, row, _COLUMNS)
         arguments = tuple(
             Argument(column, value) for column, value in cells(columns, row) if column.lower() not in _COLUMNS
         )

@@ -56,7 +56,9 @@ class LinearScorer:
         try:
             return cls.from_text(path.read_text(encoding="utf-8"), str(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"cannot read the weights in {str(path)!r}: {error}") from error
+            raise ConfigurationError(
+                f"cannot read the weights in {str(path)!r}: {error}; expected a file written by polyad train default"
+            ) from error
 
     @classmethod
     def from_text(cls, text: str, name: str) -> LinearScorer:
@@ -95,7 +97,7 @@ class LinearScorer:
         if set(signals) != set(self.weights):
             odd = sorted(set(signals) ^ set(self.weights))
             raise ConfigurationError(
-                f"these weights are for other signals (first difference: {odd[0]!r}); train them again with: "
-                "polyad train default BEIR_DIR"
+                f"these weights are for other signals (first difference: {odd[0]!r}); expected a file weights.tsv, or "
+                "weights_rewriting.tsv to search with --rewrite, written by: polyad train default BEIR_DIR"
             )
         return np.array([self.weights[signal] for signal in signals], dtype=np.float32)

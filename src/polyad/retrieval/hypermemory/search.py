@@ -14,6 +14,7 @@ from polyad.protocols import Embedder
 from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
 from polyad.retrieval.ranking import best
 from polyad.retrieval.snapshot import Snapshot
+from polyad.text.quoting import in_one_line
 from polyad.text.tokens import count_tokens
 
 _START_HYPEREDGES = 3
@@ -246,7 +247,7 @@ class BeamSearch:
             lines.append(f"{number}. {self._texts[edge]}\n   Entities: {names}")
             for entity in members:
                 if entity.key in on_path and entity.description:
-                    said = one_line(entity.description)[:_DESCRIPTION_CHARACTERS]
+                    said = in_one_line(entity.description)[:_DESCRIPTION_CHARACTERS]
                     described[entity.key] = f"{one_line(entity.name)}: {said}"
         known = "\n".join(["Known of the entities:", *described.values(), "", ""]) if described else ""
         return known + "\n".join(["Texts:", *lines])
