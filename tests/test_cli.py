@@ -92,7 +92,7 @@ def test_index_reports_what_became_of_each_document(run: Run, tmp_path: Path) ->
     assert first["seconds"] >= first["encode_seconds"] > 0
     assert found.stderr.splitlines() == [
         "polyad: failed: folder/d.md: empty: no text",
-        "polyad: warning: skipped, not a kind of file that is read: folder/c.xyz",
+        "polyad: warning: skipped, not a kind of file that --method semantic-units reads: folder/c.xyz",
     ]
     (folder / "d.md").unlink()
     (folder / "b.txt").write_text("Ines Moreau was born in Corven.", encoding="utf-8")

@@ -258,6 +258,7 @@ class Engine:
         if method_called(method).describes_entities and counts.passages:
             self._embed_entities(progress)
         return IndexReport(
+            method,
             counts,
             skipped=(),
             seconds=time.perf_counter() - started,

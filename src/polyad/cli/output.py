@@ -240,7 +240,7 @@ def warn_of_failures(report: IndexReport) -> None:
         warn("failed", f"{_some(ids)}: {reason}")
     if report.skipped:
         more = f" and {len(report.skipped) - 1} more" if len(report.skipped) > 1 else ""
-        warn("warning", f"skipped, not a kind of file that is read: {report.skipped[0]}{more}")
+        warn("warning", f"skipped, not a kind of file that --method {report.method} reads: {report.skipped[0]}{more}")
 
 
 def _some(ids: Sequence[str]) -> str:

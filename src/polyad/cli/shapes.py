@@ -192,6 +192,7 @@ def index_json(report: IndexReport) -> dict[str, object]:
         "notes": dict(report.notes),
         "gone": list(report.gone),
         "pruned": report.pruned,
+        "method": report.method,
         "duplicates": [{"id": id, "of": earlier} for id, earlier in report.duplicates],
     }
 

@@ -14,6 +14,7 @@ class IndexReport:
     """What a run of indexing did.
 
     Attributes:
+        method: How hyperedges were built; the index settles it where none was named.
         counts: What became of the documents.
         skipped: Files of a kind that is not read.
         seconds: Wall time.
@@ -24,6 +25,7 @@ class IndexReport:
         pruned: Whether these were removed.
     """
 
+    method: str
     counts: IndexCounts
     skipped: tuple[str, ...]
     seconds: float
