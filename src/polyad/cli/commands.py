@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from polyad import __version__, sample
 from polyad.adapters.reading.files import require_reachable
 from polyad.adapters.sqlite import SqliteStore
+from polyad.cli import look as cli_look
 from polyad.cli import measure as cli_measure
 from polyad.cli import output, shapes
 from polyad.cli import train as cli_train
@@ -304,115 +305,10 @@ def remove(
         output.say(f"{len(document_ids)} removed, {counted(left, 'document')} left")
 
 
-@app.command()
-def stats(store: Store = None, json: Json = False) -> None:
-    """Print the sizes of an index.
-
-    Also what was spent on language models for it, and what it was built with. Density is hyperedges per entity; mean
-    arity is how many entities a hyperedge joins.
-
-    Example: polyad stats --store kb
-    """
-    with open_engine(settings_from(store=store), bare=True) as engine:
-        shape = shapes.statistics_json(engine.statistics())
-    if json:
-        output.say_json(shape)
-    else:
-        output.show_fields(shape)
-
-
-@app.command()
-def show(
-    kind: Annotated[shapes.Kind, typer.Argument(help="What kind of thing.")],
-    id: Annotated[str, typer.Argument(metavar="ID", help="As `search --json` prints them; for an entity, its name.")],
-    store: Store = None,
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Of an entity, also sum up its descriptions; long ones need a --model.")
-    ] = False,
-    model: Model = None,
-    json: Json = False,
-) -> None:
-    """Print one thing of an index, whole.
-
-    That is a document, a passage, an entity or a hyperedge.
-
-    Example: polyad show entity "Ada Lovelace" --store kb
-    """
-    with open_engine(settings_from(store=store, model=model), bare=True) as engine:
-        shape = shapes.look_up(engine, kind, id)
-        if summary and kind is shapes.Kind.ENTITY:
-            shape["summary"] = engine.summary(str(shape["key"]))
-    if json:
-        output.say_json(shape)
-    else:
-        output.show_fields(shape)
-
-
-@app.command("list")
-def list_(
-    kind: Annotated[shapes.Listed, typer.Argument(help="Documents, entities or hyperedges.")],
-    like: Annotated[str, typer.Option("--like", metavar="TEXT", help="Only those that contain this.")] = "",
-    store: Store = None,
-    json: Json = False,
-) -> None:
-    """Print what an index holds, one a line.
-
-    Documents are listed by id, entities by name, hyperedges by id and text; `polyad show` prints any of them, `polyad
-    remove` takes documents.
-
-    Example: polyad list entities --like lovelace --store kb
-    """
-    with open_engine(settings_from(store=store), bare=True) as engine:
-        found = shapes.listed(engine, kind, like)
-    if json:
-        output.say_json({kind.value: found})
-    else:
-        output.show_list(found)
-
-
-@app.command()
-def facts(
-    entities: Annotated[list[str] | None, typer.Argument(metavar="ENTITY", help="Names.")] = None,
-    role: Annotated[
-        list[str] | None, typer.Option("--role", metavar="ROLE=ENTITY", help="An entity in a role; may be repeated.")
-    ] = None,
-    store: Store = None,
-    json: Json = False,
-) -> None:
-    """Print the hyperedges that join some entities.
-
-    All of the entities named are members of each. With --role, entities take the roles given, which are matched as they
-    are spelt, and the roles of the others are shown: who else took part in the same fact, and as what.
-
-    Example: polyad facts --role giver=Alice --role recipient=Bob --store kb
-    """
-    bound: dict[str, list[str]] = {}
-    for name, entity in map(_role_and_entity, role or ()):
-        bound.setdefault(name, []).append(entity)
-    if bool(bound) == bool(entities):
-        raise ConfigurationError("expected the names of entities, or --role ROLE=ENTITY, one of the two")
-    with open_engine(settings_from(store=store), bare=True) as engine:
-        found = (
-            [shapes.binding_json(binding) for binding in engine.roles(bound)]
-            if bound
-            else [shapes.hyperedge_json(engine, edge) for edge in engine.joining(entities or ())]
-        )
-        taken = {name: engine.roles_taken(name) for names in bound.values() for name in names} if not found else {}
-    if json:
-        output.say_json({"facts": found})
-    else:
-        output.show_facts(found)
-    for name, roles in taken.items():
-        output.warn("note", f"{name!r} takes {'the role ' + ', '.join(roles) if roles else 'no role'} in this index")
-
-
-def _role_and_entity(text: str) -> tuple[str, str]:
-    role, equals, entity = text.partition("=")
-    if not (role.strip() and equals and entity.strip()):
-        raise ConfigurationError(f"--role is {text!r}; expected ROLE=ENTITY, such as giver=Alice")
-    return role.strip(), entity.strip()
-
-
+app.command()(cli_look.stats)
+app.command()(cli_look.show)
+app.command("list")(cli_look.list_)
+app.command()(cli_look.facts)
 app.command("eval")(cli_measure.evaluate)
 app.command("train")(cli_train.train)
 
