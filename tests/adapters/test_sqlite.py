@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -232,6 +233,20 @@ def test_two_processes_may_make_and_fill_one_index_at_the_same_time(tmp_path: Pa
     store = SqliteStore.open(target)
     assert len(store.digests()) == 80
     assert store.version() == 80
+
+
+def test_an_index_that_many_make_in_the_same_moment_is_one_index_for_all(tmp_path: Path) -> None:
+    together = threading.Barrier(8)
+
+    def make(directory: Path) -> str:
+        together.wait(timeout=60)
+        with closing(create(directory)) as store:
+            return store.manifest.embedder
+
+    with ThreadPoolExecutor(together.parties) as pool:
+        for attempt in range(100):  # SQLite refuses one of them in some twenty attempts
+            directory = tmp_path / str(attempt)
+            assert list(pool.map(make, [directory] * together.parties)) == ["e"] * together.parties
 
 
 def test_a_topology_is_of_one_moment_although_others_write_while_it_is_read(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -131,13 +132,29 @@ def _connect(path: Path, is_read_only: bool = False) -> sqlite3.Connection:
         )
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
         connection.execute("PRAGMA foreign_keys = ON")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Let readers and the writer pass each other.
+
+    Two that change a new file at once are refused without the wait that SQLite was asked for, so the wait is here.
+    """
+    give_up = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:
@@ -150,7 +167,7 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if _is_busy(error):
             raise BusyError(
                 f"another process has been writing to {str(path)!r} for {BUSY_SECONDS:.0f} s; wait for it"
             ) from error
@@ -159,10 +176,10 @@ def _translated(path: Path) -> Iterator[None]:
         raise StoreError(f"{str(path)!r} is damaged or not an index ({error}); index again into another one") from error
 
 
-def _primary_code(error: sqlite3.Error) -> int:
-    """The kind of an error, without the bits of its extended code; 0 where it has none."""
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF
+def _is_busy(error: sqlite3.Error) -> bool:
+    """Whether it says that another connection holds the file, in any of the extended codes for that."""
+    code: int = getattr(error, "sqlite_errorcode", 0)  # errors of the module itself have none
+    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _size(file: Path) -> int:
