@@ -4,7 +4,8 @@
 
 Generates a knowledge base and questions of 1 to 3 hops with `synthetic_tuples.py`, indexes the facts as they are and
 once more as pairs (each fact as all pairs of its arguments), trains HyperRetriever on the training questions of each,
-and reports MRR and Hits@10 of the answers on the test questions. DIR keeps everything; a second run goes on from it.
+once more with the signals of the default retriever, and reports MRR and Hits@10 of the answers on the test questions.
+DIR keeps everything; a second run goes on from it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -31,10 +32,13 @@ from polyad.evaluation.triple_examples import collect
 from polyad.model import Document
 from polyad.text.keys import entity_key
 
-RETRIEVERS = ("standard", "bm25", "hypergraphrag", "hypersu", "default", "hyperretriever")
+RETRIEVERS = ("standard", "bm25", "hypergraphrag", "hypersu", "default")
+TRAINED = {
+    "hyperretriever": HyperRetrieverSettings(),
+    "hyperretriever, with signals": HyperRetrieverSettings(signals=True),
+}
 DEPTH = 20
 TRAINING = triple_training.TripleTrainingSettings(batch=128, rate=1e-3, patience=3, epochs=10)
-TRAINED, VALIDATED = 120, 30  # questions; hubs such as years make some thousand triples of each
 
 
 def write_pairs(facts: Path, pairs: Path) -> None:
@@ -74,12 +78,12 @@ def measure(
     return {"mrr": statistics.fmean(ranks), "hits@10": statistics.fmean(found)}
 
 
-def trained_on(engine: Engine, queries: Sequence[Query], directory: Path) -> Path:
-    """The file of a scorer trained on the first two parts of the questions."""
+def trained(engine: Engine, queries: Sequence[Query], settings: HyperRetrieverSettings, directory: Path) -> Settings:
+    """Settings with the weights of a scorer trained on the first two parts of the questions."""
     parts, (first, second, _) = engine.training_parts(), split(queries)
-    settings = HyperRetrieverSettings()
-    examples = {"tuples": (collect(*parts, first[:TRAINED], settings), collect(*parts, second[:VALIDATED], settings))}
-    return triple_training.save(*triple_training.train(examples, TRAINING), directory)
+    examples = {"tuples": (collect(*parts, first, settings), collect(*parts, second, settings))}
+    weights = triple_training.save(*triple_training.train(examples, TRAINING), directory)
+    return Settings(hyperretriever=replace(settings, weights=str(weights)))
 
 
 def with_gold_of(queries: Sequence[Query], facts: Path) -> list[Query]:
@@ -88,6 +92,20 @@ def with_gold_of(queries: Sequence[Query], facts: Path) -> list[Query]:
     for document in documents(facts):
         pieces.setdefault(document.id.partition(".")[0], set()).add(document.id)
     return [replace(query, gold=frozenset(id for fact in query.gold for id in pieces[fact])) for query in queries]
+
+
+def compared(facts: Path, store: Path, queries: Sequence[Query]) -> Iterator[tuple[str, dict[str, float]]]:
+    """What each retriever reaches on the test questions, by its label."""
+    own, members = with_gold_of(queries, facts), members_of(facts)
+    tests = split(own)[2]
+    with Engine.open(store) as engine:
+        engine.index([facts], method="tuples")
+        for retriever in RETRIEVERS:
+            yield retriever, measure(engine, retriever, members, tests)
+        settings = {label: trained(engine, own, kind, store / label) for label, kind in TRAINED.items()}
+    for label, with_weights in settings.items():
+        with Engine.open(store, settings=with_weights) as engine:
+            yield label, measure(engine, "hyperretriever", members, tests)
 
 
 def main() -> None:
@@ -110,17 +128,9 @@ def main() -> None:
     queries = load(data).queries
     results: dict[str, dict[str, dict[str, float]]] = {}
     for form in ("facts", "pairs"):
-        file, store = data / f"{form}.jsonl", arguments.directory / form
-        own = with_gold_of(queries, file)
-        with Engine.open(store) as engine:
-            engine.index([file], method="tuples")
-            weights = trained_on(engine, own, store / "weights")
-        settings = Settings(hyperretriever=HyperRetrieverSettings(weights=str(weights)))
-        members, tests = members_of(file), split(own)[2]
-        with Engine.open(store, settings=settings) as engine:
-            for retriever in RETRIEVERS:
-                row = results.setdefault(retriever, {})[form] = measure(engine, retriever, members, tests)
-                print(f"{form:6} {retriever:15}", ", ".join(f"{k} {100 * v:.1f}" for k, v in row.items()), flush=True)
+        for label, row in compared(data / f"{form}.jsonl", arguments.directory / form, queries):
+            results.setdefault(label, {})[form] = row
+            print(f"{form:6} {label:29}", ", ".join(f"{k} {100 * v:.1f}" for k, v in row.items()), flush=True)
     print(f"{len(split(queries)[2])} questions that were not trained on")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

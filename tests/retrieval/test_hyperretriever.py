@@ -131,7 +131,8 @@ def test_a_passage_counts_by_the_mean_of_its_best_hyperedges_and_its_similarity(
 
 def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_row(snapshot_of: SnapshotOf) -> None:
     snapshot = snapshot_of(CHAIN)
-    equal = retriever(snapshot).retrieve("What about the Bell?", 4)
+    by_triples_alone = HyperRetrieverSettings(adaptive=False, depth=3, path_weight=0)
+    equal = retriever(snapshot, settings=by_triples_alone).retrieve("What about the Bell?", 4)
     # CAST and BORN share members with two others each, GROW and WEIGHS with one.
     assert [hit.hyperedge.id for hit in equal.hyperedges] == [
         snapshot.hyperedge_id(row) for row in (CAST, BORN, GROW, WEIGHS)
@@ -148,7 +149,7 @@ def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(snapsh
     found = retriever(snapshot).retrieve("What about the Bell?", 1)
     assert titles(found) == ["Bell"]
     assert [hit.hyperedge.id for hit in found.hyperedges] == [
-        snapshot.hyperedge_id(row) for row in (CAST, BORN, GROW, WEIGHS)
+        snapshot.hyperedge_id(row) for row in (CAST, WEIGHS, BORN, GROW)
     ]
     assert [step.hyperedge_id for step in found.trace] == [hit.hyperedge.id for hit in found.hyperedges]
 
@@ -169,8 +170,31 @@ def test_so_many_hyperedges_of_other_passages_are_there_at_most_the_best_connect
 def test_entities_come_with_the_plausibility_of_what_leads_to_them(snapshot_of: SnapshotOf) -> None:
     evidence = retriever(snapshot_of(CHAIN)).retrieve("What about the Bell?", 4)
     scores = {hit.entity.key: hit.score for hit in evidence.entities}
-    assert scores.pop("bell") == 1
-    assert scores == pytest.approx(dict.fromkeys(["moreau", "ton", "aldby", "isk"], 1 / (1 + np.exp(-1))))
+    each = 1 / (1 + np.exp(-1))
+    second = each * each**0.5
+    expected = {"bell": 1, "moreau": each, "ton": each, "aldby": second, "isk": each * second**0.5}
+    assert scores == pytest.approx(expected)
+
+
+def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(snapshot_of: SnapshotOf) -> None:
+    spec: Spec = {
+        "Bell": [("hangs in", ["bell", "tower"]), ("cast by", ["bell", "moreau"])],
+        "Moreau": [("born in", ["moreau", "aldby"])],
+        "Tower": [("made of", ["tower", "oak"])],
+    }
+    snapshot = snapshot_of(spec)
+
+    def scores(path_weight: float) -> dict[str, float]:
+        settings = HyperRetrieverSettings(adaptive=False, threshold=0.01, path_weight=path_weight)
+        found = retriever(snapshot, scorer(), settings).retrieve("who had the bell cast by", 3).hyperedges
+        return {hit.hyperedge.id: hit.score for hit in found}
+
+    alone, halfway, whole = scores(0), scores(0.5), scores(1)
+    for first, second in (("Bell#0000/000", "Tower#0000/000"), ("Bell#0000/001", "Moreau#0000/000")):
+        assert alone[first] == halfway[first] == whole[first]
+        assert halfway[second] == pytest.approx(alone[second] * alone[first] ** 0.5)
+        assert whole[second] == pytest.approx(alone[second] * alone[first])
+    assert alone["Bell#0000/000"] != alone["Bell#0000/001"]
 
 
 def test_a_question_that_names_nothing_starts_from_the_nearest_hyperedges(snapshot_of: SnapshotOf) -> None:
@@ -395,6 +419,7 @@ def test_a_fixed_threshold_stays_where_it_is() -> None:
         ("depth", 0),
         ("triples_per_hop", 0),
         ("dense_weight", 1.5),
+        ("path_weight", -0.5),
         ("distance_starts", "tails"),
         ("positives", "all"),
     ],

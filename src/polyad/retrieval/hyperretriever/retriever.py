@@ -2,7 +2,8 @@
 
 From the entities a question names it walks to the tails of plausible triples, hop by hop. Where few triples are
 plausible enough, the threshold is lowered in steps (section 3.1.5), so that a sparse index still yields evidence.
-A passage is ranked by the most plausible of its hyperedges and by its own similarity to the question.
+What is kept counts the less, the less plausible the way to it was. A passage is ranked by the most plausible of its
+hyperedges and by its own similarity to the question.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class KeptTriples:
         heads: Rows of entities.
         edges: Rows of hyperedges of the index.
         tails: Rows of entities.
-        plausibilities: float32, in (0, 1).
+        plausibilities: float32, in (0, 1): of each triple, and of the way to it.
         hops: The hop each was met at, from 1.
     """
 
@@ -122,16 +123,20 @@ class HyperRetriever:
         """Hop by hop, while triples are followed (HyperRAG, section 3.1.5); one pass of the scorer for each hop."""
         space, scorer = self.prepare()
         walk = TripleWalk(space, self._scorer.recipe, question, self._settings.triples_per_hop)
+        ways = np.zeros(space.graph.node_count, dtype=np.float32)  # how plausible the best way to each entity is
+        ways[question.topics] = 1
         hops = []
         for hop in range(1, self._settings.depth + 1):
             triples, extras = walk.hop()
             origins = space.origins[triples.edges]
             scores = scorer.scores(question.vector, Triples(triples.heads, origins, triples.tails), extras)
             kept, followed = choose(triples.edges, scores, space.density, self._settings)
+            scores = scores * ways[triples.heads] ** self._settings.path_weight
             numbers = np.full(len(kept), hop)
             hops.append(KeptTriples(triples.heads[kept], origins[kept], triples.tails[kept], scores[kept], numbers))
             if not len(followed):
                 break
+            np.maximum.at(ways, triples.tails[followed], scores[followed])
             walk.follow(triples, followed)
         return KeptTriples(
             np.concatenate([found.heads for found in hops]),
