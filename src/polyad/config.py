@@ -379,19 +379,19 @@ class HyperRetrieverSettings:
         high_density: Delta_up. Above it at most ``triples_kept`` are kept at each hop.
         triples_kept: See there. 1,000; the paper gives none.
         depth: Hops from the question's entities, in training and in search. 2; the paper goes on while triples are
-            plausible, and a third hop lets in more that is wrong than right (3: 6 points less).
+            plausible, and a third hop lets in more that is wrong than right (3: 4 points less, in transfer none).
         triples_per_hop: Triples scored at one hop, those of the hyperedges nearest to the question first: the bound
             on what a hub costs. 8,000: above what nearly any hop of the benchmarks has.
         hyperedges_per_passage: The mean of so many best hyperedges is the passage's plausibility (2).
         dense_weight: Share of the passage's cosine in its score, in [0, 1]. 0.4, best on the questions for validation;
-            the paper ranks hyperedges only (0: 4 points less, in transfer 5).
+            the paper ranks hyperedges only (0: 1 point more, in transfer 5 less).
         path_weight: What the way to a triple counts for in its score: the plausibility of the best way to its head,
             which is 1 for the question's entities, to this power; 0 or more. 0.5; the paper ranks by the triple alone
-            (0: as good on passages; of answers among given facts, 4 to 7 points of Hits@10 less).
+            (0: as good on passages; of answers among given facts, 5 to 7 points of Hits@10 less).
         adaptive: Off, the threshold stays at tau_0 and only what reaches it is kept (2 points less).
         binary: Search the pairs of entities that share a hyperedge, each a hyperedge of its own. The triples are the
-            same, so weights serve both; density and counts of hyperedges are not (3 points less, in transfer 7).
-        signals: The scorer also reads the signals of the default retriever; takes weights trained that way (5 points
+            same, so weights serve both; density and counts of hyperedges are not (3 points less, in transfer too).
+        signals: The scorer also reads the signals of the default retriever; takes weights trained that way (6 points
             more, in transfer none).
         rounds: L of the directional distance encoding; 0 or more. 2; the paper gives none.
         distance_starts: Where that encoding starts: the question's ``topics``, as the published code does, or every
