@@ -90,9 +90,9 @@ class Records:
             return [(keyed[role], role) for role in _ELEMENT if role in keyed]
         if isinstance(first_of(keyed, TEXT), str):
             self.facts.append(item)
-        elif isinstance(first_of(keyed, NAME), str):
+        elif isinstance(first_of(keyed, NAME), str) and not any(isinstance(value, dict) for value in keyed.values()):
             self.entities.append(item)
-        else:
+        else:  # also the call of a tool, which has a name as an entity has, and what it is called with
             return [(value, "") for value in keyed.values() if isinstance(value, dict | list)]
         return []
 
@@ -125,15 +125,18 @@ def _records(text: str) -> Records:
     return records
 
 
-_OUTSIDE = re.compile(r'"|,(?=\s*[}\]])')
+_OUTSIDE = re.compile(r'"|,(?=\s*[}\]])|//.*|/\*[\s\S]*?\*/|\uff1a|\uff0c')
+_STANDS_FOR = {'"': '"', "\uff1a": ":", "\uff0c": ","}
 _INSIDE = re.compile(r'["\\{\[]')
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
-_END_OF_STRING = re.compile(r'"\s*(?:\Z|[}\]]|[:,]\s*(?:\Z|["{\[}\]]|-?\d|(?:true|false|null|NaN|-?Infinity)\b))')
+_END_OF_STRING = re.compile(
+    r'"\s*(?:\Z|[}\]]|[:,\uff1a\uff0c]\s*(?:\Z|["{\[}\]]|-?\d|(?:true|false|null|NaN|-?Infinity)\b))'
+)
 """A quote with what JSON allows after a string, or with the end of the reply."""
 
 
 def _repaired(text: str) -> str:
-    """``text`` with the strings of its JSON made whole, and without commas before a closing bracket.
+    """``text`` with the strings of its JSON made whole, without comments and commas before a closing bracket.
 
     Quotes that do not end a string, and backslashes that begin no escape, are escaped. So are opening brackets inside a
     string, lest one be taken for the beginning of a value.
@@ -149,7 +152,7 @@ def _repairs(text: str, position: int) -> Iterator[str]:
         position = special.end()
         if not inside:
             inside = special.group() == '"'
-            yield '"' * inside
+            yield _STANDS_FOR.get(special.group(), "")
         elif special.group() == '"':
             inside = _END_OF_STRING.match(text, special.start()) is None
             yield r"\"" if inside else '"'
