@@ -30,10 +30,11 @@ from polyad.indexing.facts.extraction import (
     one_line,
     union,
 )
-from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of, normal_keys
+from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.locate import UNSPACED, name_spans
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
+from polyad.text.loose_json import normal_keys
 from polyad.text.thoughts import after_thoughts
 
 _SCHEMA = object_of(
