@@ -39,6 +39,12 @@ _HOPELESS = 50
 _USUAL_REPLY_TOKENS = 512
 """What a reply without ``max_tokens`` is expected to take of the per-minute limit until its usage is known."""
 
+_CUT_PROMPT = 2
+"""How many times more tokens a prompt has to have here than the server says, before it is taken to be cut there."""
+
+_LONG_PROMPT = 1000
+"""Tokens of a prompt from which on it is compared with what the server says."""
+
 
 class Chat:
     """One endpoint and one model; safe to use from many threads."""
@@ -58,6 +64,7 @@ class Chat:
         self._dialect = DialectInUse()
         self._account = threading.Lock()
         self._spent = Usage()
+        self._warned = False
 
     @property
     def spent(self) -> Usage:
@@ -131,9 +138,23 @@ class Chat:
         completion_tokens = received.reported("completion_tokens")
         if prompt_tokens is None:
             prompt_tokens = _prompt_tokens(prompt)
+        else:
+            self._compare(prompt_tokens, _prompt_tokens(prompt))
         if completion_tokens is None:
             completion_tokens = count_tokens(received.text)
         return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
+
+    def _compare(self, read: int, sent: int) -> None:
+        """Warn, once, of a server that reads only a part of what it is sent, as Ollama does without a word."""
+        if 0 < read < sent / _CUT_PROMPT and sent > _LONG_PROMPT and not self._warned:
+            self._warned = True
+            _logger.warning(
+                "%s read %s of a prompt of about %s, and replied to that part; give the model a longer context "
+                "(Ollama: OLLAMA_CONTEXT_LENGTH), or lower passage_tokens (indexing) or max_context_tokens (answers)",
+                self._settings.model,
+                counted(read, "token"),
+                counted(sent, "token"),
+            )
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Of so many tokens, by the prices set."""
@@ -170,7 +191,12 @@ class Chat:
             broken = broken or UnusableReplyError("it ended before the reply did")
         if broken is not None:
             raise self._broken_off(broken, showing.characters) from broken
-        text = received.usable_text()
+        try:
+            text = received.usable_text()
+        except UnusableReplyError as error:
+            if showing.characters:
+                raise self._broken_off(error, showing.characters) from error
+            raise
         showing.finish()
         return Reply(text, bill.total, truncated=received.truncated)
 
