@@ -18,12 +18,14 @@ from polyad.adapters.openai.endpoint import (
     Endpoint,
     EndpointError,
     SdkError,
+    TooSlowError,
     UnusableReplyError,
     json_object,
     sleeper,
 )
 from polyad.adapters.openai.rate_limit import RateLimiter, Reservation
 from polyad.adapters.openai.reply import Received, Showing
+from polyad.adapters.openai.slots import Slots
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
@@ -61,6 +63,7 @@ class Chat:
             retry_delay=settings.retry_delay,
             limiter=self._limiter,
         )
+        self._slots = Slots(settings.concurrency, TooSlowError)
         self._dialect = DialectInUse()
         self._account = threading.Lock()
         self._spent = Usage()
@@ -164,9 +167,10 @@ class Chat:
     def _whole(self, bill: Bill, stop: threading.Event | None) -> Reply:
         """One try at a reply in one piece."""
         bill.check()
-        reservation = self._turn(bill.prompt, stop)
-        received = Received()
-        received.add_whole(json_object(self._send(bill.prompt, stream=False).text))
+        with self._slots.one(lambda: sleeper(stop)(0.0)):
+            reservation = self._turn(bill.prompt, stop)
+            received = Received()
+            received.add_whole(json_object(self._send(bill.prompt, stream=False).text))
         bill.add(received, reservation)
         return Reply(received.usable_text(), bill.total, truncated=received.truncated)
 

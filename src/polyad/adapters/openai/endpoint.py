@@ -49,6 +49,9 @@ _UNREACHABLE_RETRIES = 2
 SdkError = openai.APIError
 """Whatever the SDK says went wrong with a request or a stream."""
 
+TooSlowError = openai.APITimeoutError
+"""The endpoint was silent for too long."""
+
 REJECTIONS = (
     openai.BadRequestError,
     openai.UnprocessableEntityError,
