@@ -136,7 +136,7 @@ class LanguageModelSettings:
         model: The model's name at the endpoint.
         base_url: Such as ``http://localhost:11434/v1``; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI).
         api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``); local servers need none.
-        concurrency: Requests under way at once.
+        concurrency: Requests under way at once; after one that times out, half as many, until replies come in time.
         timeout: Seconds the endpoint may be silent before a try is given up. Slow local models take a minute.
         max_retries: Further tries after a failure that may pass (429, 5xx, a cut connection, an empty reply).
         retry_delay: Seconds before the first further try; doubles with each, up to 8. A ``Retry-After`` goes before.

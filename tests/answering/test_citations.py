@@ -45,6 +45,19 @@ def filtered(*pieces: str) -> CitationFilter:
         ("Rome fell [9] in 476.", "Rome fell in 476.", [], 1),
         ("[9]", "", [], 1),
         ("In [1999] it said [sic], a[b] [1", "In [1999] it said [sic], a[b] [1", [], 0),
+        ("Rome \u30101\u3011.", "Rome [1].", [1], 0),
+        ("Rome \u30101\u2020source\u3011\u30102\u2020L1-L9\u3011.", "Rome [1][2].", [1, 2], 0),
+        ("Rome \u30109\u2020source\u3011.", "Rome.", [], 1),
+        ("Rome [citation:1].", "Rome [1].", [1], 0),
+        ("Rome [^1], [#2].", "Rome [1], [2].", [1, 2], 0),
+        ("Rome [Passage 1, Passage 9].", "Rome [1].", [1], 1),
+        ("Rome \uff3b1-2\uff3d.", "Rome [1, 2].", [1, 2], 0),
+        (
+            "A [link 1](x), a \u3010note\u3011, [passage 1999]",
+            "A [link 1](x), a \u3010note\u3011, [passage 1999]",
+            [],
+            0,
+        ),
         ("no [] [,] [1,] [-1]", "no [] [,] [1,] [-1]", [], 0),
         ("", "", [], 0),
     ],
@@ -55,7 +68,10 @@ def test_citations_that_point_nowhere_leave_the_text(said: str, text: str, numbe
     assert all(cited.bracket.of(found.text)[0] + cited.bracket.of(found.text)[-1] == "[]" for cited in found.cited)
 
 
-@given(said=st.text(alphabet="Ab.1290[],;- \n\u2013\u00a0", max_size=60), cuts=st.lists(st.integers(0, 60)))
+PIECES = [*"Ab.1290[],;- \n\u2013\u00a0\u3010\u3011\u2020", "[^", "[citation:", "[Passage "]
+
+
+@given(said=st.lists(st.sampled_from(PIECES), max_size=60).map("".join), cuts=st.lists(st.integers(0, 60)))
 def test_the_pieces_make_up_the_text_wherever_they_are_cut(said: str, cuts: list[int]) -> None:
     places = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
     citations = CitationFilter(KNOWN)

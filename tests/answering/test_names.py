@@ -20,6 +20,7 @@ from polyad.answering.numbering import Source
         ('It follows from [1] and [2, 3] that ["Odoacer"] is it.', ("Odoacer",)),
         ('{"answers": ["Odoacer"], "citations": [1]}', ("Odoacer",)),
         ('["Odoacer", "Zeno",]', ("Odoacer", "Zeno")),
+        ("['Odoacer', \"Zeno's\"]", ("Odoacer", "Zeno's")),
         ('["Odoacer", "Ze', ("Odoacer",)),
         ('["Odoacer", Brave", "Zeno"]', ("Odoacer",)),
         ('["Odoacer", 476, null, ["x"]]', ("Odoacer",)),

@@ -25,6 +25,7 @@ FACTS = [
     {"text": WROTE.text, "score": 7, "entities": ["Ada Lovelace"]},
 ]
 LINES = ["Ada Lovelace | person | Met Babbage. | 90", "Charles Babbage | person | Met by Ada. | 80"]
+LINE = "name | type | description | 80"
 OBJECTS = [
     {"name": "Ada Lovelace", "type": "person", "description": "Met Babbage.", "score": 90},
     {"name": "Charles Babbage", "type": "person", "description": "Met by Ada.", "score": 80},
@@ -509,3 +510,41 @@ def test_no_bar_within_names_makes_the_reader_invent_others(listed: list[str], d
     assert [own.name for own in found.facts[0].entities] == list(
         dict.fromkeys(known[identity(name)] for name in listed)
     )
+
+
+# What models make of it
+
+
+@pytest.mark.parametrize(
+    "untidy",
+    [
+        REPLY.replace("{", '{ // as asked: "it\'s"\n', 1),
+        REPLY.replace('"score": 9', '"score": 9 /* of 10 */'),
+        REPLY.replace('": ', '"\uff1a').replace('", ', '"\uff0c'),
+        f'<tool_call>\n{{"name": "reply", "arguments": {REPLY}}}\n</tool_call>',
+        json.dumps(CompactExtractionStyle.schema, default=dict) + "\n" + REPLY,
+    ],
+)
+def test_nothing_is_lost_of_a_reply_that_is_not_quite_as_asked(untidy: str) -> None:
+    assert parse(untidy).facts == (MET, WROTE)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"facts": [{"fact_text": "Ada met Babbage."}], "entities": []}',
+        '{"facts": [{"text": "", "score": 9, "entities": ["name"]}], "entities": []}',
+        '{"facts": [{"text": Ada met Babbage., "entities": ["Ada"]}], "entities": ["Ada | person | Met him. | 90"]}',
+        json.dumps(CompactExtractionStyle.schema, default=dict),
+    ],
+)
+def test_a_reply_of_which_every_fact_would_be_lost_is_unreadable(reply: str) -> None:
+    with pytest.raises(UnreadableReplyError, match="text"):
+        parse(reply)
+
+
+def test_the_line_that_shows_the_form_does_not_become_an_entity() -> None:
+    reply = json.dumps({"facts": [{**FACTS[0], "text": "Her name was Ada."}], "entities": [LINE, *LINES]})
+    said = CompactExtractionStyle().read(reply, PASSAGE)
+    assert [entity.name for fact in said.facts for entity in fact.entities] == ["Ada Lovelace", "Charles Babbage"]
+    assert said.notes["entity copied from the instructions left out"] == 1

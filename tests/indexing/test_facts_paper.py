@@ -330,3 +330,18 @@ def test_a_whole_reply_is_read_as_it_was_meant(facts: list[ExtractedFact]) -> No
     found = parse("##\n".join([*rendered(facts), "<|COMPLETE|>"]))
     assert [(fact.text, fact.score) for fact in found.facts] == [(collapsed(fact.text), fact.score) for fact in facts]
     assert set(found.notes) <= {"entity named twice in a fact"}
+
+
+def test_the_example_of_the_prompt_does_not_become_a_fact() -> None:
+    style = PaperExtractionStyle()
+    example = style.prompt(PASSAGE).system
+    assert style.read(f"{example}\n{REPLY}", PASSAGE).facts == (MET, WROTE)
+    with pytest.raises(UnreadableReplyError, match="not of the example"):
+        style.read(example, PASSAGE)
+
+
+def test_a_passage_may_say_what_the_example_says() -> None:
+    text = "The Heron carried mail in winter, when ice closed the road."
+    passage = Passage("d#0", "d", "", text, 0, len(text))
+    said = PaperExtractionStyle().read(f'("hyper-relation"<|>{text}<|>9)<|COMPLETE|>', passage)
+    assert [fact.text for fact in said.facts] == [text]

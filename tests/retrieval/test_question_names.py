@@ -86,7 +86,8 @@ def test_names_count_once_and_not_too_many_of_them() -> None:
     [
         'Sure!\n```json\n{"entities": ["Alba"]}\n```',
         '["Alba"]',
-        '{"entities": ["Alba", 7, null, "", " ", {"name": "Rome"}]}',
+        '{"entities": ["Alba", 7, null, "", " ", []]}',
+        '{"entities": [{"name": "Alba", "type": "city"}]}',
     ],
 )
 def test_replies_may_be_untidy(reply: str) -> None:

@@ -21,6 +21,10 @@ from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
         ("never opened</think> yes", "yes"),
         ("1 < 2 <thin", "1 < 2 <thin"),
         ("<thinking>no</thinking>yes", "yes"),
+        ("[THINK]no [1]?[/THINK]yes [1]", "yes [1]"),
+        ("<|channel>thought\nno<channel|>yes", "yes"),
+        ("<|channel|>analysis<|message|>no<|end|><|start|>assistant<|channel|>final<|message|>yes", "yes"),
+        ("<|channel|>final <|constrain|>JSON<|message|>yes", "yes"),
         ("  yes\n", "yes"),
         ("", ""),
     ],
@@ -29,8 +33,12 @@ def test_only_what_is_not_thought_is_shown(said: str, shown: str) -> None:
     assert without_thoughts(said) == shown
 
 
+PIECES = ["<think>", "</think>", "<thinking>", "<", "th", "a ", "\n", ">", "b", "[THINK]", "[/th", "ink]", "["]
+PIECES += ["<|channel|>", "<|channel>", "<channel|>", "analysis", "final", "<|message|>"]
+
+
 @given(
-    parts=st.lists(st.sampled_from(["<think>", "</think>", "<thinking>", "<", "th", "a ", "\n", ">", "b"])),
+    parts=st.lists(st.sampled_from(PIECES)),
     cuts=st.lists(st.integers(0, 80)),
 )
 def test_cutting_the_reply_into_pieces_changes_nothing(parts: list[str], cuts: list[int]) -> None:
@@ -55,6 +63,10 @@ DATA = ['{"text": "It writes <think>, then </think>."}', '[["</think>"]]', '("en
         "<think>a</think>\n<think>b</think>",
         "Never opened, {} or [],\n</think>\n\n",
         "never opened</think>",
+        "[THINK]{} or []?[/THINK]",
+        "<|channel>thought\n{} or []?\n<channel|>",
+        "<|channel|>analysis<|message|>{}?<|end|><|start|>assistant<|channel|>final<|message|>",
+        "<|channel|>final <|constrain|>JSON<|message|>",
         "<think>It tells of </think>, then.</think>",
         "<think>It tells of </think>: {}\n</think>\n",
     ],

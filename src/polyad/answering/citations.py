@@ -1,7 +1,9 @@
 """Finds the citations in an answer while it is being written, and removes those that point nowhere.
 
 A citation is a bracket of numbers: ``[1]``, ``[1, 2]``, ``[1-3]``, or several brackets in a row. Numbers above 999 are
-no citations (``[1999]`` is a year someone put in). What is given back piece by piece is, put together, the final text.
+no citations (``[1999]`` is a year someone put in). What models write instead is given back as such a bracket: OpenAI's
+are used to ``【1†source】``, DeepSeek's to ``[citation:1]``, others to ``[^1]`` or ``[Passage 1]``. What is given back
+piece by piece is, put together, the final text.
 """
 
 from __future__ import annotations
@@ -15,7 +17,19 @@ _BLANK = r"[ \t\n]*"
 _NUMBER = r"[0-9]{1,3}"
 _DASH = r"[-\u2013]"
 _ITEM = rf"{_NUMBER}(?:{_BLANK}{_DASH}{_BLANK}{_NUMBER})?"
-_BRACKET = re.compile(rf"([^\S\n]*)(\[{_BLANK}{_ITEM}(?:{_BLANK}[,;]{_BLANK}{_ITEM})*{_BLANK}\])")
+_PLAIN = rf"\[{_BLANK}{_ITEM}(?:{_BLANK}[,;]{_BLANK}{_ITEM})*{_BLANK}\]"
+_LABEL = r"(?:[\^#]|(?:citation|passage|source|ref)s?[ :#_]{1,2})?"
+_LABELLED_ITEM = rf"{_LABEL}{_NUMBER}(?:{_DASH}{_NUMBER})?"
+_OPENING = "[\u3010\uff3b"
+_NO_BRACKET = r"[^\[\u3010\uff3b\]\u3011\uff3d\n]"
+_PLACE = rf"(?:\u2020{_NO_BRACKET}{{0,40}})?"
+_NOT_PLAIN = rf"[\[\u3010\uff3b]{_LABELLED_ITEM}(?:[,;] ?{_LABELLED_ITEM}){{0,3}}{_PLACE}[\]\u3011\uff3d]"
+_LONGEST = 128
+"""Characters of a bracket that is not plain."""
+
+_BRACKET = re.compile(rf"([^\S\n]*)({_PLAIN}|{_NOT_PLAIN})", re.IGNORECASE)
+_IS_PLAIN = re.compile(_PLAIN)
+_UNFINISHED = re.compile(rf"[\[\u3010\uff3b]{_NO_BRACKET}{{0,{_LONGEST}}}")
 _RANGE = re.compile(rf"({_NUMBER})(?:{_BLANK}{_DASH}{_BLANK}({_NUMBER}))?")
 _INSIDE = frozenset("0123456789,;-\u2013 \t\n")
 
@@ -93,7 +107,7 @@ class CitationFilter:
         if not known:
             self._gap = self._gap or space
             return
-        if len(known) < len(numbers):
+        if len(known) < len(numbers) or not _IS_PLAIN.fullmatch(bracket):
             bracket = f"[{', '.join(map(str, known))}]"
         space = space or self._gap or ""
         self._gap = None
@@ -121,15 +135,16 @@ def _trimmed(text: str, start: int, end: int) -> Span:
 
 def _certain(text: str) -> int:
     """Length of ``text`` without what more text may change: white space and an open bracket at its end."""
-    opening = text.rfind("[")
-    end = opening if opening >= 0 and _INSIDE.issuperset(text[opening + 1 :]) else len(text)
+    opening = max(map(text.rfind, _OPENING))
+    is_open = opening >= 0 and (_INSIDE.issuperset(text[opening + 1 :]) or _UNFINISHED.fullmatch(text, opening))
+    end = opening if is_open else len(text)
     return len(text[:end].rstrip())
 
 
 def _numbers(bracket: str) -> list[int]:
     """The distinct numbers in a bracket, ranges written out, in order."""
     numbers: dict[int, None] = {}
-    for first, last in _RANGE.findall(bracket):
+    for first, last in _RANGE.findall(bracket.partition("\u2020")[0]):
         low, high = sorted((int(first), int(last or first)))
         numbers.update(dict.fromkeys(range(low, high + 1)))
     return list(numbers)

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable
 
 from polyad.answering.numbering import LARGEST_NUMBER, Source
 from polyad.model import Citation, Span
+from polyad.text.json_repair import repaired
 from polyad.text.loose_json import NOT_JSON, json_values
 
 SEPARATOR = "; "
@@ -76,6 +77,8 @@ def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1))
         listed = _numbers(reply, sources)
     if listed is None:
         listed = _unfinished_array(reply)
+    if listed is None:
+        listed = _array(repaired(reply, _ARRAY)) or None
     if listed is None:
         listed = _without_array(_FENCE.sub("", reply).strip())
     if listed is None:

@@ -9,7 +9,7 @@ from polyad.model import Mention
 from polyad.protocols import LanguageModel, MentionExtractor, Prompt
 from polyad.retrieval.asking import Adviser
 from polyad.text.json_schema import STRING, array_of, object_of
-from polyad.text.loose_json import distinct_strings, listed_under
+from polyad.text.loose_json import strings_under
 from polyad.text.packaged import packaged
 
 MOST = 16
@@ -53,8 +53,8 @@ class QuestionNames:
 
 def _names(reply: str) -> list[str] | None:
     """The names in a reply; None when it is not what was asked for."""
-    listed = listed_under(reply, "entities")
-    return None if listed is None else distinct_strings(listed)[:MOST]
+    names = strings_under(reply, "entities")
+    return None if names is None else names[:MOST]
 
 
 def _located(name: str, text: str) -> Mention:

@@ -1,8 +1,10 @@
 """Keeps the thoughts of a reasoning model out of what it says.
 
-Servers that do not parse a reasoning model's output hand its thoughts on inside the reply, between ``<think>`` and
-``</think>``. A reply cut short may never close them, and some chat templates open them in the prompt, so that only the
-end is seen.
+Servers that do not parse a reasoning model's output hand its thoughts on inside the reply, between the tags of its
+maker: ``<think>`` and ``</think>`` for most, ``[THINK]`` and ``[/THINK]`` for Mistral's, ``<|channel>`` and
+``<channel|>`` for Gemma 4, and for gpt-oss whole messages of the channel ``analysis``, which end where the channel
+``final`` begins. A reply cut short may never close them, and some chat templates open them in the prompt, so that only
+the end is seen.
 
 What is shown to people must never hold a thought, wherever it stands: :class:`ThoughtFilter`, :func:`without_thoughts`.
 What is read as data may tell of such tags itself, in a fact about reasoning models, and must not lose what stands
@@ -13,13 +15,31 @@ from __future__ import annotations
 
 import re
 
-_OPENING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_CLOSING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_TAGS = ("<thinking>", "</thinking>", "<think>", "</think>")
+_OPENING_TAGS = (
+    "<think>",
+    "<thinking>",
+    "[think]",
+    "<|channel>",
+    "<|channel|>analysis<|message|>",
+    "<|channel|>commentary<|message|>",
+)
+_CLOSING_TAGS = (
+    "</think>",
+    "</thinking>",
+    "[/think]",
+    "<channel|>",
+    "<|channel|>final<|message|>",
+    "<|channel|>final <|constrain|>json<|message|>",
+)
+_TAGS = _OPENING_TAGS + _CLOSING_TAGS
+_OPENING = re.compile("|".join(map(re.escape, _OPENING_TAGS)), re.IGNORECASE)
+_CLOSING = re.compile("|".join(map(re.escape, _CLOSING_TAGS)), re.IGNORECASE)
+
+_LONGEST_TAG = max(map(len, _TAGS))
 
 _DATA = r"[{\[]|```|\(\s*[\"“]"
 _TAG_OR_DATA = re.compile(rf"(?P<opening>{_OPENING.pattern})|(?P<closing>{_CLOSING.pattern})|{_DATA}", re.IGNORECASE)
-_TAG_ON_A_LINE = re.compile(rf"^[ \t]*{_CLOSING.pattern}[ \t]*\n\s*(?={_DATA})", re.IGNORECASE | re.MULTILINE)
+_TAG_ON_A_LINE = re.compile(rf"^[ \t]*(?:{_CLOSING.pattern})[ \t]*\n\s*(?={_DATA})", re.IGNORECASE | re.MULTILINE)
 
 
 class ThoughtFilter:
@@ -108,8 +128,8 @@ def after_thoughts(reply: str) -> str:
 
 def _unfinished_tag(text: str) -> int:
     """How many characters at the end of ``text`` may be the beginning of a tag."""
-    start = text.rfind("<")
-    if start == -1:
-        return 0
-    end = text[start:].lower()
-    return len(end) if any(tag.startswith(end) for tag in _TAGS) else 0
+    end = text[-_LONGEST_TAG:].lower()
+    for place, character in enumerate(end):
+        if character in "<[" and any(tag.startswith(end[place:]) for tag in _TAGS):
+            return len(end) - place
+    return 0

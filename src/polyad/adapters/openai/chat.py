@@ -18,12 +18,14 @@ from polyad.adapters.openai.endpoint import (
     Endpoint,
     EndpointError,
     SdkError,
+    TooSlowError,
     UnusableReplyError,
     json_object,
     sleeper,
 )
 from polyad.adapters.openai.rate_limit import RateLimiter, Reservation
 from polyad.adapters.openai.reply import Received, Showing
+from polyad.adapters.openai.slots import Slots
 from polyad.config import LanguageModelSettings
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
@@ -38,6 +40,12 @@ _HOPELESS = 50
 
 _USUAL_REPLY_TOKENS = 512
 """What a reply without ``max_tokens`` is expected to take of the per-minute limit until its usage is known."""
+
+_CUT_PROMPT = 2
+"""How many times more tokens a prompt has to have here than the server says, before it is taken to be cut there."""
+
+_LONG_PROMPT = 1000
+"""Tokens of a prompt from which on it is compared with what the server says."""
 
 
 class Chat:
@@ -55,9 +63,11 @@ class Chat:
             retry_delay=settings.retry_delay,
             limiter=self._limiter,
         )
+        self._slots = Slots(settings.concurrency, TooSlowError)
         self._dialect = DialectInUse()
         self._account = threading.Lock()
         self._spent = Usage()
+        self._warned = False
 
     @property
     def spent(self) -> Usage:
@@ -131,9 +141,23 @@ class Chat:
         completion_tokens = received.reported("completion_tokens")
         if prompt_tokens is None:
             prompt_tokens = _prompt_tokens(prompt)
+        else:
+            self._compare(prompt_tokens, _prompt_tokens(prompt))
         if completion_tokens is None:
             completion_tokens = count_tokens(received.text)
         return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
+
+    def _compare(self, read: int, sent: int) -> None:
+        """Warn, once, of a server that reads only a part of what it is sent, as Ollama does without a word."""
+        if 0 < read < sent / _CUT_PROMPT and sent > _LONG_PROMPT and not self._warned:
+            self._warned = True
+            _logger.warning(
+                "%s read %s of a prompt of about %s, and replied to that part; give the model a longer context "
+                "(Ollama: OLLAMA_CONTEXT_LENGTH), or lower passage_tokens (indexing) or max_context_tokens (answers)",
+                self._settings.model,
+                counted(read, "token"),
+                counted(sent, "token"),
+            )
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Of so many tokens, by the prices set."""
@@ -143,9 +167,10 @@ class Chat:
     def _whole(self, bill: Bill, stop: threading.Event | None) -> Reply:
         """One try at a reply in one piece."""
         bill.check()
-        reservation = self._turn(bill.prompt, stop)
-        received = Received()
-        received.add_whole(json_object(self._send(bill.prompt, stream=False).text))
+        with self._slots.one(lambda: sleeper(stop)(0.0)):
+            reservation = self._turn(bill.prompt, stop)
+            received = Received()
+            received.add_whole(json_object(self._send(bill.prompt, stream=False).text))
         bill.add(received, reservation)
         return Reply(received.usable_text(), bill.total, truncated=received.truncated)
 
@@ -170,7 +195,12 @@ class Chat:
             broken = broken or UnusableReplyError("it ended before the reply did")
         if broken is not None:
             raise self._broken_off(broken, showing.characters) from broken
-        text = received.usable_text()
+        try:
+            text = received.usable_text()
+        except UnusableReplyError as error:
+            if showing.characters:
+                raise self._broken_off(error, showing.characters) from error
+            raise
         showing.finish()
         return Reply(text, bill.total, truncated=received.truncated)
 

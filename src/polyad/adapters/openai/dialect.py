@@ -23,7 +23,8 @@ _TELLTALES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("stream_usage", ("stream_options", "include_usage")),
     ("length_field", ("max_completion_tokens",)),
     ("temperature", ("temperature",)),
-    ("structured", ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar")),
+    ("system_role", ("system role", "'system'", "developer instruction", "roles must alternate", "assistant roles")),
+    ("structured", ("response_format", "schema", "json_object", "structured output", "guided", "grammar")),
 )
 """Words in a server's complaint, and what of the request they are about. The wordings differ; the names do not."""
 
@@ -31,6 +32,7 @@ _NEXT: Final[dict[str, dict[Any, Any]]] = {
     "stream_usage": {True: False},
     "length_field": {"max_tokens": "max_completion_tokens"},
     "temperature": {True: False},
+    "system_role": {True: False},
     "structured": {"json_schema": "json_object", "json_object": "none"},
 }
 
@@ -43,20 +45,19 @@ class Dialect:
         structured: How a JSON schema is asked for; below ``json_schema`` it is also put into words.
         length_field: Local servers know ``max_tokens``; OpenAI's reasoning models insist on the other.
         temperature: Whether to send it; reasoning models allow only their own.
+        system_role: Whether instructions have a message of their own; Gemma's templates want them in the user's.
         stream_usage: Whether to ask for the token counts at the end of a stream.
     """
 
     structured: Structured = "json_schema"
     length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
+    system_role: bool = True
     stream_usage: bool = True
 
     def request(self, model: str, prompt: Prompt, *, stream: bool) -> dict[str, Any]:
         """The body of a chat-completions request."""
-        messages = [{"role": "user", "content": sendable(prompt.user)}]
-        if system := self._system(prompt):
-            messages.insert(0, {"role": "system", "content": sendable(system)})
-        body: dict[str, Any] = {"model": model, "messages": messages, "stream": stream}
+        body: dict[str, Any] = {"model": model, "messages": self._messages(prompt), "stream": stream}
         if self.temperature:
             body["temperature"] = prompt.temperature
         if prompt.max_tokens:
@@ -69,6 +70,13 @@ class Dialect:
             schema = {"name": "reply", "schema": prompt.json_schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
+
+    def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
+        system, user = sendable(self._system(prompt)), sendable(prompt.user)
+        if not self.system_role:
+            system, user = "", f"{system}\n\n{user}".strip()
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        return messages if system else messages[1:]
 
     def _system(self, prompt: Prompt) -> str:
         if prompt.json_schema is None or self.structured == "json_schema":
@@ -115,5 +123,7 @@ class DialectInUse:
 
 
 def _was_sent(field: str, spoken: Dialect, body: dict[str, Any]) -> bool:
+    if field == "system_role":
+        return any(message["role"] == "system" for message in body["messages"])
     names = {"stream_usage": "stream_options", "length_field": spoken.length_field, "structured": "response_format"}
     return names.get(field, field) in body

@@ -38,14 +38,27 @@ _LONGEST_DELAY = 8.0
 _LONGEST_RETRY_AFTER = 300.0
 _CONNECT_TIMEOUT = 10.0
 
+_PASSING = (408, 409, 425, 429)
+"""Statuses below 500 of what may pass."""
+
+_WRONG_ADDRESS = "; check that the address ends where the API begins, usually in /v1"
+
 _UNREACHABLE_RETRIES = 2
 """Where nobody is at the address, waiting longer seldom helps and keeps a person waiting."""
 
 SdkError = openai.APIError
 """Whatever the SDK says went wrong with a request or a stream."""
 
-REJECTIONS = (openai.BadRequestError, openai.UnprocessableEntityError)
-"""The endpoint does not accept the request as it is written."""
+TooSlowError = openai.APITimeoutError
+"""The endpoint was silent for too long."""
+
+REJECTIONS = (
+    openai.BadRequestError,
+    openai.UnprocessableEntityError,
+    openai.NotFoundError,
+    openai.InternalServerError,
+)
+"""The endpoint may not accept the request as it is written: OpenRouter says so with 404, llama.cpp with 500."""
 
 _logger = logging.getLogger(__name__)
 
@@ -163,7 +176,8 @@ class Endpoint:
                 concerns_all=True,
             )
         if isinstance(error, openai.APITimeoutError):
-            return EndpointError(f"{where} did not answer in time; raise the timeout or use a faster model")
+            fix = "raise the timeout, lower the concurrency or use a faster model"
+            return EndpointError(f"{where} did not answer in time; {fix}")
         if isinstance(error, openai.APIConnectionError):
             return EndpointError(f"the connection to {where} broke ({_cause(error)}); look into the server's log")
         return EndpointError(f"{where}: {error}")
@@ -184,7 +198,11 @@ class Endpoint:
             hint = f"asks to wait {asked:g} s; " if asked else ""
             fix = "set requests_per_minute or tokens_per_minute, or lower the concurrency"
             return EndpointError(f"{where} has had too many requests ({said}); {hint}{fix}")
-        return EndpointError(f"{where} answered with status {status}: {said}")
+        if "context" in said.lower() or "context_length" in str(error.code):
+            fix = "give the model a longer context, or lower passage_tokens (indexing) or max_context_tokens (answers)"
+            return EndpointError(f"{where} has no room for the prompt ({said}); {fix}")
+        fix = "; look into the server's log, or try again when it is ready" if status >= 500 else ""
+        return EndpointError(f"{where} answered with status {status}: {said}{fix}")
 
 
 def _client(base_url: str, api_key: str, timeout: float) -> openai.OpenAI:
@@ -220,7 +238,7 @@ def may_pass(error: BaseException) -> bool:
     if isinstance(error, openai.APIStatusError):
         if (retry_after(error) or 0.0) > _LONGEST_RETRY_AFTER or _quota_spent(error):
             return False
-        return error.status_code in (408, 409, 425, 429) or error.status_code >= 500
+        return error.status_code in _PASSING or error.status_code >= 500
     # What is left of the SDK's errors about a request: cut connections, timeouts, an error inside a stream.
     return isinstance(error, openai.APIError)
 
@@ -253,11 +271,15 @@ def json_object(body: str) -> dict[str, Any]:
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise UnusableReplyError(f"the reply is not JSON: {body[:80]!r}") from error
+        hint = _WRONG_ADDRESS if body.lstrip().startswith("<") else ""
+        raise UnusableReplyError(f"the reply is not JSON: {body[:80]!r}{hint}") from error
     if not isinstance(parsed, dict):
         raise UnusableReplyError(f"the reply is not a JSON object: {body[:80]!r}")
-    if parsed.get("error"):
-        raise UnusableReplyError(f"the reply reports an error: {str(parsed['error'])[:200]}")
+    if reported := parsed.get("error"):
+        status = reported.get("code") if isinstance(reported, dict) else None
+        is_final = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
+        hint = _WRONG_ADDRESS if "endpoint" in str(reported).lower() else ""
+        raise UnusableReplyError(f"the reply reports an error: {said_in(reported)}{hint}", may_pass=not is_final)
     return parsed
 
 
@@ -268,8 +290,21 @@ def sendable(text: str) -> str:
 
 def server_message(error: openai.APIStatusError) -> str:
     """What the server itself said, in one line; at most 300 characters."""
-    body = error.body
-    said = body.get("message") or body.get("detail") or body if isinstance(body, dict) else body or error.message
+    return said_in(error.body or error.message)
+
+
+def said_in(body: object) -> str:
+    """The message in the body of an error, in one line; at most 300 characters."""
+    if isinstance(body, list) and len(body) == 1:  # as Google wraps it
+        body = body[0]
+    if isinstance(body, dict) and isinstance(body.get("error"), dict):
+        body = body["error"]
+    said = body
+    if isinstance(body, dict):
+        said = body.get("message") or body.get("detail") or body
+        metadata = body.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("raw"):  # OpenRouter: what the provider behind it said
+            said = f"{said}: {metadata['raw']}"
     return " ".join(str(said).split())[:300]
 
 

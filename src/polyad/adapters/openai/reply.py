@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from polyad.adapters.openai.endpoint import UnusableReplyError
+from polyad.adapters.openai.endpoint import UnusableReplyError, said_in
 from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
+
+_CUT = frozenset({"length", "model_length", "model_context_window_exceeded"})
+_FILTERED = frozenset({"content_filter", "sensitive"})
+_BROKEN = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
+"""What ``finish_reason`` says of a reply that did not come to its end: OpenAI's own words, Mistral's, DeepSeek's, those
+of OpenRouter, vLLM and z.AI."""
 
 
 class Received:
@@ -16,6 +23,8 @@ class Received:
         text: Everything said, thoughts included.
         finish_reason: ``stop``, ``length``, ...; empty until the reply is complete.
         refusal: Why the model will not answer, in its own field.
+        reasoning: What the model thought, where the server keeps it apart.
+        error: What became of the provider behind a gateway, in the middle of the reply.
         usage: The endpoint's count of tokens, if it gave one.
         events: How many events of a stream it was made of.
     """
@@ -24,6 +33,8 @@ class Received:
         self.text = ""
         self.finish_reason = ""
         self.refusal = ""
+        self.reasoning = ""
+        self.error = ""
         self.usage: Mapping[str, Any] = {}
         self.events = 0
 
@@ -43,7 +54,7 @@ class Received:
     @property
     def truncated(self) -> bool:
         """Whether the reply was cut at its limit of tokens."""
-        return self.finish_reason == "length"
+        return self.finish_reason in _CUT
 
     def reported(self, field: str) -> int | None:
         """A count from the endpoint's usage; None where it gives none that makes sense."""
@@ -53,28 +64,44 @@ class Received:
     def usable_text(self) -> str:
         """What was said, without thoughts; of a reply in one piece, which may be data, without those in front of it.
 
+        JSON that a server took for a thought, and says nothing beside, is the reply: vLLM does so with what a grammar
+        or schema made the model say.
+
         Raises:
-            UnusableReplyError: nothing was said.
+            UnusableReplyError: nothing was said, or not to the end.
         """
+        if self.finish_reason in _BROKEN:
+            raise UnusableReplyError(f"the provider broke off the reply ({self.error or self.finish_reason})")
+        if self.refusal or self.finish_reason in _FILTERED:
+            raise UnusableReplyError(f"the model refused: {self.refusal or 'content filter'}", may_pass=False)
         text = without_thoughts(self.text) if self.events else after_thoughts(self.text)
+        if not text and not self.events and _is_json(self.reasoning):
+            text = self.reasoning.strip()
         if text:
             return text
         if self.truncated:
             raise UnusableReplyError(
-                "the model used up its tokens before it said anything (it may have been thinking); allow more tokens",
+                "the model used up its tokens before it said anything (it may have been thinking); allow more tokens "
+                "(max_answer_tokens for answers, else the server's own limits) or turn its thinking off",
                 may_pass=False,
             )
-        if self.refusal or self.finish_reason == "content_filter":
-            raise UnusableReplyError(f"the model refused: {self.refusal or 'content filter'}", may_pass=False)
-        raise UnusableReplyError("the reply has no text")
+        if self.reasoning or self.text:
+            raise UnusableReplyError(
+                "the reply has thoughts and no text; turn the model's thinking off, or look into how the server tells "
+                "thoughts from replies"
+            )
+        raise UnusableReplyError(f"the reply has no text (finish_reason {self.finish_reason or 'missing'})")
 
     def _take(self, choice: Mapping[str, Any], message: object, usage: object) -> str:
         self.finish_reason = str(choice.get("finish_reason") or self.finish_reason)
+        if choice.get("error"):
+            self.error = said_in(choice["error"])
         if isinstance(usage, Mapping):
             self.usage = usage
         if not isinstance(message, Mapping):
             return ""
         self.refusal += str(message.get("refusal") or "")
+        self.reasoning += _text_of(message.get("reasoning_content") or message.get("reasoning"))
         return _text_of(message.get("content"))
 
 
@@ -114,3 +141,11 @@ def _text_of(content: object) -> str:
     return "".join(
         str(part.get("text") or "") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"
     )
+
+
+def _is_json(text: str) -> bool:
+    """Whether all of ``text`` is one object or array."""
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False

@@ -5,6 +5,7 @@ first passage, and cites it. Point polyad at it with ``OPENAI_BASE_URL=http://12
 """
 
 from polyad.adapters.scripted.faults import (
+    Body,
     CutConnection,
     EmptyReply,
     Fault,
@@ -19,6 +20,7 @@ from polyad.adapters.scripted.model import Line, ScriptedLanguageModel, cite_fir
 from polyad.adapters.scripted.server import Embedded, Recorded, Request, Say, ScriptedServer, Spoken
 
 __all__ = [
+    "Body",
     "CutConnection",
     "Embedded",
     "EmptyReply",

@@ -52,6 +52,26 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """Any response: what servers send that is not as OpenAI would send it.
+
+    Attributes:
+        status: Of any kind, 200 too.
+        body: Sent as JSON; a string as it is.
+    """
+
+    status: int
+    body: object
+
+    def play(self, wire: Wire) -> None:
+        """Send it."""
+        if isinstance(self.body, str):
+            wire.send_text(self.status, self.body)
+        else:
+            wire.send_json(self.status, self.body)
+
+
+@dataclass(frozen=True, slots=True)
 class RateLimited:
     """Status 429; ``Retry-After`` in seconds, or as the text of the header."""
 

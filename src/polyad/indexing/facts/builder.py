@@ -90,7 +90,7 @@ class FactBuilder:
 
     def _replies(self, passages: Sequence[Passage], tell: Tell) -> list[_Replies]:
         """What the language model says of each passage, asked again where a reply was unreadable, then for more."""
-        found = [_Replies() for _ in passages]
+        found = [_Replies(passage) for passage in passages]
         prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
         for _ in range(self._settings.attempts):
             self._ask(prompts, found, tell)
@@ -219,12 +219,14 @@ class _Replies:
     """The replies about one passage, so far.
 
     Attributes:
+        passage: That they are about.
         said: Those that could be read.
         extraction: All that they say.
         failure: Why the last request brought nothing; None where it did.
         notes: Of the requests, not of what the replies say.
     """
 
+    passage: Passage
     said: list[str] = field(default_factory=list)
     extraction: Extraction = field(default_factory=Extraction)
     failure: LanguageModelError | None = None
@@ -239,7 +241,7 @@ class _Replies:
         """Add what a reply says; one that cannot be read is the failure, and raised as a refusal of the reply."""
         self.notes["replies cut at the model's limit"] += reply.truncated
         try:
-            addition = style.parse(reply.text)
+            addition = style.read(reply.text, self.passage)
         except UnreadableReplyError as error:
             self.failure = error
             raise

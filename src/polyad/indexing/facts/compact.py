@@ -30,10 +30,11 @@ from polyad.indexing.facts.extraction import (
     one_line,
     union,
 )
-from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of, normal_keys
+from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.locate import UNSPACED, name_spans
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
+from polyad.text.loose_json import normal_keys
 from polyad.text.thoughts import after_thoughts
 
 _SCHEMA = object_of(
@@ -65,15 +66,16 @@ class CompactExtractionStyle(ExtractionStyle):
         that mention it, or is dropped where there is none.
 
         Raises:
-            UnreadableReplyError: there is neither a fact nor an entity in it, nor an empty list of them.
+            UnreadableReplyError: there is neither a fact nor an entity in it, nor an empty list of them; or its facts
+                are there and none has a text.
         """
         said = after_thoughts(reply)
         records = best_records(said)
         records.notes[THOUGHTS] += said != reply.strip()
-        if not records.is_readable:
-            raise UnreadableReplyError(reply, '{"facts": [...], "entities": [...]}')
         table = _table(records)
         facts = [fact for record in records.facts if (fact := _fact(record, table, records.notes))]
+        if not records.is_readable or (not facts and _says_something(records)):
+            raise UnreadableReplyError(reply, '{"facts": [{"text": ...}, ...], "entities": [...]}')
         return extraction(_with_unlisted(facts, table, records.notes), records.notes)
 
 
@@ -116,6 +118,14 @@ def _fact(record: object, table: Mapping[str, ExtractedEntity], notes: Counter[s
         return None
     entities = [entity for member in _members(record) if (entity := _member(member, table, notes))]
     return ExtractedFact(text, FACT_SCORES.read(first_of(keyed, _COMPLETENESS), notes), tuple(entities))
+
+
+def _says_something(records: Records) -> bool:
+    """Whether facts were lost: they are in JSON that is broken, or their texts under keys that nobody knows."""
+    if records.is_broken and not records.is_list:
+        return True
+    dicts = [record for record in records.facts if isinstance(record, dict)]
+    return any(value for record in dicts for value in record.values() if not isinstance(value, int | float))
 
 
 def _members(fact: object) -> list[object]:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from polyad.text.loose_json import NOT_JSON, json_values
+from polyad.text.json_repair import repaired
+from polyad.text.loose_json import NOT_JSON, json_values, normal_keys
 
 TEXT = ("text", "fact", "sentence")
 """Keys of a fact's text."""
 
 NAME = ("name", "entity")
 """Keys of an entity's name."""
-
-_BETWEEN_WORDS = re.compile(r"[\s_-]+")
-
-
-def normal_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    """``record`` with its keys as they are looked for: in lower case, in one word ("Key_Score" is "keyscore")."""
-    return {_BETWEEN_WORDS.sub("", key).casefold(): value for key, value in record.items()}
 
 
 def first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
@@ -90,9 +84,9 @@ class Records:
             return [(keyed[role], role) for role in _ELEMENT if role in keyed]
         if isinstance(first_of(keyed, TEXT), str):
             self.facts.append(item)
-        elif isinstance(first_of(keyed, NAME), str):
+        elif isinstance(first_of(keyed, NAME), str) and not any(isinstance(value, dict) for value in keyed.values()):
             self.entities.append(item)
-        else:
+        else:  # also the call of a tool, which has a name as an entity has, and what it is called with
             return [(value, "") for value in keyed.values() if isinstance(value, dict | list)]
         return []
 
@@ -104,11 +98,11 @@ _START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)'
 def best_records(text: str) -> Records:
     """The records in a reply as it is, or with the slips that models make put right, if that brings more to light."""
     records = _records(text)
-    if not records.is_broken:
+    if records.is_readable and not records.is_broken:
         return records
-    repaired = _records(_repaired(text))
-    if repaired.worth > records.worth:
-        records = repaired
+    mended = _records(repaired(text, _START))
+    if mended.worth > records.worth:
+        records = mended
         records.notes["JSON repaired"] += 1
     records.notes["JSON broken or cut off"] += records.is_broken
     return records
@@ -123,39 +117,3 @@ def _records(text: str) -> Records:
         else:
             records.add(value)
     return records
-
-
-_OUTSIDE = re.compile(r'"|,(?=\s*[}\]])')
-_INSIDE = re.compile(r'["\\{\[]')
-_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
-_END_OF_STRING = re.compile(r'"\s*(?:\Z|[}\]]|[:,]\s*(?:\Z|["{\[}\]]|-?\d|(?:true|false|null|NaN|-?Infinity)\b))')
-"""A quote with what JSON allows after a string, or with the end of the reply."""
-
-
-def _repaired(text: str) -> str:
-    """``text`` with the strings of its JSON made whole, and without commas before a closing bracket.
-
-    Quotes that do not end a string, and backslashes that begin no escape, are escaped. So are opening brackets inside a
-    string, lest one be taken for the beginning of a value.
-    """
-    start = _START.search(text)
-    return "".join(_repairs(text, start.start() if start else len(text)))
-
-
-def _repairs(text: str, position: int) -> Iterator[str]:
-    inside = False
-    while special := (_INSIDE if inside else _OUTSIDE).search(text, position):
-        yield text[position : special.start()]
-        position = special.end()
-        if not inside:
-            inside = special.group() == '"'
-            yield '"' * inside
-        elif special.group() == '"':
-            inside = _END_OF_STRING.match(text, special.start()) is None
-            yield r"\"" if inside else '"'
-        elif escape := _ESCAPE.match(text, special.start()):
-            position = escape.end()
-            yield escape.group()
-        else:
-            yield f"\\u{ord(special.group()):04x}"
-    yield text[position:]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import replace
 from typing import ClassVar
 
-from polyad.errors import SettingError
-from polyad.indexing.facts.extraction import Extraction
+from polyad.errors import SettingError, UnreadableReplyError
+from polyad.indexing.facts.extraction import ExtractedEntity, Extraction, extraction, one_line
 from polyad.indexing.quoting import quoted_passage, quoted_replies
 from polyad.model import Passage
 from polyad.protocols import Prompt
@@ -54,6 +55,30 @@ class ExtractionStyle(ABC):
         request = self._request_for_more.replace("{so_far}", quoted_replies(after_thoughts(so_far)))
         return replace(first, user=f"{first.user}\n\n{request}")
 
+    def read(self, reply: str, passage: Passage) -> Extraction:
+        """What a reply says of ``passage``, without the facts that it only copied from the instructions.
+
+        Small models repeat the example, or the words that stand for a fact in the description of the format.
+
+        Raises:
+            UnreadableReplyError: the reply cannot be read, or all that it says is copied.
+        """
+        said = self.parse(reply)
+        shown, own = one_line(self._system).casefold(), one_line(passage.text).casefold()
+        notes = Counter(said.notes)
+        facts = []
+        for fact in said.facts:
+            text = fact.text.casefold()
+            if text in shown and text not in own:
+                notes["fact copied from the instructions left out"] += 1
+                continue
+            entities = tuple(entity for entity in fact.entities if not _is_placeholder(entity))
+            notes["entity copied from the instructions left out"] += len(fact.entities) - len(entities)
+            facts.append(replace(fact, entities=entities))
+        if said.facts and not facts:
+            raise UnreadableReplyError(reply, "facts of the passage, not of the example in the prompt")
+        return extraction(facts, notes)
+
     @abstractmethod
     def parse(self, reply: str) -> Extraction:
         """Read a reply, however untidy or cut short.
@@ -61,6 +86,11 @@ class ExtractionStyle(ABC):
         Raises:
             UnreadableReplyError: there is no record in it, and it does not say that there is nothing.
         """
+
+
+def _is_placeholder(entity: ExtractedEntity) -> bool:
+    """Whether an entity is the one by which the instructions show the format."""
+    return (entity.name, entity.type, entity.description) == ("name", "type", "description")
 
 
 def instructions(file: str) -> tuple[str, str]:

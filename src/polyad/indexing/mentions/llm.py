@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from polyad.errors import ConfigurationError, LanguageModelError
+from polyad.errors import ConfigurationError, LanguageModelError, UnreadableReplyError
 from polyad.indexing.locate import name_spans
 from polyad.indexing.quoting import quoted_passage
 from polyad.model import Mention
-from polyad.protocols import LanguageModel, Prompt
+from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
-from polyad.text.loose_json import listed_under
+from polyad.text.loose_json import listed_under, normal_keys
 from polyad.text.packaged import packaged
 
 _SYSTEM = packaged("polyad.indexing.mentions", "llm.md")
@@ -58,12 +58,16 @@ class LanguageModelMentionExtractor:
         prompts = [
             Prompt(user=quoted_passage(texts[position]), system=_SYSTEM, json_schema=_SCHEMA) for position in asked
         ]
-        outcomes = self._language_model.complete(prompts) if prompts else []
         found: list[list[Mention]] = [[] for _ in texts]
-        for position, outcome in zip(asked, outcomes, strict=True):
+
+        def take(index: int, outcome: Reply | LanguageModelError) -> None:
+            if isinstance(outcome, Reply):
+                position = asked[index]
+                found[position] = self._located(_entities(outcome), texts[position])
+
+        for outcome in self._language_model.complete(prompts, take) if prompts else []:
             if isinstance(outcome, LanguageModelError):
                 raise outcome
-            found[position] = self._located(_entities(outcome.text), texts[position])
         return found
 
     def _located(self, entities: Sequence[Mention], text: str) -> list[Mention]:
@@ -77,29 +81,33 @@ class LanguageModelMentionExtractor:
         return [located[key] for key in sorted(located)]
 
 
-def _entities(reply: str) -> list[Mention]:
-    """The entities in a reply: JSON as asked for, or what models make of it (a fence, a preface, a bare list)."""
-    listed = listed_under(reply, "entities")
-    if listed is None:
-        raise LanguageModelError(f'expected {{"entities": [...]}}, but the language model replied {reply[:200]!r}')
-    return list(_valid(listed))
+def _entities(reply: Reply) -> list[Mention]:
+    """The entities in a reply: JSON as asked for, or what models make of it (a fence, a preface, a bare list).
+
+    Raises:
+        UnreadableReplyError: there is no list in it, or it lists something else.
+    """
+    listed = listed_under(reply.text, "entities")
+    entities = list(_valid(listed or []))
+    if not entities and listed != []:
+        cut = " whole, and not cut at the model's limit of tokens" if reply.truncated else ""
+        raise UnreadableReplyError(reply.text, f'{{"entities": [...]}}{cut}')
+    return entities
 
 
 def _valid(listed: Sequence[Any]) -> Iterator[Mention]:
     for item in listed:
-        entity = {"name": item} if isinstance(item, str) else item
-        if isinstance(entity, dict) and isinstance(entity.get("name"), str) and entity["name"].strip():
-            yield Mention(
-                entity["name"].strip(),
-                -1,
-                -1,
-                type=str(entity.get("type") or ""),
-                score=_score(entity.get("importance")),
-            )
+        entity = normal_keys(item) if isinstance(item, dict) else {"name": item}
+        name = entity.get("name", entity.get("entity"))
+        if isinstance(name, str) and name.strip():
+            score = _score(entity.get("importance"))
+            yield Mention(name.strip(), -1, -1, type=str(entity.get("type") or ""), score=score)
 
 
 def _score(importance: object) -> float:
     """In (0, 100]; 100 where the model gave none or nonsense."""
+    if isinstance(importance, str) and importance.strip(" %").isdecimal():
+        importance = int(importance.strip(" %"))
     if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance <= 100:
         return 100.0
     return float(importance)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from polyad.text.loose_json import first_json, listed_under
+from polyad.text.loose_json import first_json, listed_under, normal_keys
 
 _SUM_TOLERANCE = 0.02  # three thirds, each rounded to two digits, are 0.99
 
@@ -133,12 +133,12 @@ _LIST = re.compile(rf"(?:^|[:\uff1a])[ \t\[(]{{0,20}}({_POINTED}(?:{_NEXT}{_POIN
 def _from_json(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001  # the signature of a form
     found = first_json(reply)
     if isinstance(found, dict):
-        found = found.get("scores", found)
+        keyed = normal_keys(found)
+        found = keyed.get("scores", keyed)
     if isinstance(found, dict):
         return [] if "score" in found else list(found.items())  # the first of a list that was cut off: see below
-    if not isinstance(found, list) or not any(isinstance(item, dict) for item in found):
-        return []
-    return [(item.get("number"), item.get("score")) for item in found if isinstance(item, dict)]
+    items = [normal_keys(item) for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    return [(item.get("number"), item.get("score")) for item in items]
 
 
 def _from_fields(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001

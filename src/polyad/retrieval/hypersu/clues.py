@@ -8,7 +8,7 @@ from polyad.protocols import LanguageModel, Prompt
 from polyad.retrieval.asking import Adviser
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.json_schema import STRING, array_of, object_of
-from polyad.text.loose_json import distinct_strings, listed_under
+from polyad.text.loose_json import strings_under
 from polyad.text.packaged import packaged
 
 _SCHEMA = object_of(clues=array_of(STRING))
@@ -45,11 +45,5 @@ class LanguageModelClues:
         """At most ``max_clues`` of the model's clues, or the question alone."""
         system = self._instructions.format(max_clues=self._max_clues)
         prompt = Prompt(user=question.text, system=system, json_schema=_SCHEMA)
-        clues = self._adviser.ask(prompt, _parsed, '{"clues": [...]}') or []
+        clues = self._adviser.ask(prompt, lambda reply: strings_under(reply, "clues"), '{"clues": [...]}') or []
         return clues[: self._max_clues] or [question.text]
-
-
-def _parsed(text: str) -> list[str] | None:
-    """The clues in a reply that is JSON, perhaps with words or a code fence around it; None if it is not."""
-    clues = listed_under(text, "clues")
-    return None if clues is None else distinct_strings(clues)
