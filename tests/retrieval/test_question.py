@@ -77,6 +77,15 @@ def test_a_question_of_names_alone_is_its_own_remainder(link: Link) -> None:
     assert link("Carla Diaz, Lima?").remainder == "Carla Diaz, Lima?"
 
 
+def test_a_name_short_for_a_subject_is_linked_to_it(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(8)) as engine:
+        engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
+    snapshot = Snapshot(SqliteStore.open(tmp_path))
+    found = QuestionLinker(snapshot, RuleMentionExtractor()).link("Where did Jeffrey Smart live?")
+    assert linked(snapshot, found) == {"frank jeffrey edson smart": "Jeffrey Smart"}
+    assert found.remainder == "Where did live?"
+
+
 def test_names_the_index_does_not_know_are_kept_apart(link: Link, snapshot: Snapshot) -> None:
     found = link("Did Zacharias Quux visit Lima?")
     assert linked(snapshot, found) == {"lima": "Lima"}

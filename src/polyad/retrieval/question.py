@@ -71,7 +71,8 @@ class QuestionLinker:
     def _rows(self, keys: Sequence[str]) -> dict[str, int]:
         """The row of the entity that each key stands for, where there is one: of that name, or of a similar one."""
         known = self._snapshot.entity_rows
-        rows = {key: known[key] for key in keys if key in known}
+        subject_of = self._snapshot.subject_names.subject_of
+        rows = {key: row for key in keys if key and (row := known.get(key, subject_of(key))) is not None}
         if self._similar:
             rows |= self._similar.nearest([key for key in keys if key and key not in rows])
         return rows

@@ -13,7 +13,6 @@ import numpy as np
 
 from polyad.hypergraph.incidence import Adjacency, Hypergraph
 from polyad.model import (
-    BoolArray,
     Entity,
     Evidence,
     FloatArray,
@@ -26,6 +25,7 @@ from polyad.model import (
 )
 from polyad.protocols import Embedder, Progress, Store, Topology, silent
 from polyad.retrieval.entity_vectors import entity_vectors
+from polyad.retrieval.subject_names import SubjectNames
 
 
 class Snapshot:
@@ -33,7 +33,9 @@ class Snapshot:
 
     Attributes:
         version: The store's version it was made from.
-        graph: The hypergraph; node rows are entities.
+        graph: The hypergraph; node rows are entities. A hyperedge's subject is in it also by each name that stands for
+            it elsewhere, as it would be by a title.
+        subject_names: Tells which subject a name stands for.
         passage_vectors: float32 ``[passages, dimension]``.
         hyperedge_vectors: float32 ``[hyperedges, dimension]``.
         hyperedge_scores: float32 ``[hyperedges]``, in (0, 10].
@@ -50,9 +52,22 @@ class Snapshot:
         self.hyperedge_vectors: FloatArray = topology.hyperedge_vectors
         self.hyperedge_scores: FloatArray = topology.hyperedge_scores
         self.passage_of: IntArray = topology.passage_of_hyperedge
+        entities, edges = topology.incidence_entity, topology.incidence_hyperedge
+        subject = topology.incidence_is_subject.astype(bool)
+        own = Adjacency.from_pairs(entities[subject], edges[subject], len(topology.entity_keys))
+        self.subject_names = SubjectNames(topology.entity_keys, own.degrees() > 0)
+        names, meant = self.subject_names.pairs()
+        lent_edges, owners = own.gather(meant)
+        lent = names[owners], lent_edges
+        self._about = Adjacency.from_pairs(
+            np.concatenate([entities[subject], lent[0]]),
+            np.concatenate([edges[subject], lent[1]]),
+            len(own.offsets) - 1,
+        )
+        self._lent = _members_lent(*lent, entities, edges, len(topology.hyperedge_ids))
         self.graph = Hypergraph.from_incidences(
-            topology.incidence_entity,
-            topology.incidence_hyperedge,
+            np.concatenate([entities, lent[0]]),
+            np.concatenate([edges, lent[1]]),
             len(topology.entity_keys),
             len(topology.hyperedge_ids),
         )
@@ -75,36 +90,22 @@ class Snapshot:
     @cached_property
     def passages_of_entity(self) -> Adjacency:
         """The passages that mention each entity, or are about it."""
-        topology = self._topology
-        return Adjacency.from_pairs(
-            topology.incidence_entity, self.passage_of[topology.incidence_hyperedge], self.graph.node_count
-        )
+        return self._passages_by(self.graph.memberships)
 
     @cached_property
     def entities_of_passage(self) -> Adjacency:
         """The entities that each passage mentions, or is about."""
-        topology = self._topology
-        return Adjacency.from_pairs(
-            self.passage_of[topology.incidence_hyperedge], topology.incidence_entity, self.passage_count
-        )
+        edges, entities = self.graph.memberships.gather(np.arange(self.graph.node_count))
+        return Adjacency.from_pairs(self.passage_of[edges], entities, self.passage_count)
 
     @cached_property
     def passages_about(self) -> Adjacency:
-        """The passages whose subject each entity is.
+        """The passages whose subject each entity is, or stands for (:mod:`polyad.retrieval.subject_names`)."""
+        return self._passages_by(self._about)
 
-        Of an entity that is the subject of none, they are those about what its name ends in: "watchman piet adler" is
-        Piet Adler, whom extractors do not tell from his office.
-        """
-        topology = self._topology
-        subject = topology.incidence_is_subject.astype(bool)
-        entities = topology.incidence_entity[subject]
-        passages = self.passage_of[topology.incidence_hyperedge[subject]]
-        own = Adjacency.from_pairs(entities, passages, self.graph.node_count)
-        longer, shorter = _endings(topology.entity_keys, own.degrees() > 0)
-        lent, lenders = own.gather(shorter)
-        return Adjacency.from_pairs(
-            np.concatenate([entities, longer[lenders]]), np.concatenate([passages, lent]), self.graph.node_count
-        )
+    def _passages_by(self, edges_of_entity: Adjacency) -> Adjacency:
+        edges, entities = edges_of_entity.gather(np.arange(self.graph.node_count))
+        return Adjacency.from_pairs(entities, self.passage_of[edges], self.graph.node_count)
 
     @cached_property
     def rarity(self) -> FloatArray:
@@ -213,7 +214,7 @@ class Snapshot:
 
     def _scored_hyperedges(self, rows: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
         edges = self._store.hyperedges([self.hyperedge_id(row) for row, _ in rows])
-        members = [self.graph.members[row].tolist() for row, _ in rows]
+        members = [np.setdiff1d(self.graph.members[row], self._lent[row]).tolist() for row, _ in rows]
         views = dict(
             zip(distinct := sorted({row for own in members for row in own}), self._entities(distinct), strict=True)
         )
@@ -229,18 +230,12 @@ class Snapshot:
         return [self._views[row] for row in rows]
 
 
-def _endings(keys: Sequence[str], are_subjects: BoolArray) -> tuple[IntArray, IntArray]:
-    """Rows of entities that are no subjects, and of the subject that each one's name ends in.
-
-    Of several it is the longest; a single word is too little to go by.
-    """
-    subjects = {key: row for row, (key, is_subject) in enumerate(zip(keys, are_subjects, strict=True)) if is_subject}
-    found = []
-    for row, key in enumerate(keys):
-        words = key.split(" ")
-        endings = (" ".join(words[start:]) for start in range(1, len(words) - 1))
-        ending = None if are_subjects[row] else next((end for end in endings if end in subjects), None)
-        if ending is not None:
-            found.append((row, subjects[ending]))
-    pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
-    return pairs[:, 0], pairs[:, 1]
+def _members_lent(
+    names: IntArray, lent_edges: IntArray, entities: IntArray, edges: IntArray, edge_count: int
+) -> Adjacency:
+    """Of each hyperedge the names by which alone its subject is in it: those that are no members as stored."""
+    is_name = np.zeros(max(entities.max(initial=-1), names.max(initial=-1)) + 1, dtype=bool)
+    is_name[names] = True
+    stored = is_name[entities]
+    is_new = ~np.isin(names * edge_count + lent_edges, entities[stored] * edge_count + edges[stored])
+    return Adjacency.from_pairs(lent_edges[is_new], names[is_new], edge_count)
