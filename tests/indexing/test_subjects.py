@@ -29,6 +29,9 @@ def test_a_title_is_the_subject_whatever_the_text_defines() -> None:
         ('"Rain on the Isk" is a song by Varga.', "rain on the isk"),
         ("Tomas Ferrand, a brewer, was one of the founders.", "tomas ferrand"),
         ("Ljubljana lies on a river.", "ljubljana"),
+        ('Thomas Edward "Tom" Ferrand Jr. (born 1961), a brewer, is an actor.', "thomas edward tom ferrand jr"),
+        ("Piet Adler (Dutch: [pit (adler)]; born 12 May 1930), was a diver.", "piet adler"),
+        ("Jan Varga, 2nd Earl of Isk, was an officer.", "jan varga 2nd earl of isk"),
     ],
 )
 def test_without_a_title_it_is_what_the_first_sentence_defines_or_begins_with(text: str, key: str) -> None:
@@ -47,3 +50,36 @@ def test_what_is_defined_keeps_its_place_in_the_text() -> None:
     text = "They met. The Isk is a river."
     ((key, mention),) = subjects_of("", text).defined
     assert (key, text[mention.start : mention.end]) == ("isk", "The Isk")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Jin-ri Choi (born 1994), better known by her stage name Sulli, is a singer.", ["jin ri choi", "sulli"]),
+        ("Karel Gilg (born Anna Svoboda; 5 May 1917) was an actress.", ["karel gilg", "anna svoboda"]),
+        ("Lida Varga (née Isk) was an actress.", ["lida varga", "isk"]),
+        ("The Oregon Nursery Company (ONC) was a nursery.", ["oregon nursery company", "onc"]),
+        ("The Mercy Man (also known as Bad Man) is a film.", ["mercy man", "bad man"]),
+        ("Damerjog or Damerdjog () is a village.", ["damerjog or damerdjog", "damerjog", "damerdjog"]),
+        ("Jan Varga, 2nd Earl of Isk, was an officer.", ["jan varga 2nd earl of isk", "jan varga"]),
+        ("Piet Adler (born 12 May 1930 in Lima) is a diver, known as a friend of Anna Reed.", ["piet adler"]),
+    ],
+)
+def test_without_a_title_what_is_defined_has_every_name_that_its_sentence_gives_it(text: str, names: list[str]) -> None:
+    assert [key for key, _ in subjects_of("", text).defined] == names
+
+
+def test_with_a_title_what_is_defined_has_one_name() -> None:
+    found = subjects_of("Sulli", "Jin-ri Choi, better known as Sulli, is a singer.")
+    assert [key for key, _ in found.defined] == ["jin ri choi"]
+
+
+def test_every_name_keeps_its_place_in_the_text() -> None:
+    text = "They met. The Isk or Iska (also called Old River) is a river."
+    found = subjects_of("", text).defined
+    assert [text[mention.start : mention.end] for _, mention in found] == [
+        "The Isk or Iska",
+        "The Isk",
+        "Iska",
+        "Old River",
+    ]

@@ -8,19 +8,37 @@ it stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from polyad.model import Mention, Span
 from polyad.text.keys import entity_key
 
+RULES = "subjects-2"
+"""Part of the name of every builder that uses these rules; to be changed with what they find, so that documents indexed
+by the earlier ones are indexed again."""
+
 _LONGEST = 12  # words of a name that a sentence defines
 
+_WORDS = r"\w(?:[^.,;:!?()\[\]\"“”«»\n]|(?<=\b[A-Z])\.|(?<=\b[A-Z][a-z])\.){0,100}?"  # the points of "J." and "Jr."
+_NICKNAME = r"\s?[\"“]\s?[^\"“”()\n]{1,30}?\s?[\"”]\s?"
+_REMARK = r"\s*(?:\((?:[^()]|\([^()]{0,100}\)){0,250}\)|,[^,;()]{1,80}(?=[,(]))"
 _DEFINITION = re.compile(
-    r"[\"“«']?\s?(?P<name>\w[^.,;:!?()\[\]\"“”«»\n]{0,100}?)[\"”»']?"  # what is defined, up to
-    r"\s*(?:\([^()]{0,200}\)\s*)?(?:,[^,.;]{1,80},\s*)?"  # a remark in parentheses or between commas, and
+    rf"[\"“«']?\s?(?P<name>{_WORDS}(?:{_NICKNAME}{_WORDS})?)[\"”»']?"  # what is defined, up to
+    rf"(?P<remarks>(?:{_REMARK}){{0,4}}),?\s*"  # remarks in parentheses or between commas, and
     r"\b(?:is|was|are|were)\s+(?:also\s+|either\s+|both\s+)?(?:an?|the|one|two|any|part|known|located)\b"
 )
+_ALTERNATIVE = " or "
+_CALLED = re.compile(
+    r"\b(?:(?:known|credited|billed|styled|perform(?:s|ed|ing)|recording|referred\s+to)\b[^,;()\"“]{0,40}?\bas"
+    r"|(?:birth|full|old|pen|real|ring|stage)\s?names?"
+    r"|aka|alias|born|called|formerly|n[ée]e|nicknamed|officially|or|pseudonym|simply)\s+(?:the\s+)?[\"“]?\s?"
+)
+"""What introduces another name in a remark: "known professionally as", "née", "(or "."""
+
+_IN_PARENTHESES = re.compile(r"\(\s*[\"“]?\s?([^();,:]{2,80}?)\s?[\"”]?\s*\)")
+_NEVER_ALIASES = frozenset({"date", "quantity", "phrase"})
 _NO_NAME = re.compile(
     r"(?:he|she|it|its|his|her|they|their|this|that|these|those|there|here|who|which|what|in|on|at|of|from|by|for|with"
     r"|as|when|where|while|if|after|before|during|since|although|because|and|but|or|so)\b",
@@ -36,7 +54,8 @@ class Subjects:
 
     Attributes:
         passage: Its key and name; the key is empty where there is none.
-        defined: Key and mention of each.
+        defined: Key and mention of each. Without a title, which is what others call it, also of the other names that
+            its sentence gives it.
     """
 
     passage: tuple[str, str]
@@ -52,17 +71,25 @@ def subjects(title: str, text: str, sentences: Sequence[Span], mentions: Sequenc
         sentences: Spans in it.
         mentions: Key and mention, ordered by ``start``.
     """
-    defined = tuple(found for sentence in sentences if (found := _defined(text, sentence)))
+    definitions = [found for sentence in sentences if (found := _definition(text, sentence))]
     key = entity_key(title)
     if key:
-        return Subjects((key, title), defined)
+        return Subjects((key, title), tuple((found.key, found.name) for found in definitions))
+    defined = tuple(named for found in definitions for named in _names(text, found, mentions))
     if defined and defined[0][1].end <= sentences[0].end:
         return Subjects((defined[0][0], defined[0][1].name), defined)
     return Subjects(_leading(text, sentences[0], mentions) if sentences else ("", ""), defined)
 
 
-def _defined(text: str, sentence: Span) -> tuple[str, Mention] | None:
-    """What a sentence of the form "X is a ..." defines."""
+class _Definition(NamedTuple):
+    """What a sentence of the form "X is a ..." defines, and the span of the remarks between X and its verb."""
+
+    key: str
+    name: Mention
+    remarks: tuple[int, int]
+
+
+def _definition(text: str, sentence: Span) -> _Definition | None:
     found = _DEFINITION.match(text, sentence.start, sentence.end)
     if not found or _NO_NAME.match(found["name"]):
         return None
@@ -73,7 +100,48 @@ def _defined(text: str, sentence: Span) -> tuple[str, Mention] | None:
         return None
     key = entity_key(name)
     start = found.start("name")
-    return (key, Mention(name, start, start + len(name), type="name")) if key else None
+    return (
+        _Definition(key, Mention(name, start, start + len(name), type="name"), found.span("remarks")) if key else None
+    )
+
+
+def _names(
+    text: str, definition: _Definition, mentions: Sequence[tuple[str, Mention]]
+) -> Iterator[tuple[str, Mention]]:
+    """The names of what is defined, the fullest first: in "John Stuart, Lord Bute, is a" it goes on after the comma."""
+    _, name, remarks = definition
+    longer = [item for item in mentions if item[1].start == name.start and item[1].end > name.end]
+    if longer:
+        yield max(longer, key=lambda item: item[1].end)
+    yield definition.key, name
+    yield from _alternatives(name)
+    yield from _aliases(text, remarks, mentions)
+
+
+def _alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
+    """The names in "Damerjog or Damerdjog"."""
+    parts = name.name.split(_ALTERNATIVE)
+    start = name.start
+    for part in parts if len(parts) > 1 else ():
+        if part[:1].isupper() and (key := entity_key(part)):
+            yield key, Mention(part, start, start + len(part), type="name")
+        start += len(part) + len(_ALTERNATIVE)
+
+
+def _aliases(
+    text: str, remarks: tuple[int, int], mentions: Sequence[tuple[str, Mention]]
+) -> Iterator[tuple[str, Mention]]:
+    """The longest mention after each word that introduces a name, and each alone in parentheses."""
+    start, end = remarks
+    inside = {
+        mention.start: (key, mention)
+        for key, mention in sorted(mentions, key=lambda item: item[1].end)  # of those with one start, the last stays
+        if start <= mention.start < end and mention.type not in _NEVER_ALIASES
+    }
+    yield from (inside[cue.end()] for cue in _CALLED.finditer(text, start, end) if cue.end() in inside)
+    for name in _IN_PARENTHESES.finditer(text, start, end):
+        if name.start(1) in inside and inside[name.start(1)][1].end == name.end(1):
+            yield inside[name.start(1)]
 
 
 def _leading(text: str, sentence: Span, mentions: Sequence[tuple[str, Mention]]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from polyad.calibration import calibration_for
 from polyad.config import SegmentationSettings
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.semantic_units import Candidates, Segmenter
-from polyad.indexing.subjects import subjects
+from polyad.indexing.subjects import RULES, subjects
 from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span, Usage
 from polyad.protocols import Embedder, MentionExtractor, Splitter
 from polyad.text.keys import entity_key
@@ -51,7 +51,7 @@ class SemanticUnitBuilder:
     @property
     def name(self) -> str:
         """The method, its settings and the extractor's name."""
-        return f"semantic-units {self._extractor.name} {astuple(self._settings)}"
+        return f"semantic-units {self._extractor.name} {RULES} {astuple(self._settings)}"
 
     def build(
         self,

@@ -23,7 +23,7 @@ from polyad.indexing.facts.extraction import (
 )
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import ExtractionStyle
-from polyad.indexing.subjects import Subjects, subjects
+from polyad.indexing.subjects import RULES, Subjects, subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply, Splitter
 from polyad.text.keys import entity_key
@@ -78,7 +78,7 @@ class FactBuilder:
         settings = self._settings
         return (
             f"facts {self._style.name} gleaning={settings.gleaning} drop_ungrounded={settings.drop_ungrounded} "
-            f"join_subject={settings.join_subject}"
+            f"join_subject={settings.join_subject} {RULES}"
         )
 
     def build(self, passages: Sequence[Passage], tell: Tell = untold) -> list[Built]:
