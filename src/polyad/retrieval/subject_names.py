@@ -38,7 +38,7 @@ class SubjectNames:
         self._keys = keys
         self._are_subjects = are_subjects
         self._subjects = {keys[row]: row for row in np.flatnonzero(are_subjects).tolist()}
-        codes, rows = array("q"), array("q")  # as arrays, not as a dictionary: a tenth of the memory
+        codes, rows = array("q"), array("q")  # as arrays: a sixth of the memory of a dictionary
         for key, row in self._subjects.items():
             ends = _ends(key.split(" "))
             codes.extend(ends)
