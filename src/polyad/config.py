@@ -384,23 +384,23 @@ class HyperRetrieverSettings:
             on what a hub costs. 8,000: above what nearly any hop of the benchmarks has.
         hyperedges_per_passage: The mean of so many best hyperedges is the passage's plausibility (2).
         dense_weight: Share of the passage's cosine in its score, in [0, 1]. 0.4, best on the questions for validation;
-            the paper ranks hyperedges only (0: 1 point more, in transfer 5 less).
+            the paper ranks hyperedges only (0: as good, in transfer 4 points less).
         path_weight: What the way to a triple counts for in its score: the plausibility of the best way to its head,
             which is 1 for the question's entities, to this power; 0 or more. 0.5; the paper ranks by the triple alone
             (0: as good on passages; of answers among given facts, 5 to 7 points of Hits@10 less).
         adaptive: Off, the threshold stays at tau_0 and only what reaches it is kept (2 points less).
         binary: Search the pairs of entities that share a hyperedge, each a hyperedge of its own. The triples are the
-            same, so weights serve both; density and counts of hyperedges are not (3 points less, in transfer too).
-        signals: The scorer also reads the signals of the default retriever; takes weights trained that way (6 points
-            more, in transfer none).
+            same, so weights serve both; density and counts of hyperedges are not (3 points less, in transfer 2).
+        signals: The scorer also reads the signals of the default retriever; takes weights trained that way (5 points
+            more, in transfer 1).
         rounds: L of the directional distance encoding; 0 or more. 2; the paper gives none.
         distance_starts: Where that encoding starts: the question's ``topics``, as the published code does, or every
-            one of the ``heads`` (eq. 4; 5 points less). Training expands only what is right, so an encoding that shows
-            which entities were heads gives the labels away.
+            one of the ``heads`` (eq. 4; 0 to 5 points less). Training expands only what is right, so an encoding that
+            shows which entities were heads gives the labels away.
         closeness: The scorer also reads the cosines of the question to head, hyperedge and tail, beyond eq. 9. From a
-            few hundred questions it does not learn to multiply two vectors (off: 1 point less, in transfer 5).
+            few hundred questions it does not learn to multiply two vectors (off: 1 to 5 points less in transfer).
         positives: Triples that training calls right. ``answers``: those on shortest paths to the answer, as in the
-            paper. ``evidence``: those whose hyperedge is in a gold passage (22 points more, in transfer 8): the paths
+            paper. ``evidence``: those whose hyperedge is in a gold passage (19 points more, in transfer 8): the paths
             to an answer pass by evidence that it does not stand in, such as the other side of a comparison.
     """
 
