@@ -65,6 +65,17 @@ def test_only_what_came_from_the_paths_given_can_be_gone(engine: Engine, folder:
     assert engine.index(".").gone == ("docs/a.txt", "docs/law/c.txt")
 
 
+def test_a_folder_that_is_suddenly_empty_is_not_pruned_beside_one_that_is_not(engine: Engine, folder: Path) -> None:
+    engine.index(["docs", "docs/law"])
+    (folder / "law" / "c.txt").unlink()
+    report = engine.index(["docs/law", "docs/b.txt"], prune=True)
+    assert (report.gone, report.spared) == (("docs/law/c.txt",), ("docs/law/c.txt",))
+    assert ids(engine) == ["docs/a.txt", "docs/b.txt", "docs/law/c.txt"]
+    report = engine.index(["docs", "docs/law"], prune=True)
+    assert (report.gone, report.spared) == (("docs/law/c.txt",), ()), "the folder around it holds something"
+    assert ids(engine) == ["docs/a.txt", "docs/b.txt"]
+
+
 def test_a_record_that_is_gone_is_named_but_not_while_its_file_cannot_be_read_whole(
     engine: Engine, folder: Path
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 
-from polyad.adapters.reading.sources import gone
+from polyad.adapters.reading.sources import Gone, gone
 from polyad.adapters.sqlite import SqliteStore
 from polyad.answering.answer import CitingAnswerer
 from polyad.answering.summary import summarise
@@ -201,8 +201,8 @@ class Engine:
                 ``semantic-units`` for any other.
             max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
             max_tokens: Tokens likewise.
-            prune: Remove documents that came from these paths and are no longer there, unless there is nothing to index
-                in any of them.
+            prune: Remove documents that came from these paths and are no longer there, except from a path in
+                which there is nothing at all: that looks like a disk that is missing.
             progress: Told how far it is.
 
         Raises:
@@ -222,14 +222,14 @@ class Engine:
         report = self.index_documents(
             remembered(), method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress
         )
-        missing = () if report.counts.stopped else gone(self._store.sources(), given, read, report.failures)
-        prune = prune and not report.is_empty  # more likely a disk that is not there than a wish to lose everything
-        if prune and missing:
-            self.remove(missing)
-        moved = set(missing)  # of a file under a new name the old one is reported as gone, not the new as a duplicate
+        missing = Gone() if report.counts.stopped else gone(self._store.sources(), given, read, report.failures)
+        if prune:
+            self.remove(sorted(set(missing.ids) - set(missing.spared)))
+        moved = set(missing.ids)  # a file under a new name: the old one is gone, and the new one is no duplicate
         duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
         counts = replace(report.counts, duplicates=duplicates)
-        return replace(report, counts=counts, skipped=tuple(reader.skipped), gone=missing, pruned=prune)
+        skipped = tuple(reader.skipped)
+        return replace(report, counts=counts, skipped=skipped, gone=missing.ids, spared=missing.spared, pruned=prune)
 
     def _method(self, name: str) -> str:
         if name:

@@ -129,7 +129,7 @@ def index(
     prune: Annotated[
         bool,
         typer.Option(
-            "--prune", help="Remove documents that came from PATH and are gone, unless no PATH has anything to index."
+            "--prune", help="Remove documents that came from a PATH and are gone, unless nothing else is there either."
         ),
     ] = False,
     json: Json = False,

@@ -193,22 +193,17 @@ def show_index_report(report: IndexReport) -> None:
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
     written = f"{counted(counts.passages, 'passage')} and {counted(counts.hyperedges, 'hyperedge')} written"
     say(f"{written} in {report.seconds:.1f} s")
-    if report.gone:
-        listed = ", ".join(report.gone[:3]) + (", ..." if len(report.gone) > 3 else "")
-        say(f"{len(report.gone):,} {_fate(report)}: {listed}")
+    prunable = [id for id in report.gone if id not in set(report.spared)]
+    if prunable:
+        fate = "removed, no longer there" if report.pruned else "no longer there, which --prune would remove"
+        say(f"{len(prunable):,} {fate}: {_some(prunable)}")
+    if report.spared:
+        fate = "no longer there, and not removed as nothing else is there either; polyad remove does"
+        say(f"{len(report.spared):,} {fate}: {_some(report.spared)}")
     if report.usage.calls:
         say(f"language model: {in_words(report.usage)}")
     for note, count in report.notes.items():
         say(f"  {note}: {count:,}")
-
-
-def _fate(report: IndexReport) -> str:
-    """What became of documents that are gone."""
-    if report.pruned:
-        return "removed, no longer there"
-    if report.is_empty:
-        return "no longer there, and not removed as nothing else is there either; polyad remove does"
-    return "no longer there, which --prune would remove"
 
 
 def show_estimate(usage: Usage) -> None:

@@ -191,6 +191,7 @@ def index_json(report: IndexReport) -> dict[str, object]:
         "usage": usage_json(report.usage),
         "notes": dict(report.notes),
         "gone": list(report.gone),
+        "spared": list(report.spared),
         "pruned": report.pruned,
         "method": report.method,
         "duplicates": [{"id": id, "of": earlier} for id, earlier in report.duplicates],

@@ -22,7 +22,8 @@ class IndexReport:
         embedded_texts: How many texts that were.
         usage: What was spent on the language model, on replies that could not be used too.
         gone: Documents of an earlier run that were no longer where they had come from.
-        pruned: Whether these were removed.
+        spared: Those of them that pruning leaves, as nothing else is there either.
+        pruned: Whether the others were removed.
     """
 
     method: str
@@ -33,6 +34,7 @@ class IndexReport:
     embedded_texts: int
     usage: Usage = field(default_factory=Usage)
     gone: tuple[str, ...] = ()
+    spared: tuple[str, ...] = ()
     pruned: bool = False
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from polyad.model import Failure
@@ -21,9 +22,21 @@ def displayed(path: Path) -> str:
     return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", decoded)
 
 
-def gone(
-    sources: Mapping[str, str], paths: Iterable[Path], read: Set[str], failures: Iterable[Failure]
-) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Documents that are no longer where they came from.
+
+    Attributes:
+        ids: All of them.
+        spared: Those of them that came from a path in which there is nothing at all now. That is more likely a disk
+            that is missing than a wish to lose everything.
+    """
+
+    ids: tuple[str, ...] = ()
+    spared: tuple[str, ...] = ()
+
+
+def gone(sources: Mapping[str, str], paths: Iterable[Path], read: Set[str], failures: Iterable[Failure]) -> Gone:
     """Documents that came from some paths and were not there; none of a file that could not be read whole.
 
     Args:
@@ -34,13 +47,16 @@ def gone(
     """
     places = [displayed(Path(os.path.normpath(path))) for path in paths]
     broken = {_file_of(failure.id) for failure in failures}
-    unseen = [(id, _file_of(source)) for id, source in sources.items() if id not in read]
-    return tuple(
-        id
-        for id, file in unseen
+    there = {_file_of(source) for id, source in sources.items() if id in read} | broken
+    holding = [place for place in places if any(_is_below(file, place) for file in there)]
+    missing = {
+        id: file
+        for id, file in ((id, _file_of(source)) for id, source in sources.items() if id not in read)
         if any(_is_below(file, place) for place in places)
         and broken.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
-    )
+    }
+    spared = (id for id, file in missing.items() if not any(_is_below(file, place) for place in holding))
+    return Gone(tuple(missing), tuple(spared))
 
 
 def _file_of(source: str) -> str:
