@@ -2,9 +2,9 @@
 
     python benchmarks/retrieval.py BEIR_DIR... [--json FILE] [--limit N] [--store DIR]
 
-Three corpora are made of each folder: as it is; with all titles stripped; and with documents joined by four into
-longer ones, which are split into passages again. Known items: one sentence of a passage, put as a question by a fixed
-template, must find its passage.
+Four corpora are made of each folder: as it is; with all titles stripped; with documents joined by four into longer
+ones, which are split into passages again; and as the sections of Markdown files, ten a file. Known items: one sentence
+of a passage, put as a question by a fixed template, must find its passage.
 """
 
 from __future__ import annotations
@@ -14,20 +14,26 @@ import json
 import random
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
+from polyad.adapters.reading.markdown import read_markdown
 from polyad.config import ReadSettings, Settings, SplitSettings
 from polyad.evaluation.datasets import Dataset, Query, load
 from polyad.evaluation.experiment import RetrieverResult, ranked_documents, run
 from polyad.indexing.split import SentenceSplitter
-from polyad.model import Document, Failure
+from polyad.model import Document, Evidence
 
 K = 5
 SEED = 7
 JOINED = 4
+SECTIONS = 10
 KNOWN_ITEMS = 200
 
 
@@ -45,29 +51,38 @@ def main() -> None:
         stores = arguments.store or Path(temporary)
         for folder in arguments.folders:
             dataset = load(folder, arguments.limit)
-            for variant, documents, queries, settings in variants(dataset):
-                with Engine.open(stores / f"{dataset.name}-{variant}", settings=settings) as engine:
-                    engine.index_documents(documents)
+            for corpus in corpora(dataset):
+                with Engine.open(stores / f"{dataset.name}-{corpus.name}", settings=corpus.settings) as engine:
+                    engine.index_documents(corpus.documents)
                     for retriever in arguments.retrievers.split(","):
-                        result = ask(engine, retriever, queries)
-                        rows.append({"dataset": dataset.name, "corpus": variant, **result.to_json(K)})
-                        print(dataset.name, variant, f"{retriever:10} {100 * result.recall:5.1f}", flush=True)
-                    if variant == "as it is":
+                        result = ask(engine, retriever, corpus.queries, corpus.parts)
+                        rows.append({"dataset": dataset.name, "corpus": corpus.name, **result.to_json(K)})
+                        print(dataset.name, corpus.name, f"{retriever:10} {100 * result.recall:5.1f}", flush=True)
+                    if corpus.name == "as it is":
                         rows += known_items(engine, dataset, documents_of(dataset))
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
-def variants(
-    dataset: Dataset,
-) -> Iterator[tuple[str, Sequence[Document | Failure], Sequence[Query], Settings]]:
-    """Name, documents, questions and settings of each corpus made of a dataset."""
+class Corpus(NamedTuple):
+    """What is made of a dataset; ``parts`` are the places and ids of what its documents were made of, if of several."""
+
+    name: str
+    documents: Sequence[Document]
+    queries: Sequence[Query]
+    settings: Settings = Settings()
+    parts: Mapping[str, Sequence[tuple[int, str]]] = MappingProxyType({})
+
+
+def corpora(dataset: Dataset) -> Iterator[Corpus]:
+    """The corpora made of a dataset."""
     documents = documents_of(dataset)
-    yield "as it is", documents, dataset.queries, Settings()
-    yield "no titles", [Document(d.id, "", d.text) for d in documents], dataset.queries, Settings()
+    yield Corpus("as it is", documents, dataset.queries)
+    yield Corpus("no titles", [Document(d.id, "", d.text) for d in documents], dataset.queries)
     joined, moved = join(documents)
     queries = [Query(q.id, q.text, frozenset(moved[id] for id in q.gold)) for q in dataset.queries]
-    yield "joined", joined, queries, Settings(split=SplitSettings(passage_tokens=200, overlap_tokens=20))
+    yield Corpus("joined", joined, queries, Settings(split=SplitSettings(passage_tokens=200, overlap_tokens=20)))
+    yield Corpus("sections", *as_sections(documents, dataset.queries))
 
 
 def documents_of(dataset: Dataset) -> list[Document]:
@@ -89,6 +104,33 @@ def join(documents: Sequence[Document]) -> tuple[list[Document], dict[str, str]]
         joined.append(Document(group[0].id, group[0].title, text))
         moved.update({document.id: group[0].id for document in group})
     return joined, moved
+
+
+def as_sections(
+    documents: Sequence[Document], queries: Sequence[Query]
+) -> tuple[list[Document], Sequence[Query], Settings, dict[str, list[tuple[int, str]]]]:
+    """Markdown files of ten documents each, whose titles are the headings."""
+    files = []
+    parts: dict[str, list[tuple[int, str]]] = {}
+    for first in range(0, len(documents), SECTIONS):
+        id, text = f"handbook {first}", f"# Handbook {first}\n\n"
+        parts[id] = []
+        for document in documents[first : first + SECTIONS]:
+            parts[id].append((len(text) if parts[id] else 0, document.id))
+            text += f"## {document.title}\n\n{document.text}\n\n"
+        content = read_markdown(text.encode())
+        files.append(Document(id, content.title, content.text, sections=content.sections))
+    return files, queries, Settings(), parts
+
+
+def by_parts(evidence: Evidence, parts: Mapping[str, Sequence[tuple[int, str]]]) -> Evidence:
+    """The evidence with each passage as one of each document that begins in it, or else as of the one before."""
+    hits = []
+    for hit in evidence.passages:
+        starts, ids = zip(*parts.get(hit.passage.document_id, [(0, hit.passage.document_id)]), strict=True)
+        first, end = bisect_right(starts, hit.passage.start) - 1, bisect_left(starts, hit.passage.end)
+        hits += [replace(hit, passage=replace(hit.passage, document_id=id)) for id in ids[first:end]]
+    return replace(evidence, passages=tuple(hits))
 
 
 def known_items(engine: Engine, dataset: Dataset, documents: Sequence[Document]) -> list[dict[str, object]]:
@@ -128,11 +170,16 @@ def fuse(engine: Engine, question: str) -> list[str]:
     return sorted(scores, key=lambda id: (-scores[id], id))[:K]
 
 
-def ask(engine: Engine, retriever: str, queries: Sequence[Query]) -> RetrieverResult:
+def ask(
+    engine: Engine,
+    retriever: str,
+    queries: Sequence[Query],
+    parts: Mapping[str, Sequence[tuple[int, str]]] = MappingProxyType({}),
+) -> RetrieverResult:
     """Run one retriever over the questions."""
     return run(
         retriever,
-        lambda question, k: engine.search(question, k, retriever=retriever),
+        lambda question, k: by_parts(engine.search(question, k, retriever=retriever), parts),
         queries,
         K,
     )

@@ -345,6 +345,21 @@ def test_list_prints_what_hyperedges_say(run: Run, small_index_dir: Path) -> Non
     assert 0 < len(some) < len(every)
 
 
+def test_a_hit_names_the_headings_that_it_stands_under(run: Run, tmp_path: Path) -> None:
+    bell = "It was cast by Ines Moreau, who had learnt it in Vell, and hangs in Corven Tower. " * 3
+    moreau = "She was born in Aldby, where her father kept the ferry, and cast bells all her life. " * 3
+    text = f"# Handbook\n\n## Bell of Tarn\n\n{bell}\n\n## People\n\n### *Ines Moreau*\n\n{moreau}"
+    (tmp_path / "handbook.md").write_text(text, encoding="utf-8")
+    run("index", "handbook.md", "--store", "kb")
+    hits = result_of(run("search", QUESTION, "--store", "kb", "--json"))["hits"]
+    assert {hit["title"] for hit in hits} == {"Handbook / Bell of Tarn", "Handbook / People / Ines Moreau"}
+    shown = run("search", QUESTION, "--store", "kb").stdout
+    assert "Handbook / Bell of Tarn" in shown
+    assert "#" not in shown.replace("#0000", "").replace("#0001", "")
+    entity = result_of(run("show", "entity", "Ines Moreau", "--store", "kb", "--json"))
+    assert len(entity["hyperedges"]) == 2
+
+
 def test_index_prunes_what_is_gone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for name in "ab":

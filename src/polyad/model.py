@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 SUBJECT = "subject"
-"""The role of the entity that a passage is about: its title."""
+"""The role of the entity that a hyperedge is about: the title of its passage, a heading above it, what it defines."""
 
 
 class HyperedgeKind(StrEnum):
@@ -54,6 +54,21 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a text under a heading, which says what it is about. Sections may lie inside one another.
+
+    Attributes:
+        name: The heading.
+        start: Offset of the first character, of the heading or of one that stands directly above it.
+        end: Offset past the last, what lies inside it included.
+    """
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What the user gave: one text under one identity.
 
@@ -64,6 +79,8 @@ class Document:
         source: Where it was read from, for display; empty when made in memory.
         arguments: Of a document that is one fact given as data; its text says the same in words. Empty for prose.
             Kept in the index as the incidences of its hyperedge, not with the document.
+        sections: Parts of the text under headings (:class:`polyad.model.Section`). Kept in the index as the titles of
+            passages.
     """
 
     id: str
@@ -71,13 +88,23 @@ class Document:
     text: str
     source: str = ""
     arguments: tuple[Argument, ...] = ()
+    sections: tuple[Section, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
     """The retrievable piece of a document: ``document.text[start:end]``.
 
-    ``arguments`` are those of a document that is one fact given as data, while it is being indexed.
+    Attributes:
+        id: Made of the document's and a number.
+        document_id: See there.
+        title: The document's, and the headings that the whole passage stands under: ``Pumps / Repair / Seals``.
+        text: See there.
+        start: Offset of its first character in the document.
+        end: Offset past its last.
+        arguments: Those of a document that is one fact given as data, while it is being indexed.
+        sections: What it and its parts are about, as spans of its own text, while it is being indexed. Where there are
+            none it is about its title.
     """
 
     id: str
@@ -87,6 +114,7 @@ class Passage:
     start: int
     end: int
     arguments: tuple[Argument, ...] = ()
+    sections: tuple[Section, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,13 @@ class Splitter(Protocol):
     def name(self) -> str:
         """Identifies the splitter and its settings; what was cut under another name is cut again."""
 
-    def passages(self, text: str) -> list[Span]:
-        """Spans of the passages in ``text``, in order; they may overlap. Empty for blank text."""
+    def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
+        """Spans of the passages in ``text``, in order; they may overlap. Empty for blank text.
+
+        Args:
+            text: Of a document.
+            breaks: Offsets at which a section begins, in order; a passage had better not go across them.
+        """
 
     def sentences(self, text: str) -> list[Span]:
         """Spans of the sentences in ``text``, in order, disjoint, without surrounding white space."""

@@ -2,6 +2,7 @@
 import io
 import json
 import os
+import re
 import sys
 import zipfile
 from collections.abc import Callable
@@ -16,7 +17,9 @@ from reportlab.lib.pdfencrypt import StandardEncryption  # type: ignore[import-u
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # likewise
 
 from polyad.adapters.reading.files import FileReader
-from polyad.adapters.reading.plain_text import clean, decode, read_markdown
+from polyad.adapters.reading.html import from_markup
+from polyad.adapters.reading.markdown import read_markdown
+from polyad.adapters.reading.plain_text import clean, decode
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Failure
@@ -156,7 +159,7 @@ def test_one_bad_file_does_not_keep_others_from_being_read(monkeypatch: pytest.M
     def fail(data: bytes) -> None:
         raise RuntimeError("a library's own\ntrouble")
 
-    monkeypatch.setattr("polyad.adapters.reading.plain_text.read_markdown", fail)
+    monkeypatch.setattr("polyad.adapters.reading.markdown.read_markdown", fail)
     for name in ("a.txt", "b.md", "c.txt"):
         write(f"handbook/{name}", "text")
     results = read("handbook")
@@ -274,7 +277,45 @@ def test_utf_8_is_read_as_it_was_written(text: str) -> None:
     ],
 )
 def test_the_title_of_markdown_is_its_first_heading_and_its_text_is_whole(text: str, title: str) -> None:
-    assert read_markdown(text.encode()) == (title, text)
+    assert read_markdown(text.encode())[:2] == (title, text)
+
+
+def sections(document: Document) -> dict[str, str]:
+    """What stands under each heading."""
+    return {section.name: document.text[section.start : section.end].strip() for section in document.sections}
+
+
+def test_the_sections_of_markdown_are_what_stands_under_its_headings() -> None:
+    write(
+        "a.md",
+        "Intro\n\nPumps\n=====\n\nOld.\n\n## Repair of `P-17`\nSeals.\n```\n# no heading\n```\n# Valves #\nNew.\n",
+    )
+    assert sections(read_one("a.md")) == {
+        "Pumps": "Pumps\n=====\n\nOld.\n\n## Repair of `P-17`\nSeals.\n```\n# no heading\n```",
+        "Repair of P-17": "## Repair of `P-17`\nSeals.\n```\n# no heading\n```",
+        "Valves": "# Valves #\nNew.",
+    }
+
+
+def test_a_heading_directly_above_another_of_lower_rank_is_part_of_its_section() -> None:
+    write("a.md", "# Pumps\n\n## Repair\n\n### Seals\nOld.\n## Parts\n## Prices\nHigh.")
+    assert sections(read_one("a.md")) == {
+        "Pumps": "# Pumps\n\n## Repair\n\n### Seals\nOld.\n## Parts\n## Prices\nHigh.",
+        "Repair": "# Pumps\n\n## Repair\n\n### Seals\nOld.",
+        "Seals": "# Pumps\n\n## Repair\n\n### Seals\nOld.",
+        "Parts": "## Parts",
+        "Prices": "## Prices\nHigh.",
+    }
+
+
+def test_a_first_heading_with_nothing_under_it_is_the_heading_of_all() -> None:
+    write("a.md", "# Guide\n\n# Setup\nOne.\n\n# Use\nTwo.")
+    assert sections(read_one("a.md"))["Guide"] == "# Guide\n\n# Setup\nOne.\n\n# Use\nTwo."
+
+
+def test_a_paragraph_that_is_marked_as_a_heading_is_none() -> None:
+    write("a.md", f"# {'word ' * 60}\n\nText.\n\n# \n\nMore.")
+    assert sections(read_one("a.md")) == {}
 
 
 # HTML, Word, PDF
@@ -307,8 +348,28 @@ def test_a_row_of_a_table_is_a_line_and_a_page_laid_out_as_a_table_keeps_its_par
 
 
 def test_a_page_of_nothing_but_navigation_keeps_it() -> None:
-    write("a.html", "<nav>Home of pumps</nav>")
-    assert read_one("a.html").text == "Home of pumps"
+    write("a.html", "<h1><img></h1><nav>Home of pumps</nav>")
+    assert read_one("a.html").text.strip() == "Home of pumps"
+
+
+def test_the_sections_of_a_page_are_what_stands_under_its_headings() -> None:
+    body = "<h1>Pu<b>mp</b>s</h1><p>Old.</p><nav><h2>Menu</h2></nav><h2>\n Seals </h2>Worn.<h3><i></i></h3>Out."
+    write("a.html", f"<title>Works</title>{body}<h1>Valves</h1>New.<ul><li><h2>Gate</h2>a</li></ul>")
+    document = read_one("a.html")
+    assert document.title == "Works"
+    assert {name: text.split() for name, text in sections(document).items()} == {
+        "Pumps": ["Pumps", "Old.", "Seals", "Worn.", "Out."],
+        "Seals": ["Seals", "Worn.", "Out."],
+        "Valves": ["Valves", "New.", "•", "Gate", "a"],
+        "Gate": ["•", "Gate", "a"],
+    }
+
+
+@given(st.lists(st.sampled_from(["<h1>", "<h2>", "</h1>", "</h2>", "<p>", "<ul><li>", "<pre>", "a b ", "c. ", "\n"])))
+def test_finding_the_headings_of_a_page_alters_no_word_of_it(pieces: list[str]) -> None:
+    page = from_markup("".join(pieces))
+    assert re.findall(r"\w+", page.text) == re.findall(r"\w+", re.sub("<.*?>", " ", "".join(pieces)))
+    assert all(section.name.split()[0] in page.text[section.start : section.end] for section in page.sections)
 
 
 def test_the_title_of_a_page_without_one_is_its_first_heading() -> None:
@@ -380,6 +441,21 @@ def test_a_row_of_a_table_in_a_word_document_is_a_line() -> None:
 def test_the_title_of_a_word_document_without_one_is_its_first_heading() -> None:
     write("a.docx", word_document(lambda document: document.add_heading("Pumps", 1)))
     assert read_one("a.docx").title == "Pumps"
+
+
+def test_the_sections_of_a_word_document_are_what_stands_under_its_headings() -> None:
+    def build(document: Any) -> None:
+        document.add_heading("Pumps", 1)
+        document.add_heading("Seals", 2)
+        document.add_paragraph("Worn.")
+        document.add_heading("Valves", 1)
+
+    write("a.docx", word_document(build))
+    assert sections(read_one("a.docx")) == {
+        "Pumps": "Pumps\n\nSeals\n\nWorn.",
+        "Seals": "Pumps\n\nSeals\n\nWorn.",
+        "Valves": "Valves",
+    }
 
 
 def test_a_word_document_without_text_is_reported() -> None:

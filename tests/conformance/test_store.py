@@ -512,6 +512,26 @@ def test_search_finds_by_words_of_text_and_title_best_first(store: Store) -> Non
     assert scores[0] > scores[1]
 
 
+def test_a_passage_has_a_title_of_its_own(store: Store) -> None:
+    before = contents(store)
+    item = indexed("works", "Old ones leak.", "New ones do not.")
+    passages = tuple(
+        replace(one, passage=replace(one.passage, title=f"Works / {name}"))
+        for one, name in zip(item.passages, ["Pumps", "Valves"], strict=True)
+    )
+    store.put(replace(item, passages=passages))
+    assert [passage.title for passage in store.passages(["works#0001", "works#0000"])] == [
+        "Works / Valves",
+        "Works / Pumps",
+    ]
+    assert [one.passage.title for one in store.indexed_passages(["works"])] == ["Works / Pumps", "Works / Valves"]
+    assert store.documents(["works"])[0].title == item.document.title
+    assert found(store, "valves") == ["works#0001"]
+    store.remove(["works"])
+    assert found(store, "valves") == []
+    assert contents(store) == before
+
+
 def test_search_matches_inflected_and_accented_forms(store: Store) -> None:
     store.put(indexed("a", "The cafés were closing."))
     assert found(store, "cafe closes") == ["a#0000"]

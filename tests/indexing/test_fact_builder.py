@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.split import SentenceSplitter
-from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Usage
+from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Section, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.text.tokens import count_tokens
 
@@ -116,6 +117,14 @@ def test_the_counts_of_entities_and_subjects_make_up_the_incidences() -> None:
     drafts, notes = facts_of(reply_of(MET, BRASS))
     assert notes["entities"] + notes[JOINED] == sum(len(draft.incidences) for draft in drafts)
     assert notes[JOINED] == 1, "the second fact does not name her"
+
+
+def test_a_fact_is_joined_by_the_headings_above_the_sentence_that_it_is_from() -> None:
+    engine = TEXT.index("The Analytical")
+    sections = (Section("Ada", 0, engine), Section("Machines", engine, len(TEXT)), Section("Notes", 0, len(TEXT)))
+    (met, brass), _ = facts_of(reply_of(MET, BRASS), replace(passage(), sections=sections))
+    assert [key for key, _, role, _ in members(met) if role] == ["ada", "notes"]
+    assert [key for key, _, role, _ in members(brass) if role] == ["analytical engine", "machines", "notes"]
 
 
 def test_without_joining_the_subject_is_a_member_only_where_it_is_named() -> None:

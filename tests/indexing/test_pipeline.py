@@ -25,7 +25,7 @@ from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
-from polyad.model import Document, Failure, FloatArray, Mention, Passage, Usage
+from polyad.model import Document, Failure, FloatArray, Mention, Passage, Section, Usage
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, Store, TextKind
 
 SENTENCES = [
@@ -158,6 +158,15 @@ DOCUMENTS = st.builds(
     title=st.sampled_from(TITLES),
     text=st.lists(st.sampled_from(SENTENCES), max_size=7).map(" ".join),
     source=st.sampled_from(["", "s"]),
+    sections=st.lists(
+        st.builds(
+            lambda name, start, length: Section(name, start, start + length),
+            st.sampled_from([*TITLES, "The\nwar"]),
+            st.integers(0, 200),
+            st.integers(0, 300),
+        ),
+        max_size=3,
+    ).map(tuple),
 )
 RUNS = st.lists(
     st.lists(DOCUMENTS, min_size=1, max_size=4) | st.sets(st.sampled_from(["a", "b", "c/d.txt", "é"]), min_size=1),
@@ -320,6 +329,24 @@ def test_a_changed_title_is_embedded_again_because_it_is_part_of_what_is_embedde
     embedder.texts.clear()
     index(indexer_of(store, embedder), Document("a", "Paris", text_of(0)))
     assert f"Paris\n{text_of(0)}" in embedder.texts
+
+
+def test_other_headings_make_other_passages() -> None:
+    store = make_store()
+    indexer = indexer_of(store, split=SplitSettings(section_tokens=0))
+    text = f"{text_of(0)} {text_of(2)}"
+    end = len(text_of(0))
+
+    def titles(*sections: Section) -> list[str]:
+        assert index(indexer, Document("a", "", text, sections=sections)).updated == 1
+        return [passage.title for passage in store.passages(store.topology().passage_ids)]
+
+    index(indexer, Document("a", "", text))
+    assert titles(Section("Life", 0, len(text))) == ["Life"]
+    assert titles(Section("Work", 0, len(text))) == ["Work"]
+    assert titles(Section("Work", 0, end), Section("Fire", end + 1, len(text))) == ["Work", "Fire"]
+    subjects = [item.entity_key for items in store.incidences(["a#0001/000"]).values() for item in items if item.role]
+    assert subjects == ["fire"]
 
 
 def test_a_moved_or_renamed_document_reuses_its_vectors() -> None:

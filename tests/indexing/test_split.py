@@ -184,6 +184,31 @@ def test_overlap_is_whole_sentences_within_its_limit(text: str, limits: tuple[in
             assert sum(splitter.count_tokens(sentence.of(text)) for sentence in shared) <= overlap
 
 
+@given(TEXTS, st.lists(st.integers(0, 60)), st.integers(0, 20))
+def test_passages_with_breaks_too_hold_all_but_white_space(text: str, breaks: list[int], least: int) -> None:
+    splitter = SentenceSplitter(SplitSettings(passage_tokens=12, overlap_tokens=4, section_tokens=least))
+    spans = splitter.passages(text, sorted(breaks))
+    assert all(0 <= span.start < span.end <= len(text) for span in spans)
+    assert all(a.start < b.start for a, b in pairwise(spans))
+    assert all(splitter.count_tokens(span.of(text)) <= 12 for span in spans)
+    assert non_space(text) <= covered(spans)
+    if least == 0:
+        assert not any(span.start < place < span.end for span in spans for place in breaks)
+
+
+def test_only_sections_that_are_small_share_a_passage() -> None:
+    sections = ["One two. ", "Three. ", "Four five six seven. ", "Eight. ", "Nine ten. ", "Eleven."]
+    breaks = [len("".join(sections[:number])) for number in range(1, len(sections))]
+
+    def split_at(least: int) -> list[str]:
+        splitter = SentenceSplitter(SplitSettings(section_tokens=least))
+        return [span.of("".join(sections)) for span in splitter.passages("".join(sections), breaks)]
+
+    assert split_at(0) == [section.strip() for section in sections]
+    assert split_at(5) == ["One two. Three.", "Four five six seven.", "Eight. Nine ten.", "Eleven."]
+    assert split_at(100) == ["".join(sections)]
+
+
 def test_overlap_takes_as_many_sentences_as_fit() -> None:
     text = "One pump. Two pumps. Six pumps. Ten pumps. Few pumps."
     splitter = SentenceSplitter(SplitSettings(passage_tokens=9, overlap_tokens=6))

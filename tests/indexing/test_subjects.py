@@ -7,17 +7,26 @@ import pytest
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import Subjects, subjects
+from polyad.model import Passage, Section, Span
 from polyad.text.keys import entity_key
 
 
-def subjects_of(title: str, text: str) -> Subjects:
+def subjects_of(title: str, text: str, *sections: Section) -> Subjects:
     mentions = [(entity_key(mention.name), mention) for mention in RuleMentionExtractor().extract([text])[0]]
-    return subjects(title, text, SentenceSplitter().sentences(text), [item for item in mentions if item[0]])
+    passage = Passage("d#0000", "d", title, text, 0, len(text), sections=sections)
+    return subjects(passage, SentenceSplitter().sentences(text), [item for item in mentions if item[0]])
+
+
+def subject_of(text: str) -> str:
+    """The key of the only subject of all of a text without title, empty where there is none."""
+    keys = [key for key, _ in subjects_of("", text).of(Span(0, len(text)))]
+    assert len(keys) <= 1
+    return "".join(keys)
 
 
 def test_a_title_is_the_subject_whatever_the_text_defines() -> None:
     found = subjects_of("Rivers (book)", "The Isk is a river. Aldby is a village.")
-    assert found.passage == ("rivers", "Rivers (book)")
+    assert found.of(Span(0, 1)) == found.of(Span(20, 40)) == [("rivers", "Rivers (book)")]
     assert [key for key, _ in found.defined] == ["isk", "aldby"]
 
 
@@ -35,7 +44,15 @@ def test_a_title_is_the_subject_whatever_the_text_defines() -> None:
     ],
 )
 def test_without_a_title_it_is_what_the_first_sentence_defines_or_begins_with(text: str, key: str) -> None:
-    assert subjects_of("", text).passage[0] == key
+    assert subject_of(text) == key
+
+
+def test_what_stands_under_headings_is_about_them_and_not_about_others() -> None:
+    text = "## Isk\n\nIt is long.\n\n## Aldby\n\nIt is old."
+    isk, aldby = Section("Isk", 0, text.index("## Aldby")), Section("Aldby", text.index("## Aldby"), len(text))
+    found = subjects_of("Places", text, Section("Places", 0, len(text)), isk, aldby)
+    assert found.of(Span(8, 19)) == [("places", "Places"), ("isk", "Isk")]
+    assert found.of(Span(30, len(text))) == [("places", "Places"), ("aldby", "Aldby")]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +60,7 @@ def test_without_a_title_it_is_what_the_first_sentence_defines_or_begins_with(te
     ["It was a river.", "This is the end.", "In 1902 there was a flood.", "He is a singer.", "water is a liquid", ""],
 )
 def test_pronouns_and_phrases_are_no_subject(text: str) -> None:
-    assert subjects_of("", text).passage == ("", "")
+    assert subject_of(text) == ""
 
 
 def test_what_is_defined_keeps_its_place_in_the_text() -> None:

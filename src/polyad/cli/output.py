@@ -23,7 +23,7 @@ from polyad.evaluation.experiment import RetrieverResult, table_row
 from polyad.evaluation.signal_training import K, TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.indexing.report import IndexReport
-from polyad.model import Answer, Evidence, ScoredPassage, Usage
+from polyad.model import Answer, Evidence, Passage, ScoredPassage, Usage
 from polyad.protocols import Progress
 from polyad.text.counting import counted
 
@@ -106,10 +106,18 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
 
 def _snippet(evidence: Evidence, hit: ScoredPassage, limit: int = _SNIPPET_CHARACTERS) -> str:
     """The passage's own words: its beginning, or from where its best hyperedge stands if that would not be seen."""
-    text = hit.passage.text.removeprefix(f"# {hit.passage.title}")  # the title is shown already
+    text = _without_headings(hit.passage)
     own = [edge.hyperedge for edge in hyperedges_of(evidence, hit) if edge.hyperedge.passage_id == hit.passage.id]
     start = own[0].start if own and own[0].end > limit else 0
     return f"... {_shortened(hit.passage.text[start:], limit)}" if start else _shortened(text, limit)
+
+
+def _without_headings(passage: Passage) -> str:
+    """Its text from where more is said than its title, which is shown already."""
+    line, _, rest = passage.text.partition("\n")
+    while rest and line.strip("#=-*_` ") in passage.title:
+        line, _, rest = rest.partition("\n")
+    return f"{line}\n{rest}"
 
 
 def _say_indented(text: str) -> None:

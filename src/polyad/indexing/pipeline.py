@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, hyperedge_id, passage_id
+from polyad.indexing.sections import sections_in, title_of
 from polyad.model import (
     Document,
     Failure,
@@ -303,19 +304,16 @@ class Indexer:
 
     def _passages(self, document: Document) -> list[Passage]:
         """The document's passages; one that is a given fact is never cut."""
-        whole = [Span(0, len(document.text))]
-        return [
-            Passage(
-                passage_id(document.id, position),
-                document.id,
-                document.title,
-                span.of(document.text),
-                span.start,
-                span.end,
-                document.arguments,
-            )
-            for position, span in enumerate(whole if document.arguments else self._splitter.passages(document.text))
-        ]
+        if document.arguments:
+            spans = [Span(0, len(document.text))]
+        else:
+            spans = self._splitter.passages(document.text, [section.start for section in document.sections])
+        passages = []
+        for position, (span, sections) in enumerate(zip(spans, sections_in(document, spans), strict=True)):
+            id, text = passage_id(document.id, position), span.of(document.text)
+            title = title_of(sections, len(text))
+            passages.append(Passage(id, document.id, title, text, span.start, span.end, document.arguments, sections))
+        return passages
 
     def _embedded(
         self, drafts: Sequence[tuple[Passage, Built]], digests: Mapping[str, str]
@@ -333,7 +331,7 @@ class Indexer:
 
         return {
             passage.id: IndexedPassage(
-                replace(passage, arguments=()),
+                _as_kept(passage),
                 INCOMPLETE if found.failure else digests[passage.id],
                 vector_of(passage.title, passage.text),
                 tuple(
@@ -353,12 +351,19 @@ def _taken(source: str, earlier: str) -> str:
 
 def _content(item: Document | Passage) -> list[str]:
     """What the hyperedges of a document or a passage are made from."""
-    return [item.title, item.text, *(part for argument in item.arguments for part in (argument.role, argument.entity))]
+    arguments = (part for argument in item.arguments for part in (argument.role, argument.entity))
+    sections = (str(part) for section in item.sections for part in (section.name, section.start, section.end))
+    return [item.title, item.text, *arguments, *sections]
 
 
 def embedding_text(title: str, text: str) -> str:
     """What is embedded for a passage or a hyperedge: its text under its title, which says what "it" refers to."""
     return f"{title}\n{text}" if title else text
+
+
+def _as_kept(passage: Passage) -> Passage:
+    """The passage without what it has only while it is being indexed."""
+    return replace(passage, arguments=(), sections=())
 
 
 def _moved(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
@@ -369,7 +374,7 @@ def _moved(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
         incidences = tuple(replace(incidence, hyperedge_id=id) for incidence in item.incidences)
         edge = replace(item.hyperedge, id=id, passage_id=passage.id)
         hyperedges.append(IndexedHyperedge(edge, incidences, item.vector))
-    return IndexedPassage(replace(passage, arguments=()), stored.digest, stored.vector, tuple(hyperedges))
+    return IndexedPassage(_as_kept(passage), stored.digest, stored.vector, tuple(hyperedges))
 
 
 def _reason(error: Exception) -> str:

@@ -8,8 +8,9 @@ Tokens are counted by a rule, so that a limit means the same on every machine an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
+from itertools import pairwise
 from typing import NamedTuple
 
 from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
@@ -49,13 +50,38 @@ class SentenceSplitter:
         """The settings that decide where texts are cut."""
         return f"sentences {astuple(self._settings)}"
 
-    def passages(self, text: str) -> list[Span]:
-        """Spans of the passages in ``text``, in order; none for blank text, one for a text that fits.
+    def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
+        """Spans of the passages in ``text``, in order; none for blank text, one for a text without breaks that fits.
 
         A passage holds whole sentences, at most ``passage_tokens`` of them together, and begins with the sentences at
         the end of the passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage by
         itself is cut between words, a word that does between characters, and shares no passage with what is before it.
+
+        It goes across ``breaks`` only between sections of fewer than ``section_tokens``, one after another.
         """
+        return [
+            Span(part.start + span.start, part.start + span.end)
+            for part in self._parts(text, breaks)
+            for span in self._of_part(part.of(text))
+        ]
+
+    def _parts(self, text: str, breaks: Sequence[int]) -> list[Span]:
+        """The text in parts that no passage goes across."""
+        starts = sorted({0, *(place for place in breaks if 0 < place < len(text))})
+        sections = [Span(start, end) for start, end in pairwise([*starts, len(text)])]
+        parts: list[Span] = []
+        before = self._settings.section_tokens  # in the part before; nothing joins what is not there
+        for section in sections:
+            tokens = self.count_tokens(section.of(text)) if len(sections) > 1 else 0
+            if max(before, tokens) < self._settings.section_tokens:
+                parts[-1] = Span(parts[-1].start, section.end)
+                before += tokens
+            else:
+                parts.append(section)
+                before = tokens
+        return parts
+
+    def _of_part(self, text: str) -> list[Span]:
         whole = _trim(text, 0, len(text))
         if whole is None:
             return []

@@ -1,4 +1,4 @@
-"""What a passage is about: its title; without one, what its sentences define or begin with.
+"""What a passage is about: its title and headings; without any, what its sentences define or begin with.
 
 A link in retrieval leads from a mention to the passage whose subject it is, so a text without titles, or one that
 treats one thing after another, needs subjects too. "Ljubljana is the capital of Slovenia" is about Ljubljana wherever
@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from polyad.model import Mention, Span
+from polyad.model import Mention, Passage, Section, Span
 from polyad.text.keys import entity_key
 
-RULES = "subjects-2"
+RULES = "subjects-3"
 """Part of the name of every builder that uses these rules; to be changed with what they find, so that documents indexed
 by the earlier ones are indexed again."""
 
@@ -50,35 +50,42 @@ _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The subject of a whole passage, if it has one, and those that single sentences define.
+    """The subjects of a passage and of its sections, and those that single sentences define.
 
     Attributes:
-        passage: Its key and name; the key is empty where there is none.
+        sections: Key of each, and the part of the passage that it is the subject of: mostly all of it.
         defined: Key and mention of each. Without a title, which is what others call it, also of the other names that
             its sentence gives it.
     """
 
-    passage: tuple[str, str]
+    sections: tuple[tuple[str, Section], ...]
     defined: tuple[tuple[str, Mention], ...]
 
+    def of(self, span: Span) -> list[tuple[str, str]]:
+        """Key and name of the subjects of what stands at a span, the widest first; not of what is defined in it."""
+        return [(key, part.name) for key, part in self.sections if part.start < span.end and span.start < part.end]
 
-def subjects(title: str, text: str, sentences: Sequence[Span], mentions: Sequence[tuple[str, Mention]]) -> Subjects:
+
+def subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tuple[str, Mention]]) -> Subjects:
     """Find the subjects of a passage.
 
     Args:
-        title: Of its document; may be empty.
-        text: Of the passage.
-        sentences: Spans in it.
+        passage: With its sections, if it has any besides its title.
+        sentences: Spans of its sentences.
         mentions: Key and mention, ordered by ``start``.
     """
+    text = passage.text
     definitions = [found for sentence in sentences if (found := _definition(text, sentence))]
-    key = entity_key(title)
-    if key:
-        return Subjects((key, title), tuple((found.key, found.name) for found in definitions))
+    sections = passage.sections or (Section(passage.title, 0, len(text)),)
+    titled = tuple((key, section) for section in sections if (key := entity_key(section.name)))
+    if titled:
+        return Subjects(titled, tuple((found.key, found.name) for found in definitions))
     defined = tuple(named for found in definitions for named in _names(text, found, mentions))
     if defined and defined[0][1].end <= sentences[0].end:
-        return Subjects((defined[0][0], defined[0][1].name), defined)
-    return Subjects(_leading(text, sentences[0], mentions) if sentences else ("", ""), defined)
+        key, name = defined[0][0], defined[0][1].name
+    else:
+        key, name = _leading(text, sentences[0], mentions) if sentences else ("", "")
+    return Subjects(((key, Section(name, 0, len(text))),) if key else (), defined)
 
 
 class _Definition(NamedTuple):

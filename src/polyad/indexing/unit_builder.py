@@ -32,9 +32,9 @@ class _Analysis:
 class SemanticUnitBuilder:
     """Builds one hyperedge for each semantic unit, over the entities mentioned in it and the passage's subject.
 
-    The passage's subject, its title if it has one, is a member with role ``subject`` of every unit of the passage: a
-    unit that says "It was directed by" is about it, whether or not it repeats the name. What a sentence defines is a
-    subject of that sentence's unit (:mod:`polyad.indexing.subjects`).
+    The passage's subjects, its title and headings if it has any, are members with role ``subject`` of every unit that
+    stands under them: one that says "It was directed by" is about them, whether or not it repeats the name. What a
+    sentence defines is a subject of that sentence's unit (:mod:`polyad.indexing.subjects`).
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class SemanticUnitBuilder:
     def _units(self, analysis: _Analysis, embeddings: FloatArray) -> list[DraftHyperedge]:
         partition = self._segmenter.choose(analysis.candidates, embeddings, _mention_counts(analysis))
         passage = analysis.passage
-        about = subjects(passage.title, passage.text, analysis.sentences, analysis.mentions)
+        about = subjects(passage, analysis.sentences, analysis.mentions)
         units = []
         for position, (first, last) in enumerate(partition):
             start, end = analysis.sentences[first].start, analysis.sentences[last - 1].end
@@ -98,7 +98,7 @@ class SemanticUnitBuilder:
                 [(key, mention) for key, mention in all_of if start <= mention.start < end]
                 for all_of in (about.defined, analysis.mentions)
             )
-            units.append(DraftHyperedge(edge, _incidences(id, about.passage, defined, mentions)))
+            units.append(DraftHyperedge(edge, _incidences(id, about.of(Span(start, end)), defined, mentions)))
         return units
 
 
@@ -121,13 +121,12 @@ def _mention_counts(analysis: _Analysis) -> npt.NDArray[np.int64]:
 
 def _incidences(
     hyperedge_id: str,
-    subject: tuple[str, str],
+    subjects: Sequence[tuple[str, str]],
     defined: Sequence[tuple[str, Mention]],
     mentions: Sequence[tuple[str, Mention]],
 ) -> tuple[Incidence, ...]:
-    """One incidence an entity: the passage's subject, what the unit defines, then each mention when it first occurs."""
-    key, name = subject
-    found = {key: Incidence(key, hyperedge_id, name, SUBJECT)} if key else {}
+    """One incidence an entity: what the unit is about, what it defines, then each mention when it first occurs."""
+    found = {key: Incidence(key, hyperedge_id, name, SUBJECT) for key, name in reversed(subjects)}
     for key, mention in defined:
         found.setdefault(key, Incidence(key, hyperedge_id, _on_one_line(mention.name), SUBJECT, mention.type))
     for key, mention in mentions:

@@ -40,7 +40,7 @@ def read_docx(data: bytes) -> Content:
     except (zipfile.BadZipFile, KeyError, OSError, ElementTree.ParseError) as error:
         raise ReadError(f"not a Word document, or damaged: {error}") from error
     content = from_markup(markup, is_layout=False)
-    return Content(title or content.title, content.text)
+    return content._replace(title=title or content.title)
 
 
 def _check_size(archive: zipfile.ZipFile) -> None:

@@ -17,8 +17,8 @@ from polyad.model import Document, Failure
 
 _ONE_DOCUMENT = {
     ".txt": "polyad.adapters.reading.plain_text:read_text",
-    ".md": "polyad.adapters.reading.plain_text:read_markdown",
-    ".markdown": "polyad.adapters.reading.plain_text:read_markdown",
+    ".md": "polyad.adapters.reading.markdown:read_markdown",
+    ".markdown": "polyad.adapters.reading.markdown:read_markdown",
     ".html": "polyad.adapters.reading.html:read_html",
     ".htm": "polyad.adapters.reading.html:read_html",
     ".pdf": "polyad.adapters.reading.pdf:read_pdf",
@@ -126,7 +126,7 @@ class FileReader:
         content: Content = _function(self._one_document[extension])(path.read_bytes())
         if not content.text.strip():
             raise ReadError("empty: no text")
-        yield Document(name, content.title, content.text, source=name)
+        yield Document(name, content.title, content.text, source=name, sections=content.sections)
 
     def _records(self, path: Path, name: str, extension: str) -> Iterator[Document | Failure]:
         is_empty = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from polyad.adapters.reading.headings import Heading, sections_of
 from polyad.adapters.reading.plain_text import Content, clean, encoding_of, require_text, single_line
 from polyad.errors import MissingExtraError
 
@@ -19,6 +20,11 @@ _DECLARED_WITHIN = 4096
 """Bytes in which a page declares its encoding; the standard asks for 1,024."""
 
 _CELLS = ("td", "th")
+
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_MARK = "\ue0f0{}\ue0f1"
+"""Put before a heading, with its rank in it, to find it in the text: characters that no page shows."""
+_MARKED = re.compile("\ue0f0([1-6])\ue0f1")
 
 
 def read_html(data: bytes) -> Content:
@@ -40,9 +46,13 @@ def from_markup(markup: str, *, is_layout: bool = True) -> Content:
         is_layout: Whether a table may be there for the layout of a page, so that a cell of several lines keeps them.
     """
     tree = HTMLTree.parse(markup)
+    title = single_line(tree.title or _first_heading(tree))
     _join_lines(tree, _is_lone_paragraph_of_cell if is_layout else _is_break_in_cell)
-    text = extract_plain_text(tree, skip_elements=["nav"]) or extract_plain_text(tree)
-    return Content(single_line(tree.title or _first_heading(tree)), clean(text))
+    _mark_headings(tree)
+    text, headings = _without_marks(clean(extract_plain_text(tree, skip_elements=["nav"])))
+    if not text.strip():
+        text, headings = _without_marks(clean(extract_plain_text(tree)))
+    return Content(title, text, sections_of(headings, text))
 
 
 def _join_lines(tree: HTMLTree, is_joined: Callable[[DOMNode], bool]) -> None:
@@ -73,6 +83,29 @@ def _is_break_in_cell(node: DOMNode) -> bool:
     while above is not None and above.tag not in _CELLS:
         above = above.parent
     return above is not None
+
+
+def _mark_headings(tree: HTMLTree) -> None:
+    ranked = [(node, _HEADINGS.index(node.tag) + 1) for node in tree.document or () if node.tag in _HEADINGS]
+    for node, rank in ranked:
+        if node.first_child and (mark := tree.create_text_node(_MARK.format(rank))):
+            node.insert_before(mark, node.first_child)
+
+
+def _without_marks(marked: str) -> tuple[str, list[Heading]]:
+    """The text, and the headings in it that begin a line or an item of a list."""
+    first, *rest = _MARKED.split(marked)
+    pieces, length = [first], len(first)
+    headings = []
+    for rank, following in zip(rest[::2], rest[1::2], strict=True):
+        before = pieces[-1].rpartition("\n")[2]
+        if not before.strip(" •"):
+            following = following.lstrip(" ")
+            line = following.partition("\n")[0]
+            headings.append(Heading(int(rank), single_line(line), length - len(before), length + len(line)))
+        pieces.append(following)
+        length += len(following)
+    return "".join(pieces), headings
 
 
 def _first_heading(tree: HTMLTree) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from charset_normalizer import from_bytes
 
 from polyad.errors import ReadError
+from polyad.model import Section
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -37,10 +38,11 @@ _SPACES = re.compile(r"\s+")
 
 
 class Content(NamedTuple):
-    """What a file or record says: ``title`` is a single line and may be empty."""
+    """What a file says: ``title`` is a single line and may be empty; ``sections`` are spans of ``text``."""
 
     title: str
     text: str
+    sections: tuple[Section, ...] = ()
 
 
 def clean(text: str) -> str:
@@ -140,50 +142,6 @@ def _first_lines(data: bytes) -> bytes:
     return data[:end] if len(data) > _SAMPLE and end > 0 else data
 
 
-_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
-_FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_EMPHASIS = re.compile(r"(\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))")
-
-
 def read_text(data: bytes) -> Content:
     """A plain text file. It has no title: a file's name says too little to be taken for one."""
     return Content("", decode(data))
-
-
-def read_markdown(data: bytes) -> Content:
-    """A Markdown file as its author wrote it; the title is that of its front matter, or its first heading."""
-    text = decode(data)
-    return Content(single_line(_front_matter_title(text) or _first_heading(text)), text)
-
-
-def _front_matter_title(text: str) -> str:
-    front_matter = _FRONT_MATTER.match(text)
-    title = front_matter and _FRONT_MATTER_TITLE.search(front_matter[1])
-    return title[1].strip("\"' \t") if title else ""
-
-
-def _first_heading(text: str) -> str:
-    """The text of the first heading outside fenced code, without its marks."""
-    front_matter = _FRONT_MATTER.match(text)
-    fence = previous = ""
-    for line in text[front_matter.end() if front_matter else 0 :].split("\n"):
-        if mark := _FENCE.match(line):
-            if not fence:
-                fence = mark[1]
-            elif mark[1].startswith(fence):
-                fence = ""
-        elif not fence:
-            if heading := _HEADING.match(line):
-                return _without_marks(heading[1])
-            if previous.strip() and _UNDERLINE.match(line):
-                return _without_marks(previous)
-        previous = line
-    return ""
-
-
-def _without_marks(heading: str) -> str:
-    return _EMPHASIS.sub("", _LINK.sub(r"\1", heading))

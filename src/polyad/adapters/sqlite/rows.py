@@ -93,15 +93,17 @@ def in_order(what: str, wanted: Sequence[str], found: Mapping[str, T]) -> list[T
 def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]) -> None:
     """Remove documents with their passages, hyperedges, incidences and words, and entities nothing mentions now."""
     for document_id in document_ids:
-        row = connection.execute("SELECT number, title FROM document WHERE id = ?", [document_id]).fetchone()
+        row = connection.execute("SELECT number FROM document WHERE id = ?", [document_id]).fetchone()
         if row is None:
             continue
-        number, title = row
+        (number,) = row
         connection.executemany(
             "INSERT INTO passage_words (passage_words, rowid, title, text) VALUES ('delete', ?, ?, ?)",
             [
                 (passage, searchable(title), searchable(text))
-                for passage, text in connection.execute("SELECT number, text FROM passage WHERE document = ?", [number])
+                for passage, title, text in connection.execute(
+                    "SELECT number, title, text FROM passage WHERE document = ?", [number]
+                )
             ],
         )
         touched = connection.execute(
@@ -126,24 +128,33 @@ def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument) ->
     connection.executemany("INSERT OR IGNORE INTO entity (key) VALUES (?)", [(key,) for key in sorted(keys)])
     entities = dict(select_in(connection, "SELECT key, number FROM entity WHERE key IN ({})", sorted(keys)))
     for passage in indexed.passages:
-        _insert_passage(connection, number, document.title, passage, entities)
+        _insert_passage(connection, number, passage, entities)
 
 
 def _insert_passage(
     connection: sqlite3.Connection,
     document: int | None,
-    title: str,
     indexed: IndexedPassage,
     entities: Mapping[str, int],
 ) -> None:
     passage = indexed.passage
     number = connection.execute(
-        'INSERT INTO passage (document, id, text, "start", "end", digest, vector) VALUES (?, ?, ?, ?, ?, ?, ?)',
-        [document, passage.id, passage.text, passage.start, passage.end, indexed.digest, blob_of(indexed.vector)],
+        'INSERT INTO passage (document, id, title, text, "start", "end", digest, vector) '
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            document,
+            passage.id,
+            passage.title,
+            passage.text,
+            passage.start,
+            passage.end,
+            indexed.digest,
+            blob_of(indexed.vector),
+        ],
     ).lastrowid
     connection.execute(
         "INSERT INTO passage_words (rowid, title, text) VALUES (?, ?, ?)",
-        [number, searchable(title), searchable(passage.text)],
+        [number, searchable(passage.title), searchable(passage.text)],
     )
     has_nul = "\x00" in passage.text  # where SQLite's SUBSTR would end
     for item in indexed.hyperedges:
@@ -199,7 +210,7 @@ def select_indexed_passages(connection: sqlite3.Connection, column: str, values:
     """The passages whose ``column`` has one of some values, with hyperedges and vectors, by id."""
     rows = select_in(
         connection,
-        'SELECT passage.digest, passage.id, document.id, document.title, passage.text, passage."start", '
+        'SELECT passage.digest, passage.id, document.id, passage.title, passage.text, passage."start", '
         'passage."end", passage.vector FROM passage JOIN document ON document.number = passage.document '
         f"WHERE {column} IN ({{}}) ORDER BY passage.id",
         values,

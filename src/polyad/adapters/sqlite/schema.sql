@@ -18,6 +18,7 @@ CREATE TABLE passage (
     number INTEGER PRIMARY KEY,
     document INTEGER NOT NULL REFERENCES document (number) ON DELETE CASCADE,
     id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL, -- the document's, with the headings above the passage
     text TEXT NOT NULL,
     "start" INTEGER NOT NULL,
     "end" INTEGER NOT NULL,

@@ -54,7 +54,7 @@ from polyad.model import (
 from polyad.protocols import Manifest, Reply, Topology
 from polyad.text.packaged import packaged
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 FILE_NAME = "index.sqlite"
 
 
@@ -230,7 +230,7 @@ class SqliteStore:
         with self._database.reading() as connection:
             rows = select_in(
                 connection,
-                'SELECT passage.id, document.id, document.title, passage.text, passage."start", passage."end" '
+                'SELECT passage.id, document.id, passage.title, passage.text, passage."start", passage."end" '
                 "FROM passage JOIN document ON document.number = passage.document WHERE passage.id IN ({})",
                 ids,
             )

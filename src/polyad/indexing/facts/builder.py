@@ -141,19 +141,19 @@ class FactBuilder:
         extraction = replies.extraction
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
-        about = subjects(passage.title, passage.text, sentences, _mentions(extraction.facts, grounder))
+        about = subjects(passage, sentences, _mentions(extraction.facts, grounder))
         notes = replies.notes + Counter(extraction.notes)
-        subject, name = about.passage if self._settings.join_subject else ("", "")
-        importance = _importance(subject, extraction.facts)
+        importance = {key: _importance(key, extraction.facts) for key, _ in about.sections}
         drafts = []
         for position, fact in enumerate(extraction.facts):
             span = grounder.span_of(fact.text)
             id = hyperedge_id(passage.id, position)
             edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, fact.score)
             members = self._members(id, fact, about, grounder, notes)
-            if subject and subject not in members:
-                notes[JOINED] += 1
-                members[subject] = Incidence(subject, id, name, SUBJECT, score=importance)
+            for key, name in about.of(span) if self._settings.join_subject else ():
+                if key not in members:
+                    notes[JOINED] += 1
+                    members[key] = Incidence(key, id, name, SUBJECT, score=importance[key])
             drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
         notes["facts"] += len(drafts)
         notes[NOTHING] += bool(replies.said) and not drafts
@@ -163,7 +163,7 @@ class FactBuilder:
         self, hyperedge_id: str, fact: ExtractedFact, about: Subjects, grounder: Grounder, notes: Counter[str]
     ) -> dict[str, Incidence]:
         """The incidence of each entity that a fact names, by key."""
-        defined = {key for key, _ in about.defined} | {about.passage[0]}
+        defined = {key for key, _ in (*about.defined, *about.sections)}
         members: dict[str, Incidence] = {}
         for entity in fact.entities:
             key = entity_key(entity.name)

@@ -1,0 +1,54 @@
+"""What the passages of a document with headings are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from polyad.model import Document, Section, Span
+
+_BETWEEN = " / "
+
+
+def sections_in(document: Document, spans: Sequence[Span]) -> Iterator[tuple[Section, ...]]:
+    """The sections that each passage stands in or holds, as spans of its own text, the widest first.
+
+    The document's title is one of them. A title that is also a heading is about what stands under it alone, and about
+    what stands under no heading.
+
+    Args:
+        document: With its title and sections; those that hold nothing are passed over.
+        spans: Of its passages, by where they start.
+    """
+    sections = [section for section in document.sections if section.start < section.end]
+    coming = sorted(sections, key=lambda section: (section.start, -section.end))[::-1]
+    headings = {section.name for section in coming}
+    near: list[Section] = []
+    for span in spans:
+        while coming and coming[-1].start < span.end:
+            near.append(coming.pop())
+        near = [section for section in near if section.end > span.start]
+        inside = [_within(section, span) for section in near]
+        if document.title and not (document.title in headings and _names_of_all(inside, span.end - span.start)):
+            inside.insert(0, Section(document.title, 0, span.end - span.start))
+        yield tuple(inside)
+
+
+def _within(section: Section, span: Span) -> Section:
+    """The part of a section that lies in a passage, as a span of the passage's text."""
+    start, end = max(section.start, span.start), min(section.end, span.end)
+    return Section(" ".join(section.name.split()), start - span.start, end - span.start)
+
+
+def _names_of_all(sections: Sequence[Section], length: int) -> list[str]:
+    """The names of the sections that hold all of a passage.
+
+    Args:
+        sections: In it.
+        length: Of its text.
+    """
+    return [section.name for section in sections if section.start == 0 and section.end == length]
+
+
+def title_of(sections: Sequence[Section], length: int) -> str:
+    """The title of a passage: the names of what holds all of it, the widest first, each once; see above."""
+    return _BETWEEN.join(dict.fromkeys(_names_of_all(sections, length)))
