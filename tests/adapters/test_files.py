@@ -518,6 +518,29 @@ def test_a_word_that_a_pdf_breaks_at_the_end_of_a_line_is_joined() -> None:
     assert read_one("a.pdf").text == "The pumps of the infrastructure are old."
 
 
+def test_the_sections_of_a_pdf_are_those_of_its_outline() -> None:
+    file = io.BytesIO()
+    canvas = Canvas(file)
+    outline = [[("Pumps", 0), ("Seals and  Rings", 1)], [("Not on its page", 1), ("Gate", 2)], [("Valves", 0)]]
+    lines = [["Contents", "2. Pumps", "Old.", "2.1 Seals and", "rings", "Worn."], ["Gone.", "GATE", "Shut."], ["New."]]
+    for entries, page in zip(outline, lines, strict=True):
+        for height, line in enumerate(page):
+            canvas.drawString(100, 700 - 14 * height, line)
+        for name, level in entries:
+            canvas.bookmarkPage(name)
+            canvas.addOutlineEntry(name, name, level)
+        canvas.showPage()
+    canvas.save()
+    write("a.pdf", file.getvalue())
+    assert {name: " ".join(text.split()) for name, text in sections(read_one("a.pdf")).items()} == {
+        "Pumps": "2. Pumps Old. 2.1 Seals and rings Worn. Gone. GATE Shut.",
+        "Seals and Rings": "2.1 Seals and rings Worn.",
+        "Not on its page": "Gone. GATE Shut.",
+        "Gate": "GATE Shut.",
+        "Valves": "New.",
+    }
+
+
 @pytest.mark.parametrize("title", ["untitled", "Microsoft Word - pump.doc", "pump-v2.docx"])
 def test_a_title_that_a_program_made_up_is_not_taken(title: str) -> None:
     write("a.pdf", pdf("text", title=title))

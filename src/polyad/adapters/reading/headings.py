@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from polyad.model import Section
 
-_LONGEST = 200
+LONGEST = 200
 """Characters of a heading. What is longer is a paragraph that is marked as one."""
 
 
@@ -39,7 +39,7 @@ def sections_of(headings: Sequence[Heading], text: str) -> tuple[Section, ...]:
         headings: In the order of the text.
         text: That they stand in.
     """
-    named = [heading for heading in headings if heading.name and len(heading.name) <= _LONGEST]
+    named = [heading for heading in headings if heading.name and len(heading.name) <= LONGEST]
     is_below = [not text[above.end : heading.start].strip() for above, heading in pairwise(named)]
     ranks = [heading.rank for heading in named]
     if any(is_below[:1]) and ranks[0] == ranks[1]:
