@@ -97,6 +97,7 @@ def test_the_pieces_make_up_the_text_wherever_they_are_cut(said: str, cuts: list
         ('He said "no." [1] She left.', "[1]", 'He said "no." [1]'),
         ("\u7f57\u9a6c [1]\u3002\u706b [2]\u3002", "[2]", "\u706b [2]\u3002"),
         ("[1]", "[1]", "[1]"),
+        ("Rome fell. It burned [1,\n2]. True.", "[1,\n2]", "It burned [1,\n2]."),
     ],
 )
 def test_the_claim_is_the_sentence_that_carries_the_bracket(text: str, bracket: str, claim: str) -> None:

@@ -123,7 +123,8 @@ def sentence_around(text: str, place: Span) -> Span:
     for end in _SENTENCE_END.finditer(text):
         if end.end() >= place.end:
             return _trimmed(text, start, end.end())
-        start = end.end()
+        if end.end() <= place.start:  # a line that ends inside the bracket ends no sentence
+            start = end.end()
     return _trimmed(text, start, len(text))
 
 
