@@ -65,6 +65,13 @@ def test_only_what_came_from_the_paths_given_can_be_gone(engine: Engine, folder:
     assert engine.index(".").gone == ("docs/a.txt", "docs/law/c.txt")
 
 
+def test_pruning_nothing_writes_nothing(engine: Engine, folder: Path) -> None:
+    engine.index("docs")
+    version = engine._store.version()
+    engine.index("docs", prune=True)
+    assert engine._store.version() == version
+
+
 def test_a_folder_that_is_suddenly_empty_is_not_pruned_beside_one_that_is_not(engine: Engine, folder: Path) -> None:
     engine.index(["docs", "docs/law"])
     (folder / "law" / "c.txt").unlink()

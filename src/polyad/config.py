@@ -117,7 +117,8 @@ class FactSettings:
         language: Of the extracted texts, in words ("German"); empty for that of the passage.
         attempts: Times a passage is asked about whose reply cannot be read.
         drop_ungrounded: Whether entities whose name does not occur in the passage are left out, not only flagged.
-        join_subject: Whether the passage's subject, its title if it has one, is a member of each of its facts.
+        join_subject: Whether what a fact stands under, the title and headings of its passage, are members of it; where
+            there are none, what the passage defines or begins with.
     """
 
     style: ExtractionStyleName = "compact"

@@ -223,8 +223,9 @@ class Engine:
             remembered(), method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress
         )
         missing = Gone() if report.counts.stopped else gone(self._store.sources(), given, read, report.failures)
-        if prune:
-            self.remove(sorted(set(missing.ids) - set(missing.spared)))
+        removed = set(missing.ids) - set(missing.spared) if prune else ()
+        if removed:
+            self.remove(sorted(removed))
         moved = set(missing.ids)  # a file under a new name: the old one is gone, and the new one is no duplicate
         duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
         counts = replace(report.counts, duplicates=duplicates)

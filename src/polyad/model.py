@@ -96,10 +96,10 @@ class Passage:
     """The retrievable piece of a document: ``document.text[start:end]``.
 
     Attributes:
-        id: Made of the document's and a number.
-        document_id: See there.
+        id: The document's, with the number of the passage in it.
+        document_id: Of the document it is from.
         title: The document's, and the headings that the whole passage stands under: ``Pumps / Repair / Seals``.
-        text: See there.
+        text: Its part of the document's, word for word.
         start: Offset of its first character in the document.
         end: Offset past its last.
         arguments: Those of a document that is one fact given as data, while it is being indexed.

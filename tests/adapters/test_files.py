@@ -272,6 +272,8 @@ def test_utf_8_is_read_as_it_was_written(text: str) -> None:
         ("# [Pump](pump.html) snake_case", "Pump snake_case"),
         ("---\ntitle: 'Pump: a guide'\ntags: x\n---\n# Other", "Pump: a guide"),
         ("---\ntags: x\n---\n# Pump", "Pump"),
+        ("---\ntitle: ''\n---\n# Pump", "Pump"),
+        ("# ##\n\n# Pump #1 ##", "Pump #1"),
         ("no heading\n#hashtag\n", ""),
         ("\n---\nonly a rule", ""),
     ],
@@ -316,6 +318,12 @@ def test_a_first_heading_with_nothing_under_it_is_the_heading_of_all() -> None:
 def test_a_paragraph_that_is_marked_as_a_heading_is_none() -> None:
     write("a.md", f"# {'word ' * 60}\n\nText.\n\n# \n\nMore.")
     assert sections(read_one("a.md")) == {}
+
+
+@pytest.mark.parametrize("line", [f"# a{' ' * 200_000}b", f"# {'[' * 200_000}", f"{'[' * 200_000}\n---"])
+def test_a_line_without_end_is_no_heading_and_costs_no_time(line: str) -> None:
+    write("a.md", f"# Pump\n\n{line}")
+    assert sections(read_one("a.md")).keys() == {"Pump"}
 
 
 # HTML, Word, PDF
@@ -522,7 +530,11 @@ def test_the_sections_of_a_pdf_are_those_of_its_outline() -> None:
     file = io.BytesIO()
     canvas = Canvas(file)
     outline = [[("Pumps", 0), ("Seals and  Rings", 1)], [("Not on its page", 1), ("Gate", 2)], [("Valves", 0)]]
-    lines = [["Contents", "2. Pumps", "Old.", "2.1 Seals and", "rings", "Worn."], ["Gone.", "GATE", "Shut."], ["New."]]
+    lines = [
+        ["Pumps are here.", "A pumps", "2. Pumps", "Old.", "2.1 Seals and", "rings", "Worn."],
+        ["Gone.", "GATE", "Shut."],
+        ["New."],
+    ]
     for entries, page in zip(outline, lines, strict=True):
         for height, line in enumerate(page):
             canvas.drawString(100, 700 - 14 * height, line)

@@ -201,7 +201,8 @@ def show_index_report(report: IndexReport) -> None:
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
     written = f"{counted(counts.passages, 'passage')} and {counted(counts.hyperedges, 'hyperedge')} written"
     say(f"{written} in {report.seconds:.1f} s")
-    prunable = [id for id in report.gone if id not in set(report.spared)]
+    spared = set(report.spared)
+    prunable = [id for id in report.gone if id not in spared]
     if prunable:
         fate = "removed, no longer there" if report.pruned else "no longer there, which --prune would remove"
         say(f"{len(prunable):,} {fate}: {_some(prunable)}")

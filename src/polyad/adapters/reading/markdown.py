@@ -11,10 +11,14 @@ from polyad.adapters.reading.plain_text import Content, decode, single_line
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
+_CLOSING = re.compile(r"(?:^|[ \t])#+$")
 _UNDERLINE = re.compile(r" {0,3}(?:(=)=*|-{2,})[ \t]*$")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _EMPHASIS = re.compile(r"(\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w))")
+
+_LONGEST_LINE = 500
+"""Characters of a line that is looked at as a heading: more than a heading may have, for its links and marks."""
 
 
 def read_markdown(data: bytes) -> Content:
@@ -23,8 +27,10 @@ def read_markdown(data: bytes) -> Content:
     front_matter = _FRONT_MATTER.match(text)
     headings = list(_headings(text, front_matter.end() if front_matter else 0))
     title = front_matter and _FRONT_MATTER_TITLE.search(front_matter[1])
-    named = title[1].strip("\"' \t") if title else next((heading.name for heading in headings), "")
-    return Content(single_line(named), text, sections_of(headings, text))
+    named = single_line(title[1].strip("\"' \t")) if title else ""
+    return Content(
+        named or next((heading.name for heading in headings if heading.name), ""), text, sections_of(headings, text)
+    )
 
 
 def _headings(text: str, start: int) -> Iterator[Heading]:
@@ -37,14 +43,14 @@ def _headings(text: str, start: int) -> Iterator[Heading]:
                 fence = mark[1]
             elif mark[1].startswith(fence):
                 fence = ""
-        elif not fence:
+        elif not fence and len(line) <= _LONGEST_LINE:
             if heading := _HEADING.match(line):
-                yield Heading(len(heading[1]), _name(heading[2]), start, end)
+                yield Heading(len(heading[1]), _name(_CLOSING.sub("", heading[2].rstrip(" \t"))), start, end)
                 line = ""  # an underline below it is a rule
             elif previous.strip() and (underline := _UNDERLINE.match(line)):
                 yield Heading(1 if underline[1] else 2, _name(previous), start - len(previous) - 1, end)
                 line = ""
-        previous = line
+        previous = line if len(line) <= _LONGEST_LINE else ""
         start = end + 1
 
 

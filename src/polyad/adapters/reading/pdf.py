@@ -26,7 +26,7 @@ _HYPHEN_AT_LINE_END = re.compile("[\x02\ufffe](?:\r\n?|\n)?")
 _DEEPEST = 6
 """Levels of an outline that are read, as many as HTML has."""
 
-_NUMBER = r"[^\w\n]*(?:[\dIVXA-H]+[.\d]*\s+)?"
+_NUMBER = r"[^\w\n]*(?:(?-i:\d+(?:\.\d+)*[.)]?|[IVXLC]+[.)]|[A-Z][.)])\s+)?"
 """What may stand before a heading in its line where the outline leaves it out."""
 
 _FILE_NAME = re.compile(
@@ -73,10 +73,17 @@ def _headings(document: pypdfium2.PdfDocument, pages: Sequence[str]) -> Iterator
         page = target.get_index() if target else None
         if page is None or page >= len(pages) or not 0 < len(name) <= LONGEST:
             continue
-        words = r"\s+".join(map(re.escape, name.split()))
-        line = re.search(f"^{_NUMBER}{words}", pages[page], re.MULTILINE | re.IGNORECASE)
-        start, end = line.span() if line else (0, 0)
+        start, end = _place(name, pages[page])
         yield Heading(entry.level + 1, name, starts[page] + start, starts[page] + end)
+
+
+def _place(heading: str, page: str) -> tuple[int, int]:
+    """Where a page has the heading as a line, else where a line begins with it, else its beginning."""
+    words = _NUMBER + r"\s+".join(map(re.escape, heading.split()))
+    for ending in (r"[ \t]*$", r"(?!\w)"):
+        if line := re.search(f"^{words}{ending}", page, re.MULTILINE | re.IGNORECASE):
+            return line.span()
+    return 0, 0
 
 
 def _page(document: pypdfium2.PdfDocument, index: int) -> str:
