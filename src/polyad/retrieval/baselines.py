@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polyad.hypergraph.cosines import cosines
 from polyad.model import Evidence
 from polyad.protocols import Embedder
 from polyad.retrieval.ranking import best
@@ -20,7 +21,7 @@ class DenseRetriever:
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` nearest passages; the score is the cosine."""
         vector = self._embedder.encode([question], "query")[0]
-        scores = self._snapshot.passage_vectors @ vector
+        scores = cosines(self._snapshot.passage_vectors, vector)
         hits = [(row, float(scores[row]), "similar to the question") for row in best(scores, k).tolist()]
         return self._snapshot.evidence(question, self.name, hits)
 

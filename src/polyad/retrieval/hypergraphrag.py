@@ -19,6 +19,7 @@ import numpy as np
 
 from polyad.calibration import PAPERS, Calibration, calibration_for
 from polyad.config import HyperGraphRAGSettings
+from polyad.hypergraph.cosines import cosines
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
@@ -82,13 +83,13 @@ class HyperGraphRAGRetriever:
         each = names if self._settings.names == "each" and len(names) > 1 else []
         vectors = self._embedder.encode([question, ", ".join(names), *each], "query")
         knowledge = self._knowledge(vectors[0], vectors[1:])
-        hits = self._ranked(knowledge, self._snapshot.passage_vectors @ vectors[0], k)
+        hits = self._ranked(knowledge, cosines(self._snapshot.passage_vectors, vectors[0]), k)
         return self._evidence(question, ", ".join(names), knowledge, hits)
 
     def _knowledge(self, question: FloatArray, names: FloatArray) -> _Knowledge:
         """K_H of a question, given its vector and those of its names, ``[names, dimension]``."""
         snapshot, settings = self._snapshot, self._settings
-        similarity = snapshot.hyperedge_vectors @ question * snapshot.hyperedge_scores
+        similarity = cosines(snapshot.hyperedge_vectors, question) * snapshot.hyperedge_scores
         scores = np.zeros(len(similarity), dtype=np.float32)
         via = np.full(len(scores), -1)
         entities, entity_scores = self._entities(names)
@@ -109,7 +110,7 @@ class HyperGraphRAGRetriever:
         snapshot, settings = self._snapshot, self._settings
         if not settings.use_entities:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        similarity = (snapshot.entity_vectors(self._embedder) @ names.T).max(axis=1)
+        similarity = cosines(snapshot.entity_vectors(self._embedder), names).max(axis=1)
         scores = similarity * snapshot.entity_scores
         rows = above(scores, settings.entities, self._thresholds.entity_threshold)
         return rows, scores[rows]

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
+from polyad.hypergraph.cosines import cosines
 from polyad.protocols import Embedder
 from polyad.retrieval.snapshot import Snapshot
 
@@ -48,7 +49,7 @@ class SimilarNames:
         vectors = dict(zip(names, self._embedder.encode(names, "query"), strict=True))
         linked = {}
         for key, rows in candidates.items():
-            cosine, row = max((float(vectors[self._key(row)] @ vectors[key]), -row) for row in rows)
+            cosine, row = max((float(cosines(vectors[self._key(row)][None], vectors[key])[0]), -row) for row in rows)
             if cosine >= self._threshold:
                 linked[key] = -row
         return linked

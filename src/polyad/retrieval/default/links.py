@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyad.hypergraph.cosines import cosines
 from polyad.model import FloatArray, IntArray
 from polyad.retrieval.ranking import best
 from polyad.retrieval.snapshot import Snapshot
@@ -43,15 +44,15 @@ class SimilarityScale:
     @classmethod
     def of(cls, vectors: FloatArray, snapshot: Snapshot) -> tuple[SimilarityScale, FloatArray]:
         """The scale of some vectors, and with it the similarity of every passage to them, ``[vectors, passages]``."""
-        cosines = vectors @ snapshot.passage_vectors.T
+        found = cosines(snapshot.passage_vectors, vectors).T
         means = vectors @ snapshot.mean_passage_vector
-        spreads = np.maximum(cosines.max(axis=1, initial=-1.0) - means, 1e-6)
-        similarities: FloatArray = np.maximum(0, (cosines - means[:, None]) / spreads[:, None])
+        spreads = np.maximum(found.max(axis=1, initial=-1.0) - means, 1e-6)
+        similarities: FloatArray = np.maximum(0, (found - means[:, None]) / spreads[:, None])
         return cls(vectors, means, spreads), similarities
 
     def relative(self, others: FloatArray) -> FloatArray:
         """Similarity of each of some vectors to the question and to its remainder, ``[others, 2]``."""
-        result: FloatArray = np.maximum(0, (others @ self.vectors.T - self.means) / self.spreads)
+        result: FloatArray = np.maximum(0, (cosines(others, self.vectors) - self.means) / self.spreads)
         return result
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from polyad.config import DefaultSettings
+from polyad.hypergraph.cosines import cosines
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.default.scorer import LinearScorer
@@ -88,7 +89,7 @@ class DefaultRetriever:
         """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
         snapshot = self._snapshot
         edges, owners = snapshot.hyperedges_of_passage.gather(passages)
-        similarities = (snapshot.hyperedge_vectors[edges] @ state.scale.vectors.T).max(axis=1)
+        similarities = cosines(snapshot.hyperedge_vectors[edges], state.scale.vectors).max(axis=1)
         order = np.lexsort((edges, -similarities, owners))
         edges, owners, similarities = edges[order], owners[order], similarities[order]
         shown = places_within(owners) < HYPEREDGES_SHOWN

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyad.hypergraph.cosines import cosines
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
 from polyad.retrieval.default.links import Hop, SimilarityScale, follow
@@ -260,7 +261,7 @@ class SignalExtractor:
             return np.zeros((len(candidates), 2), dtype=np.float32)
         texts = [f"{linked.remainder} {snapshot.entity_key(entity)}" for entity in chosen]
         vectors = self._embedder.encode(texts, "query")
-        cosines = snapshot.passage_vectors[candidates] @ vectors.T
-        similarities = np.maximum(0, (cosines - vectors @ snapshot.mean_passage_vector) / scale.spreads[0])
+        found = cosines(snapshot.passage_vectors[candidates], vectors)
+        similarities = np.maximum(0, (found - vectors @ snapshot.mean_passage_vector) / scale.spreads[0])
         weights = np.array([strengths[entity] for entity in chosen], dtype=np.float32)
         return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)

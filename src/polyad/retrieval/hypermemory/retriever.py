@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from polyad.config import HyperMemorySettings
+from polyad.hypergraph.cosines import cosines
 from polyad.model import Evidence, FloatArray, TraceStep
 from polyad.protocols import Embedder, LanguageModel
 from polyad.retrieval.hypermemory.scores import Judge
@@ -87,7 +88,7 @@ class HyperMemoryRetriever:
         search = BeamSearch(self._snapshot, self._embedder, judge, settings, vector)
         topics = list(self._linker.link(question).entities)
         search.run(topics or search.starts())
-        hits = _ranked(self._snapshot, search.steps, self._snapshot.passage_vectors @ vector, k)
+        hits = _ranked(self._snapshot, search.steps, cosines(self._snapshot.passage_vectors, vector), k)
         found = self._evidence(question, hits, search, set(topics))
         return replace(found, notes={**judge.notes(), **search.notes()})
 

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from polyad.config import HyperMemorySettings
+from polyad.hypergraph.cosines import cosines
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols import Embedder
 from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
@@ -77,7 +78,7 @@ class BeamSearch:
         self._judge = judge
         self._settings = settings
         self._vector = vector
-        self._closeness: FloatArray = snapshot.hyperedge_vectors @ vector
+        self._closeness: FloatArray = cosines(snapshot.hyperedge_vectors, vector)
         self._views: dict[int, ScoredHyperedge] = {}
         self._texts: dict[int, str] = {}
         self._used: set[int] = set()
@@ -214,7 +215,7 @@ class BeamSearch:
     def _name_closeness(self, entities: Sequence[int]) -> list[float]:
         names = self._snapshot.entity_names(entities)
         vectors = self._embedder.encode([names[row] for row in entities], "query")
-        closeness: list[float] = (vectors @ self._vector).tolist()
+        closeness: list[float] = cosines(vectors, self._vector).tolist()
         return closeness
 
     def _read(self, edges: Sequence[int]) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.config import HyperRetrieverSettings
+from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import distinct
 from polyad.model import BoolArray, Evidence, FloatArray, IntArray, TraceStep
@@ -97,7 +98,7 @@ class HyperRetriever:
         strongest = _strongest_of_each(found)
         edges, plausibilities = found.edges[strongest], found.plausibilities[strongest]
         scores = _passage_scores(
-            snapshot.passage_of[edges], plausibilities, snapshot.passage_vectors @ walked.vector, self._settings
+            snapshot.passage_of[edges], plausibilities, cosines(snapshot.passage_vectors, walked.vector), self._settings
         )
         rows = best(scores, k)
         shown = strongest[self._shown(edges, plausibilities, rows)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.hypergraph.bipartite import binary as cut_into_pairs
+from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triple_encoding, triples_of
 from polyad.hypergraph.incidence import Hypergraph, distinct
 from polyad.model import FloatArray, IntArray
@@ -115,7 +116,7 @@ class QuestionReader:
         return WalkQuestion(question, vector, topics, signals)
 
     def _starts(self, vector: FloatArray) -> IntArray:
-        nearest = best(self._snapshot.hyperedge_vectors @ vector, _NEAREST)
+        nearest = best(cosines(self._snapshot.hyperedge_vectors, vector), _NEAREST)
         entities = distinct(self._snapshot.graph.members.gather(nearest)[0])
         if len(entities) <= _MOST_STARTS:
             return entities
@@ -142,7 +143,7 @@ class TripleWalk:
         self._question = question
         self._limit = triples_per_hop
         # For the hyperedges of the index; pairs cut from one have its text, so its closeness.
-        self._closeness: FloatArray = space.hyperedge_vectors @ question.vector
+        self._closeness: FloatArray = cosines(space.hyperedge_vectors, question.vector)
         self._was_head = np.zeros(space.graph.node_count, dtype=bool)
         self._was_followed = np.zeros(space.graph.edge_count, dtype=bool)
         self._heads: list[IntArray] = []
@@ -214,7 +215,7 @@ class TripleWalk:
         columns = [triple_encoding(triples, rows, encodings)]
         if recipe.closeness:
             near = np.empty(space.graph.node_count, dtype=np.float32)
-            near[rows] = space.entity_vectors[rows] @ question.vector
+            near[rows] = cosines(space.entity_vectors[rows], question.vector)
             edges = self._closeness[space.origins[triples.edges]]
             columns.append(np.column_stack([near[triples.heads], edges, near[triples.tails]]))
         if recipe.signals:
@@ -226,4 +227,4 @@ def _nearest(entities: IntArray, vectors: FloatArray, question: FloatArray, coun
     """As many of some entities as ``count`` says, those with the nearest names, sorted by row."""
     if len(entities) <= count:
         return entities
-    return np.sort(entities[best(vectors[entities] @ question, count)])
+    return np.sort(entities[best(cosines(vectors[entities], question), count)])

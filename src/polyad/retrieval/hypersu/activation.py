@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from polyad.hypergraph.cosines import cosines
 from polyad.model import FloatArray, IntArray
 
 
@@ -32,7 +33,7 @@ class ClueActivation:
         """Alpha of each of ``edges``, in [0, 1]."""
         missing = edges[np.isnan(self._values[edges])]
         if len(missing):
-            similarity = self._vectors[missing] @ self._clues.T
+            similarity = cosines(self._vectors[missing], self._clues)
             scaled = (similarity.max(axis=1) - self._threshold) / (1 - self._threshold)
             self._values[missing] = np.clip(scaled, 0, 1) ** self._sharpening
             self._matched[missing] = similarity.argmax(axis=1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from polyad.calibration import calibration_for
 from polyad.config import HyperSUSettings
+from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.frontier import Walk, expand
 from polyad.model import Evidence, FloatArray, TraceStep
 from polyad.protocols import Embedder
@@ -70,7 +71,7 @@ class HyperSURetriever:
         clues = self._clue_agent.clues(linked) if self._settings.use_clues else [question]
         texts = list(dict.fromkeys([question, *clues]))
         vectors = self._embedder.encode(texts, "query")
-        dense = self._snapshot.passage_vectors @ vectors[0]
+        dense = cosines(self._snapshot.passage_vectors, vectors[0])
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
         expansion = self._expand(linked, clues, clue_vectors, dense)
         activated: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
