@@ -11,6 +11,7 @@ import pytest
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import HyperRetrieverSettings
 from polyad.errors import ConfigurationError
+from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triples_of
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Evidence
@@ -319,7 +320,7 @@ def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(sn
     snapshot = snapshot_of(crowd(40))
     walk, space = walk_of(snapshot, "name0003", limit=10)
     found, _ = walk.hop()
-    closeness = space.entity_vectors @ EMBEDDER.encode(["name0003"], "query")[0]
+    closeness = cosines(space.entity_vectors, EMBEDDER.encode(["name0003"], "query")[0])
     names = [row for name, row in snapshot.entity_rows.items() if name.startswith("name")]
     others = set(names) - {*found.tails.tolist(), snapshot.entity_rows["name0003"]}
     assert len(set(found.tails.tolist())) == 10
