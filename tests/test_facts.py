@@ -123,7 +123,7 @@ def contents(directory: Path) -> dict[str, object]:
         "hyperedges": store.hyperedges(topology.hyperedge_ids),
         "hyperedge vectors": topology.hyperedge_vectors.tobytes(),
         "incidences": store.incidences(topology.hyperedge_ids),
-        "subjects": topology.incidence_is_subject.tolist(),
+        "subjects": topology.incidence_strength.tolist(),
         "entities": store.all_entities(),
         "entity vectors": {key: (digest, vector.tobytes()) for key, (digest, vector) in store.entity_vectors().items()},
         "words": [store.search_text(text, 3) for text in ("Town 17", "Isk burned", "Person 3")],

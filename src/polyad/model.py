@@ -24,6 +24,9 @@ BoolArray = npt.NDArray[np.bool_]
 SUBJECT = "subject"
 """The role of the entity that a hyperedge is about: the title of its passage, a heading above it, what it defines."""
 
+MetadataValue = str | int | float | bool | tuple[str, ...]
+"""What a key of a document's metadata may hold."""
+
 
 class HyperedgeKind(StrEnum):
     """How a hyperedge came about."""
@@ -69,6 +72,44 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Location:
+    """Where something stands in a document, so that a person can find it.
+
+    Attributes:
+        start: Offset of its first character in the document's text.
+        end: Offset past its last.
+        page: The page it begins on, from 1; None where there are no pages.
+        heading: The headings above it, the highest first: ``Pumps / Repair``; empty where there are none.
+        sheet: Name of the spreadsheet's sheet; empty elsewhere.
+        slide: Number of the slide, from 1; None elsewhere.
+    """
+
+    start: int
+    end: int
+    page: int | None = None
+    heading: str = ""
+    sheet: str = ""
+    slide: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The document that something is from, without its text.
+
+    Attributes:
+        title: May be empty.
+        source: The file it was read from, or likewise; empty when made in memory.
+        url: Where a browser finds it; empty where unknown.
+        metadata: What else is known of it.
+    """
+
+    title: str = ""
+    source: str = ""
+    url: str = ""
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What the user gave: one text under one identity.
 
@@ -81,6 +122,10 @@ class Document:
             Kept in the index as the incidences of its hyperedge, not with the document.
         sections: Parts of the text under headings (:class:`polyad.model.Section`). Kept in the index as the titles of
             passages.
+        url: Where a browser finds it; empty where unknown.
+        metadata: What else is known of it, at most 64 keys. Shown, and exported; no part of what is embedded.
+        places: The pages, sheets or slides of the text, in order, as spans of it that do not overlap; empty where it
+            has none. Kept in the index as the locations of passages.
     """
 
     id: str
@@ -89,6 +134,9 @@ class Document:
     source: str = ""
     arguments: tuple[Argument, ...] = ()
     sections: tuple[Section, ...] = ()
+    url: str = ""
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    places: tuple[Location, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +150,7 @@ class Passage:
         text: Its part of the document's, word for word.
         start: Offset of its first character in the document.
         end: Offset past its last.
+        page, heading, sheet, slide: Where it begins; see :class:`Location`.
         arguments: Those of a document that is one fact given as data, while it is being indexed.
         sections: What it and its parts are about, as spans of its own text, while it is being indexed. Where there are
             none it is about its title.
@@ -113,8 +162,17 @@ class Passage:
     text: str
     start: int
     end: int
+    page: int | None = None
+    heading: str = ""
+    sheet: str = ""
+    slide: int | None = None
     arguments: tuple[Argument, ...] = ()
     sections: tuple[Section, ...] = ()
+
+    @property
+    def location(self) -> Location:
+        """Where it stands in its document."""
+        return Location(self.start, self.end, self.page, self.heading, self.sheet, self.slide)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +245,7 @@ class Incidence:
     """An entity's part in one hyperedge, with what that hyperedge says of it.
 
     ``grounded`` is false when a language model named the entity though its name does not occur in the passage.
+    ``strength``, in (0, 1], is how surely a subject is what the hyperedge is about; 1 for what has another role.
     """
 
     entity_key: str
@@ -197,6 +256,7 @@ class Incidence:
     description: str = ""
     score: float = 100.0
     grounded: bool = True
+    strength: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +309,25 @@ class ScoredHyperedge:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPassage:
-    """A passage in the evidence. ``reason`` says in one line why it is there."""
+    """A passage in the evidence.
+
+    Attributes:
+        passage: What was found.
+        score: The retriever's, higher is better.
+        reason: Why it is there, in one line.
+        origin: The document it is from.
+        relevance: How likely it is to be evidence for the question, in [0, 1]; None where that was not measured.
+        highlight: The part of the passage's text that fits the question best; None for all of it.
+        copies: Other documents in which the same text stands, and where.
+    """
 
     passage: Passage
     score: float
     reason: str = ""
+    origin: Origin = field(default_factory=Origin)
+    relevance: float | None = None
+    highlight: Span | None = None
+    copies: tuple[tuple[Origin, Location], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from polyad.model import (
     IndexedPassage,
     IntArray,
     Mention,
+    Origin,
     Passage,
     Span,
     Statistics,
@@ -170,8 +171,8 @@ class Topology:
         passage_of_hyperedge: Row of its passage, int ``[hyperedges]``.
         entity_keys: Sorted.
         incidence_entity, incidence_hyperedge: Rows, int ``[incidences]``.
-        incidence_is_subject: Whether the hyperedge's passage is about the entity, bool as int ``[incidences]``: it is
-            the hyperedge's subject, or a member of a fact that was given as data.
+        incidence_strength: How surely the hyperedge's passage is about the entity, float32 ``[incidences]``: above 0
+            where it is the hyperedge's subject, 1 for members of a fact that was given as data, 0 for all others.
     """
 
     passage_ids: list[str]
@@ -184,7 +185,7 @@ class Topology:
     entity_keys: list[str]
     incidence_entity: IntArray
     incidence_hyperedge: IntArray
-    incidence_is_subject: IntArray
+    incidence_strength: FloatArray
 
 
 class Store(Protocol):
@@ -219,7 +220,10 @@ class Store(Protocol):
         """The hypergraph and its vectors, whole, at one moment."""
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
-        """In the order given. Raises NotFoundError. So do the next three."""
+        """In the order given. Raises NotFoundError. So do the next four."""
+
+    def origins(self, document_ids: Sequence[str]) -> list[Origin]:
+        """What is known of documents beside their texts, in the order given."""
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """In the order given."""

@@ -114,7 +114,7 @@ def contents(store: Store) -> dict[str, object]:
         zip(
             (topology.entity_keys[row] for row in topology.incidence_entity),
             (topology.hyperedge_ids[row] for row in topology.incidence_hyperedge),
-            topology.incidence_is_subject.tolist(),
+            topology.incidence_strength.tolist(),
             strict=True,
         )
     )

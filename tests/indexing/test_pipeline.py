@@ -138,7 +138,7 @@ def contents(store: Store) -> dict[str, object]:
         "rows": (
             topology.incidence_entity.tolist(),
             topology.incidence_hyperedge.tolist(),
-            topology.incidence_is_subject.tolist(),
+            topology.incidence_strength.tolist(),
         ),
         "entities": store.entities(topology.entity_keys),
         "words": [store.search_text(question, k) for question in QUESTIONS for k in (1, 3, 100)],

@@ -29,7 +29,7 @@ PEN_FOR_BOB = (gift("Alice", "Bob", "Pen"), gift("Alice", "Carol", "Book"))
 
 
 def passage(*arguments: tuple[str, str], text: str = TEXT) -> Passage:
-    return Passage("d#0000", "d", "", text, 0, len(text), tuple(Argument(role, name) for role, name in arguments))
+    return Passage("d#0000", "d", "", text, 0, len(text), arguments=tuple(Argument(*one) for one in arguments))
 
 
 def draft(*arguments: tuple[str, str]) -> DraftHyperedge:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, hyperedge_id, passage_id
-from polyad.indexing.sections import sections_in, title_of
+from polyad.indexing.sections import heading_of, sections_in, title_of
 from polyad.model import (
     Document,
     Failure,
@@ -17,6 +19,7 @@ from polyad.model import (
     IndexedDocument,
     IndexedHyperedge,
     IndexedPassage,
+    Location,
     Passage,
     Span,
 )
@@ -180,7 +183,7 @@ class Indexer:
                 failures.append(item)
                 continue
             try:
-                digest = _digest(self._recipe, item.id, item.source, *_content(item))
+                digest = _digest(self._recipe, item.id, item.source, *_content(item), *_circumstances(item))
                 content = _digest(*_content(item))
             except UnicodeEncodeError as error:
                 failures.append(Failure(_printable(item.id), _reason(error)))
@@ -312,7 +315,23 @@ class Indexer:
         for position, (span, sections) in enumerate(zip(spans, sections_in(document, spans), strict=True)):
             id, text = passage_id(document.id, position), span.of(document.text)
             title = title_of(sections, len(text))
-            passages.append(Passage(id, document.id, title, text, span.start, span.end, document.arguments, sections))
+            place = _place_of(span, document.places)
+            passages.append(
+                Passage(
+                    id,
+                    document.id,
+                    title,
+                    text,
+                    span.start,
+                    span.end,
+                    place.page,
+                    heading_of(document, span),
+                    place.sheet,
+                    place.slide,
+                    document.arguments,
+                    sections,
+                )
+            )
         return passages
 
     def _embedded(
@@ -354,6 +373,18 @@ def _content(item: Document | Passage) -> list[str]:
     arguments = (part for argument in item.arguments for part in (argument.role, argument.entity))
     sections = (str(part) for section in item.sections for part in (section.name, section.start, section.end))
     return [item.title, item.text, *arguments, *sections]
+
+
+def _circumstances(document: Document) -> list[str]:
+    """What is known of a document beside its content: when it changes, nothing is built or embedded anew."""
+    known = {"url": document.url, "metadata": dict(document.metadata), "places": list(map(astuple, document.places))}
+    return [json.dumps(known, sort_keys=True)]
+
+
+def _place_of(span: Span, places: Sequence[Location]) -> Location:
+    """The page, sheet or slide that a span begins on; a location without any where the document has none."""
+    found = bisect_right(places, span.start, key=lambda place: place.start) - 1
+    return places[found] if found >= 0 else Location(span.start, span.end)
 
 
 def embedding_text(title: str, text: str) -> str:

@@ -49,6 +49,13 @@ def _names_of_all(sections: Sequence[Section], length: int) -> list[str]:
     return [section.name for section in sections if section.start == 0 and section.end == length]
 
 
+def heading_of(document: Document, span: Span) -> str:
+    """The headings above the beginning of a passage, the highest first; empty where there are none."""
+    above = [part for part in document.sections if part.start <= span.start < part.end]
+    names = (" ".join(part.name.split()) for part in sorted(above, key=lambda part: (part.start, -part.end)))
+    return _BETWEEN.join(dict.fromkeys(names))
+
+
 def title_of(sections: Sequence[Section], length: int) -> str:
     """The title of a passage: the names of what holds all of it, the widest first, each once; see above."""
     return _BETWEEN.join(dict.fromkeys(_names_of_all(sections, length)))

@@ -53,7 +53,7 @@ class Snapshot:
         self.hyperedge_scores: FloatArray = topology.hyperedge_scores
         self.passage_of: IntArray = topology.passage_of_hyperedge
         entities, edges = topology.incidence_entity, topology.incidence_hyperedge
-        subject = topology.incidence_is_subject.astype(bool)
+        subject = topology.incidence_strength > 0
         own = Adjacency.from_pairs(entities[subject], edges[subject], len(topology.entity_keys))
         self.subject_names = SubjectNames(topology.entity_keys, own.degrees() > 0)
         names, meant = self.subject_names.pairs()
@@ -197,12 +197,13 @@ class Snapshot:
             trace: Why the hyperedges are there.
         """
         found = self.passages([row for row, _, _ in passages])
+        origins = self._store.origins([passage.document_id for passage in found])
         return Evidence(
             question,
             retriever,
             tuple(
-                ScoredPassage(passage, score, reason)
-                for passage, (_, score, reason) in zip(found, passages, strict=True)
+                ScoredPassage(passage, score, reason, origin)
+                for passage, (_, score, reason), origin in zip(found, passages, origins, strict=True)
             ),
             self._scored_hyperedges(hyperedges),
             tuple(

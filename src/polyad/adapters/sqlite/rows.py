@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from polyad.adapters.sqlite.full_text import searchable
 from polyad.errors import NotFoundError
 from polyad.model import (
+    Document,
     Entity,
     FloatArray,
     Hyperedge,
@@ -22,6 +24,8 @@ from polyad.model import (
     IndexedHyperedge,
     IndexedPassage,
     IntArray,
+    Location,
+    MetadataValue,
     Passage,
 )
 
@@ -34,6 +38,13 @@ _WHERE_TO_LOOK = {
 }
 
 _BATCH = 500  # values bound to one statement; SQLite's oldest limit is 999
+
+DOCUMENT_COLUMNS = "id, title, text, source, url, metadata, places"
+
+PASSAGE_COLUMNS = (
+    'passage.id, document.id, passage.title, passage.text, passage."start", passage."end", '
+    "passage.page, passage.heading, passage.sheet, passage.slide"
+)
 
 SELECT_HYPEREDGE = (
     "SELECT hyperedge.id, hyperedge.kind, COALESCE(hyperedge.text, "
@@ -121,8 +132,19 @@ def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument) ->
     """Insert a document whose id is free, with all that came from it."""
     document = indexed.document
     number = connection.execute(
-        "INSERT INTO document (id, title, text, source, digest, tokens) VALUES (?, ?, ?, ?, ?, ?)",
-        [document.id, document.title, document.text, document.source, indexed.digest, indexed.tokens],
+        "INSERT INTO document (id, title, text, source, url, metadata, places, digest, tokens) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            document.id,
+            document.title,
+            document.text,
+            document.source,
+            document.url,
+            json.dumps(dict(document.metadata)),
+            json.dumps([(place.start, place.end, place.page, place.sheet, place.slide) for place in document.places]),
+            indexed.digest,
+            indexed.tokens,
+        ],
     ).lastrowid
     keys = {part.entity_key for passage in indexed.passages for edge in passage.hyperedges for part in edge.incidences}
     connection.executemany("INSERT OR IGNORE INTO entity (key) VALUES (?)", [(key,) for key in sorted(keys)])
@@ -139,8 +161,8 @@ def _insert_passage(
 ) -> None:
     passage = indexed.passage
     number = connection.execute(
-        'INSERT INTO passage (document, id, title, text, "start", "end", digest, vector) '
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        'INSERT INTO passage (document, id, title, text, "start", "end", page, heading, sheet, slide, digest, vector) '
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             document,
             passage.id,
@@ -148,6 +170,10 @@ def _insert_passage(
             passage.text,
             passage.start,
             passage.end,
+            passage.page,
+            passage.heading,
+            passage.sheet,
+            passage.slide,
             indexed.digest,
             blob_of(indexed.vector),
         ],
@@ -167,7 +193,7 @@ def _insert_passage(
             [number, edge.id, str(edge.kind), text, edge.start, edge.end, edge.score, blob_of(item.vector)],
         ).lastrowid
         connection.executemany(
-            "INSERT INTO incidence VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO incidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     entities[part.entity_key],
@@ -178,10 +204,30 @@ def _insert_passage(
                     part.description,
                     part.score,
                     part.grounded,
+                    part.strength,
                 )
                 for part in item.incidences
             ],
         )
+
+
+def document_from(row: tuple[Any, ...]) -> Document:
+    """A row of id, title, text, source, url, metadata and places."""
+    id, title, text, source, url, metadata, places = row
+    return Document(
+        id,
+        title,
+        text,
+        source,
+        url=url,
+        metadata=metadata_from(metadata),
+        places=tuple(Location(s, e, page, "", sheet, slide) for s, e, page, sheet, slide in json.loads(places)),
+    )
+
+
+def metadata_from(text: str) -> dict[str, MetadataValue]:
+    """Stored metadata."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
 
 
 def hyperedge_from(row: tuple[Any, ...]) -> Hyperedge:
@@ -195,14 +241,17 @@ def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[st
     found: dict[str, list[Incidence]] = {id: [] for id in hyperedge_ids}
     rows = select_in(
         connection,
-        "SELECT entity.key, hyperedge.id, name, role, type, description, incidence.score, grounded FROM hyperedge "
+        "SELECT entity.key, hyperedge.id, name, role, type, description, incidence.score, grounded, strength "
+        "FROM hyperedge "
         "JOIN incidence ON incidence.hyperedge = hyperedge.number JOIN entity ON entity.number = incidence.entity "
         "WHERE hyperedge.id IN ({}) ORDER BY entity.key, role",
         found,
     )
     for row in rows:
-        key, hyperedge_id, name, role, type, description, score, grounded = row
-        found[hyperedge_id].append(Incidence(key, hyperedge_id, name, role, type, description, score, bool(grounded)))
+        key, hyperedge_id, name, role, type, description, score, grounded, strength = row
+        found[hyperedge_id].append(
+            Incidence(key, hyperedge_id, name, role, type, description, score, bool(grounded), strength)
+        )
     return found
 
 
@@ -210,14 +259,15 @@ def select_indexed_passages(connection: sqlite3.Connection, column: str, values:
     """The passages whose ``column`` has one of some values, with hyperedges and vectors, by id."""
     rows = select_in(
         connection,
-        'SELECT passage.digest, passage.id, document.id, passage.title, passage.text, passage."start", '
-        'passage."end", passage.vector FROM passage JOIN document ON document.number = passage.document '
+        f"SELECT {PASSAGE_COLUMNS}, passage.digest, passage.vector "
+        "FROM passage JOIN document ON document.number = passage.document "
         f"WHERE {column} IN ({{}}) ORDER BY passage.id",
         values,
     )
-    edges = _select_indexed_hyperedges(connection, [row[1] for row in rows])
+    edges = _select_indexed_hyperedges(connection, [row[0] for row in rows])
     return [
-        IndexedPassage(Passage(*row[1:7]), row[0], vector_from(row[7]), tuple(edges.get(row[1], ()))) for row in rows
+        IndexedPassage(Passage(*passage), digest, vector_from(vector), tuple(edges.get(passage[0], ())))
+        for *passage, digest, vector in rows
     ]
 
 

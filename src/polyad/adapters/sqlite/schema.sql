@@ -10,6 +10,9 @@ CREATE TABLE document (
     title TEXT NOT NULL,
     text TEXT NOT NULL,
     source TEXT NOT NULL,
+    url TEXT NOT NULL,
+    metadata TEXT NOT NULL, -- a JSON object
+    places TEXT NOT NULL, -- pages, sheets or slides: a JSON list of [start, end, page, sheet, slide]
     digest TEXT NOT NULL,
     tokens INTEGER NOT NULL
 );
@@ -22,6 +25,10 @@ CREATE TABLE passage (
     text TEXT NOT NULL,
     "start" INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
+    page INTEGER,
+    heading TEXT NOT NULL,
+    sheet TEXT NOT NULL,
+    slide INTEGER,
     digest TEXT NOT NULL,
     vector BLOB NOT NULL
 );
@@ -55,6 +62,7 @@ CREATE TABLE incidence (
     description TEXT NOT NULL,
     score REAL NOT NULL,
     grounded INTEGER NOT NULL,
+    strength REAL NOT NULL,
     PRIMARY KEY (entity, hyperedge, role)
 ) WITHOUT ROWID;
 CREATE INDEX incidence_of_hyperedge ON incidence (hyperedge);

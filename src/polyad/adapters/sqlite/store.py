@@ -19,16 +19,20 @@ import numpy as np
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, run_script
 from polyad.adapters.sqlite.full_text import match_expression
 from polyad.adapters.sqlite.rows import (
+    DOCUMENT_COLUMNS,
+    PASSAGE_COLUMNS,
     SELECT_DUPLICATES,
     SELECT_ENTITIES,
     SELECT_HYPEREDGE,
     blob_of,
     delete_documents,
+    document_from,
     entity_views,
     hyperedge_from,
     in_order,
     insert_document,
     matrix_from,
+    metadata_from,
     require_known,
     row_lookup,
     select_in,
@@ -47,6 +51,7 @@ from polyad.model import (
     Incidence,
     IndexedDocument,
     IndexedPassage,
+    Origin,
     Passage,
     Statistics,
     Usage,
@@ -54,7 +59,7 @@ from polyad.model import (
 from polyad.protocols import Manifest, Reply, Topology
 from polyad.text.packaged import packaged
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 FILE_NAME = "index.sqlite"
 
 
@@ -195,11 +200,12 @@ class SqliteStore:
             ).fetchall()
             entities = connection.execute("SELECT number, key FROM entity ORDER BY key").fetchall()
             incidences = connection.execute(
-                "SELECT entity, hyperedge, role = ? OR kind = ? FROM incidence "
+                "SELECT entity, hyperedge, CASE WHEN role = ? OR kind = ? THEN strength ELSE 0 END FROM incidence "
                 "JOIN hyperedge ON hyperedge.number = incidence.hyperedge",
                 [SUBJECT, HyperedgeKind.TUPLE],
             ).fetchall()
-        pairs = np.array(incidences, dtype=np.int64).reshape(-1, 3)
+        pairs = np.array([row[:2] for row in incidences], dtype=np.int64).reshape(-1, 2)
+        strengths = np.array([row[2] for row in incidences], dtype=np.float32)
         entity_rows = row_lookup([number for number, _ in entities])[pairs[:, 0]]
         hyperedge_rows = row_lookup([row[0] for row in hyperedges])[pairs[:, 1]]
         order = np.lexsort((hyperedge_rows, entity_rows))
@@ -216,22 +222,31 @@ class SqliteStore:
             entity_keys=[key for _, key in entities],
             incidence_entity=entity_rows[order],
             incidence_hyperedge=hyperedge_rows[order],
-            incidence_is_subject=pairs[order, 2],
+            incidence_strength=strengths[order],
         )
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
         """In the order given."""
         with self._database.reading() as connection:
-            rows = select_in(connection, "SELECT id, title, text, source FROM document WHERE id IN ({})", ids)
-            return in_order("document", ids, {row[0]: Document(*row) for row in rows})
+            rows = select_in(connection, f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE id IN ({{}})", ids)
+            return in_order("document", ids, {row[0]: document_from(row) for row in rows})
+
+    def origins(self, document_ids: Sequence[str]) -> list[Origin]:
+        """What is known of documents beside their texts, in the order given."""
+        with self._database.reading() as connection:
+            rows = select_in(
+                connection, "SELECT id, title, source, url, metadata FROM document WHERE id IN ({})", document_ids
+            )
+        found = {id: Origin(title, source, url, metadata_from(data)) for id, title, source, url, data in rows}
+        return in_order("document", document_ids, found)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """In the order given."""
         with self._database.reading() as connection:
             rows = select_in(
                 connection,
-                'SELECT passage.id, document.id, passage.title, passage.text, passage."start", passage."end" '
-                "FROM passage JOIN document ON document.number = passage.document WHERE passage.id IN ({})",
+                f"SELECT {PASSAGE_COLUMNS} FROM passage JOIN document ON document.number = passage.document "
+                "WHERE passage.id IN ({})",
                 ids,
             )
             return in_order("passage", ids, {row[0]: Passage(*row) for row in rows})
