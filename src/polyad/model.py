@@ -64,11 +64,13 @@ class Section:
         name: The heading.
         start: Offset of the first character, of the heading or of one that stands directly above it.
         end: Offset past the last, what lies inside it included.
+        strength: How surely what stands in it is about what its name names, in (0, 1].
     """
 
     name: str
     start: int
     end: int
+    strength: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,7 @@ class Passage:
         arguments: Those of a document that is one fact given as data, while it is being indexed.
         sections: What it and its parts are about, as spans of its own text, while it is being indexed. Where there are
             none it is about its title.
+        begins_paragraph: Whether its first sentence is the first of a paragraph, while it is being indexed.
     """
 
     id: str
@@ -168,6 +171,7 @@ class Passage:
     slide: int | None = None
     arguments: tuple[Argument, ...] = ()
     sections: tuple[Section, ...] = ()
+    begins_paragraph: bool = True
 
     @property
     def location(self) -> Location:

@@ -165,6 +165,7 @@ class Topology:
 
     Attributes:
         passage_ids: Sorted. ``passage_vectors`` float32 ``[passages, dimension]`` in the same order.
+        passage_numbers: The store's own number of each passage, int ``[passages]``.
         document_of_passage: Document id of each passage.
         hyperedge_ids: Sorted. ``hyperedge_vectors`` float32 ``[hyperedges, dimension]``.
         hyperedge_scores: float32 ``[hyperedges]``, each in (0, 10].
@@ -176,6 +177,7 @@ class Topology:
     """
 
     passage_ids: list[str]
+    passage_numbers: IntArray
     document_of_passage: list[str]
     passage_vectors: FloatArray
     hyperedge_ids: list[str]
@@ -245,6 +247,9 @@ class Store(Protocol):
 
     def search_text(self, question: str, k: int) -> list[tuple[str, float]]:
         """Ids and BM25 scores of the ``k`` best passages that share a word with ``question``; higher is better."""
+
+    def passages_with_words(self, question: str) -> list[IntArray]:
+        """Numbers of the passages that hold each telling word of ``question``, in any form of it, sorted."""
 
     def sources(self) -> dict[str, str]:
         """Where each document came from, by id, sorted by id."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.model import IntArray
+from polyad.model import FloatArray, IntArray
 
 
 def ranges(starts: IntArray, counts: IntArray) -> IntArray:
@@ -78,9 +78,47 @@ class Adjacency:
 
     def gather(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """All neighbours of ``rows``, and for each of them the position in ``rows`` it belongs to."""
+        places, owners = self.places(rows)
+        return self.neighbours[places], owners
+
+    def places(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Where the neighbours of ``rows`` stand in :attr:`neighbours`, and for each the position in ``rows``."""
         degrees = self.degrees(rows)
         owners = np.repeat(np.arange(len(rows)), degrees)
-        return self.neighbours[ranges(self.offsets[rows], degrees)], owners
+        return ranges(self.offsets[rows], degrees), owners
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedAdjacency:
+    """An adjacency whose pairs have weights.
+
+    Attributes:
+        adjacency: The neighbours of each row.
+        weights: Of each pair, in the order of ``adjacency.neighbours``; float32 ``[incidences]``.
+    """
+
+    adjacency: Adjacency
+    weights: FloatArray
+
+    @classmethod
+    def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray, row_count: int) -> WeightedAdjacency:
+        """Compress pairs in any order; of a pair that occurs twice the higher weight counts."""
+        order = np.lexsort((-weights, neighbours, rows))
+        rows, neighbours, weights = rows[order], neighbours[order], weights[order]
+        first = np.ones(len(rows), dtype=bool)
+        first[1:] = (rows[1:] != rows[:-1]) | (neighbours[1:] != neighbours[:-1])
+        adjacency = Adjacency(np.searchsorted(rows[first], np.arange(row_count + 1)), neighbours[first])
+        return cls(adjacency, weights[first].astype(np.float32))
+
+    @property
+    def rows(self) -> IntArray:
+        """The row of each pair."""
+        return np.repeat(np.arange(len(self.adjacency.offsets) - 1), self.adjacency.degrees())
+
+    def gather(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """All neighbours of ``rows``, the position in ``rows`` each belongs to, and its weight."""
+        places, owners = self.adjacency.places(rows)
+        return self.adjacency.neighbours[places], owners, self.weights[places]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from polyad.model import (
     Span,
 )
 from polyad.protocols import Embedder, Progress, Splitter, Store
+from polyad.text.paragraphs import begins_paragraph
 
 INCOMPLETE = ""
 """The digest of what lacks hyperedges that a language model did not give; equal to no other, so it is tried again."""
@@ -297,7 +298,9 @@ class Indexer:
 
     def _contents(self, changed: Sequence[_Changed]) -> _Contents:
         passages = [passage for item in changed for passage in item.passages]
-        digests = {passage.id: _digest(self._recipe, *_content(passage)) for passage in passages}
+        digests = {
+            passage.id: _digest(self._recipe, *_content(passage), str(passage.begins_paragraph)) for passage in passages
+        }
         stored = self._store.known_passages(list(digests.values()))
         return _Contents(
             digests,
@@ -330,6 +333,7 @@ class Indexer:
                     place.slide,
                     document.arguments,
                     sections,
+                    begins_paragraph(document.text, span.start),
                 )
             )
         return passages
@@ -371,7 +375,9 @@ def _taken(source: str, earlier: str) -> str:
 def _content(item: Document | Passage) -> list[str]:
     """What the hyperedges of a document or a passage are made from."""
     arguments = (part for argument in item.arguments for part in (argument.role, argument.entity))
-    sections = (str(part) for section in item.sections for part in (section.name, section.start, section.end))
+    sections = (
+        str(part) for section in item.sections for part in (section.name, section.start, section.end, section.strength)
+    )
     return [item.title, item.text, *arguments, *sections]
 
 
@@ -394,7 +400,7 @@ def embedding_text(title: str, text: str) -> str:
 
 def _as_kept(passage: Passage) -> Passage:
     """The passage without what it has only while it is being indexed."""
-    return replace(passage, arguments=(), sections=())
+    return replace(passage, arguments=(), sections=(), begins_paragraph=True)
 
 
 def _moved(stored: IndexedPassage, passage: Passage) -> IndexedPassage:

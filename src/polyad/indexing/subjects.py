@@ -3,6 +3,10 @@
 A link in retrieval leads from a mention to the passage whose subject it is, so a text without titles, or one that
 treats one thing after another, needs subjects too. "Ljubljana is the capital of Slovenia" is about Ljubljana wherever
 it stands.
+
+Not all subjects are as sure. A title, a heading and what is defined at the beginning of a paragraph are strong; what is
+defined in the middle of one, or begins it, is weaker; what a passage from the middle of a text happens to begin with is
+weakest ("Oh", "Take the next step"). Retrieval tells them apart by their strength.
 """
 
 from __future__ import annotations
@@ -14,10 +18,14 @@ from typing import NamedTuple
 
 from polyad.model import Mention, Passage, Section, Span
 from polyad.text.keys import entity_key
+from polyad.text.lexicon import COMMON_WORDS
+from polyad.text.paragraphs import begins_paragraph
 
-RULES = "subjects-3"
+RULES = "subjects-4"
 """Part of the name of every builder that uses these rules; to be changed with what they find, so that documents indexed
 by the earlier ones are indexed again."""
+
+STRONG, WEAKER, WEAKEST = 1.0, 0.5, 0.25
 
 _LONGEST = 12  # words of a name that a sentence defines
 
@@ -54,16 +62,16 @@ class Subjects:
 
     Attributes:
         sections: Key of each, and the part of the passage that it is the subject of: mostly all of it.
-        defined: Key and mention of each. Without a title, which is what others call it, also of the other names that
-            its sentence gives it.
+        defined: Key, mention and strength of each. Without a title, which is what others call it, also of the other
+            names that its sentence gives it.
     """
 
     sections: tuple[tuple[str, Section], ...]
-    defined: tuple[tuple[str, Mention], ...]
+    defined: tuple[tuple[str, Mention, float], ...]
 
-    def of(self, span: Span) -> list[tuple[str, str]]:
-        """Key and name of the subjects of what stands at a span, the widest first; not of what is defined in it."""
-        return [(key, part.name) for key, part in self.sections if part.start < span.end and span.start < part.end]
+    def of(self, span: Span) -> list[tuple[str, Section]]:
+        """Key and section of the subjects of what stands at a span, the widest first; not of what is defined in it."""
+        return [(key, part) for key, part in self.sections if part.start < span.end and span.start < part.end]
 
 
 def subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tuple[str, Mention]]) -> Subjects:
@@ -75,17 +83,19 @@ def subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tup
         mentions: Key and mention, ordered by ``start``.
     """
     text = passage.text
-    definitions = [found for sentence in sentences if (found := _definition(text, sentence))]
+    definitions = [found for sentence in sentences if (found := _definition(passage, sentence))]
     sections = passage.sections or (Section(passage.title, 0, len(text)),)
     titled = tuple((key, section) for section in sections if (key := entity_key(section.name)))
     if titled:
-        return Subjects(titled, tuple((found.key, found.name) for found in definitions))
-    defined = tuple(named for found in definitions for named in _names(text, found, mentions))
+        return Subjects(titled, tuple((found.key, found.name, found.strength) for found in definitions))
+    defined = tuple((*named, found.strength) for found in definitions for named in _names(text, found, mentions))
     if defined and defined[0][1].end <= sentences[0].end:
-        key, name = defined[0][0], defined[0][1].name
+        key, mention, strength = defined[0]
+        name = mention.name
     else:
         key, name = _leading(text, sentences[0], mentions) if sentences else ("", "")
-    return Subjects(((key, Section(name, 0, len(text))),) if key else (), defined)
+        strength = WEAKER if sentences and _is_first(passage, sentences[0]) else WEAKEST
+    return Subjects(((key, Section(name, 0, len(text), strength)),) if key else (), defined)
 
 
 class _Definition(NamedTuple):
@@ -94,9 +104,24 @@ class _Definition(NamedTuple):
     key: str
     name: Mention
     remarks: tuple[int, int]
+    strength: float
 
 
-def _definition(text: str, sentence: Span) -> _Definition | None:
+def _is_first(passage: Passage, sentence: Span) -> bool:
+    """Whether a sentence is the first of a paragraph."""
+    if not passage.text[: sentence.start].strip():
+        return passage.begins_paragraph
+    return begins_paragraph(passage.text, sentence.start)
+
+
+def _names_something(name: str) -> bool:
+    """Whether it is a proper name: a capital within it, or at its beginning one that no everyday word has there."""
+    first, *others = name.split()
+    return any(word[0].isupper() or word[0].isdigit() for word in others) or first.casefold() not in COMMON_WORDS
+
+
+def _definition(passage: Passage, sentence: Span) -> _Definition | None:
+    text = passage.text
     found = _DEFINITION.match(text, sentence.start, sentence.end)
     if not found or _NO_NAME.match(found["name"]):
         return None
@@ -106,9 +131,13 @@ def _definition(text: str, sentence: Span) -> _Definition | None:
     if not bare or not (bare[0].isupper() or bare[0].isdigit()) or len(name.split()) > _LONGEST:
         return None
     key = entity_key(name)
+    if not key:
+        return None
     start = found.start("name")
-    return (
-        _Definition(key, Mention(name, start, start + len(name), type="name"), found.span("remarks")) if key else None
+    strengths = (STRONG, WEAKER) if _names_something(bare) else (WEAKER, WEAKEST)
+    mention = Mention(name, start, start + len(name), type="name")
+    return _Definition(
+        key, mention, found.span("remarks"), strengths[0] if _is_first(passage, sentence) else strengths[1]
     )
 
 
@@ -116,7 +145,7 @@ def _names(
     text: str, definition: _Definition, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
     """The names of what is defined, the fullest first: in "John Stuart, Lord Bute, is a" it goes on after the comma."""
-    _, name, remarks = definition
+    _, name, remarks, _ = definition
     longer = [item for item in mentions if item[1].start == name.start and item[1].end > name.end]
     if longer:
         yield max(longer, key=lambda item: item[1].end)

@@ -14,7 +14,18 @@ from polyad.config import SegmentationSettings
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.semantic_units import Candidates, Segmenter
 from polyad.indexing.subjects import RULES, subjects
-from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Span, Usage
+from polyad.model import (
+    SUBJECT,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    Mention,
+    Passage,
+    Section,
+    Span,
+    Usage,
+)
 from polyad.protocols import Embedder, MentionExtractor, Splitter
 from polyad.text.keys import entity_key
 
@@ -94,10 +105,8 @@ class SemanticUnitBuilder:
             start, end = analysis.sentences[first].start, analysis.sentences[last - 1].end
             id = hyperedge_id(passage.id, position)
             edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, passage.text[start:end], passage.id, start, end)
-            defined, mentions = (
-                [(key, mention) for key, mention in all_of if start <= mention.start < end]
-                for all_of in (about.defined, analysis.mentions)
-            )
+            defined = [item for item in about.defined if start <= item[1].start < end]
+            mentions = [item for item in analysis.mentions if start <= item[1].start < end]
             units.append(DraftHyperedge(edge, _incidences(id, about.of(Span(start, end)), defined, mentions)))
         return units
 
@@ -121,14 +130,18 @@ def _mention_counts(analysis: _Analysis) -> npt.NDArray[np.int64]:
 
 def _incidences(
     hyperedge_id: str,
-    subjects: Sequence[tuple[str, str]],
-    defined: Sequence[tuple[str, Mention]],
+    subjects: Sequence[tuple[str, Section]],
+    defined: Sequence[tuple[str, Mention, float]],
     mentions: Sequence[tuple[str, Mention]],
 ) -> tuple[Incidence, ...]:
     """One incidence an entity: what the unit is about, what it defines, then each mention when it first occurs."""
-    found = {key: Incidence(key, hyperedge_id, name, SUBJECT) for key, name in reversed(subjects)}
-    for key, mention in defined:
-        found.setdefault(key, Incidence(key, hyperedge_id, _on_one_line(mention.name), SUBJECT, mention.type))
+    found = {
+        key: Incidence(key, hyperedge_id, section.name, SUBJECT, strength=section.strength)
+        for key, section in reversed(subjects)
+    }
+    for key, mention, strength in defined:
+        name = _on_one_line(mention.name)
+        found.setdefault(key, Incidence(key, hyperedge_id, name, SUBJECT, mention.type, strength=strength))
     for key, mention in mentions:
         if key not in found:
             found[key] = Incidence(

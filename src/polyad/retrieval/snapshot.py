@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polyad.hypergraph.incidence import Adjacency, Hypergraph
+from polyad.hypergraph.incidence import Adjacency, Hypergraph, WeightedAdjacency, distinct
 from polyad.model import (
     Entity,
     Evidence,
@@ -28,6 +28,10 @@ from polyad.retrieval.entity_vectors import entity_vectors
 from polyad.retrieval.subject_names import SubjectNames
 
 
+LINKABLE = 0.1
+"""Share of the passages that names lead to from elsewhere, from which on links are as telling as they get."""
+
+
 class Snapshot:
     """One version of an index. Immutable; when the store's version has grown, make another.
 
@@ -36,6 +40,8 @@ class Snapshot:
         graph: The hypergraph; node rows are entities. A hyperedge's subject is in it also by each name that stands for
             it elsewhere, as it would be by a title.
         subject_names: Tells which subject a name stands for.
+        subjects: The passages whose subject each entity is, or stands for (:mod:`polyad.retrieval.subject_names`), by
+            how surely it is.
         passage_vectors: float32 ``[passages, dimension]``.
         hyperedge_vectors: float32 ``[hyperedges, dimension]``.
         hyperedge_scores: float32 ``[hyperedges]``, in (0, 10].
@@ -54,15 +60,17 @@ class Snapshot:
         self.passage_of: IntArray = topology.passage_of_hyperedge
         entities, edges = topology.incidence_entity, topology.incidence_hyperedge
         subject = topology.incidence_strength > 0
-        own = Adjacency.from_pairs(entities[subject], edges[subject], len(topology.entity_keys))
-        self.subject_names = SubjectNames(topology.entity_keys, own.degrees() > 0)
+        strengths = topology.incidence_strength[subject]
+        own = WeightedAdjacency.from_pairs(entities[subject], edges[subject], strengths, len(topology.entity_keys))
+        self.subject_names = SubjectNames(topology.entity_keys, own.adjacency.degrees() > 0)
         names, meant = self.subject_names.pairs()
-        lent_edges, owners = own.gather(meant)
+        lent_edges, owners, lent_strengths = own.gather(meant)
         lent = names[owners], lent_edges
-        self._about = Adjacency.from_pairs(
+        self.subjects = WeightedAdjacency.from_pairs(
             np.concatenate([entities[subject], lent[0]]),
-            np.concatenate([edges[subject], lent[1]]),
-            len(own.offsets) - 1,
+            self.passage_of[np.concatenate([edges[subject], lent_edges])],
+            np.concatenate([strengths, lent_strengths]),
+            len(topology.entity_keys),
         )
         self._lent = _members_lent(*lent, entities, edges, len(topology.hyperedge_ids))
         self.graph = Hypergraph.from_incidences(
@@ -75,6 +83,8 @@ class Snapshot:
         self._views: dict[int, Entity] = {}
         self._entity_vectors: FloatArray | None = None
         self._making = threading.Lock()
+        self._row_of_number = np.full(topology.passage_numbers.max(initial=-1) + 1, -1, dtype=np.int64)
+        self._row_of_number[topology.passage_numbers] = np.arange(len(topology.passage_ids))
         self._passage_rows = {id: row for row, id in enumerate(topology.passage_ids)}
 
     @property
@@ -90,7 +100,8 @@ class Snapshot:
     @cached_property
     def passages_of_entity(self) -> Adjacency:
         """The passages that mention each entity, or are about it."""
-        return self._passages_by(self.graph.memberships)
+        edges, entities = self.graph.memberships.gather(np.arange(self.graph.node_count))
+        return Adjacency.from_pairs(entities, self.passage_of[edges], self.graph.node_count)
 
     @cached_property
     def entities_of_passage(self) -> Adjacency:
@@ -98,14 +109,27 @@ class Snapshot:
         edges, entities = self.graph.memberships.gather(np.arange(self.graph.node_count))
         return Adjacency.from_pairs(self.passage_of[edges], entities, self.passage_count)
 
-    @cached_property
+    @property
     def passages_about(self) -> Adjacency:
-        """The passages whose subject each entity is, or stands for (:mod:`polyad.retrieval.subject_names`)."""
-        return self._passages_by(self._about)
+        """The passages whose subject each entity is or stands for, however surely."""
+        return self.subjects.adjacency
 
-    def _passages_by(self, edges_of_entity: Adjacency) -> Adjacency:
-        edges, entities = edges_of_entity.gather(np.arange(self.graph.node_count))
-        return Adjacency.from_pairs(entities, self.passage_of[edges], self.graph.node_count)
+    @cached_property
+    def strong_degrees(self) -> IntArray:
+        """Of each entity, how many passages it is the strong subject of; ``[entities]``."""
+        return np.bincount(self.subjects.rows[self.subjects.weights >= 1], minlength=self.graph.node_count)
+
+    @cached_property
+    def linkability(self) -> float:
+        """How far names lead to what is about them, in [0, 1].
+
+        It is 1 where at least :data:`LINKABLE` of the passages have a strong subject that some passage mentions which
+        is not about it, as articles of an encyclopaedia do, and falls to 0 where none has, as in a novel.
+        """
+        is_strong = self.subjects.weights >= 1
+        mentioned = self.passages_of_entity.degrees() > self.passages_about.degrees()
+        linked = distinct(self.subjects.adjacency.neighbours[is_strong & mentioned[self.subjects.rows]])
+        return min(1.0, len(linked) / max(1, self.passage_count) / LINKABLE)
 
     @cached_property
     def rarity(self) -> FloatArray:
@@ -151,6 +175,15 @@ class Snapshot:
         ]
         rows = np.array([row for row, _ in hits], dtype=np.int64)
         return rows, np.array([score for _, score in hits], dtype=np.float32)
+
+    def passages_with_words(self, question: str) -> list[IntArray]:
+        """Rows of the passages that hold each telling word of a question, in any form of it; sorted."""
+        rows = self._row_of_number
+        found = []
+        for numbers in self._store.passages_with_words(question):
+            known = rows[numbers[numbers < len(rows)]]  # not what was added after this snapshot
+            found.append(np.sort(known[known >= 0]))
+        return found
 
     def entity_key(self, row: int) -> str:
         """The key of an entity row."""

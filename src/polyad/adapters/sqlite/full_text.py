@@ -26,15 +26,19 @@ def searchable(text: str) -> str:
     return _IDEOGRAPHS.sub(lambda run: f" {_pairs(run[0])} ", text)
 
 
+def telling_words(question: str) -> list[str]:
+    """The words of ``question``, each once; without those that tell no passage from another, unless all do."""
+    words = list(dict.fromkeys(_WORD.findall(searchable(question).lower())))
+    return [word for word in words if word not in _STOP_WORDS] or words
+
+
 def match_expression(question: str) -> str:
     """An FTS5 query for any word of ``question``; empty when there is no word to look for.
 
     The parts of a number or code count together as well: ``P-17`` is more than a P and a 17.
     """
-    words = list(dict.fromkeys(_WORD.findall(searchable(question).lower())))
-    telling = [word for word in words if word not in _STOP_WORDS]
     codes = dict.fromkeys(" ".join(_WORD.findall(code)) for code in _CODE.findall(question.lower()))
-    return " OR ".join(f'"{term}"' for term in [*(telling or words), *codes])
+    return " OR ".join(f'"{term}"' for term in [*telling_words(question), *codes])
 
 
 def _pairs(run: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, run_script
-from polyad.adapters.sqlite.full_text import match_expression
+from polyad.adapters.sqlite.full_text import match_expression, telling_words
 from polyad.adapters.sqlite.rows import (
     DOCUMENT_COLUMNS,
     PASSAGE_COLUMNS,
@@ -51,6 +51,7 @@ from polyad.model import (
     Incidence,
     IndexedDocument,
     IndexedPassage,
+    IntArray,
     Origin,
     Passage,
     Statistics,
@@ -211,6 +212,7 @@ class SqliteStore:
         order = np.lexsort((hyperedge_rows, entity_rows))
         return Topology(
             passage_ids=[row[1] for row in passages],
+            passage_numbers=np.array([row[0] for row in passages], dtype=np.int64),
             document_of_passage=[row[2] for row in passages],
             passage_vectors=matrix_from([row[3] for row in passages], dimension),
             hyperedge_ids=[row[1] for row in hyperedges],
@@ -301,6 +303,13 @@ class SqliteStore:
                 if len(rows) < most or rows[k - 1][1] > rows[-1][1]:
                     return rows[:k]
                 most *= 4
+
+    def passages_with_words(self, question: str) -> list[IntArray]:
+        """Numbers of the passages that hold each telling word of ``question``, in any form of it, sorted."""
+        select = "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid"
+        with self._database.reading() as connection:
+            found = [connection.execute(select, [f'"{word}"']).fetchall() for word in telling_words(question)]
+        return [np.array(rows, dtype=np.int64).reshape(-1) for rows in found]
 
     def sources(self) -> dict[str, str]:
         """Where each document came from, by id, sorted by id."""

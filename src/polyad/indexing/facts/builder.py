@@ -150,10 +150,12 @@ class FactBuilder:
             id = hyperedge_id(passage.id, position)
             edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, fact.score)
             members = self._members(id, fact, about, grounder, notes)
-            for key, name in about.of(span) if self._settings.join_subject else ():
+            for key, section in about.of(span) if self._settings.join_subject else ():
                 if key not in members:
                     notes[JOINED] += 1
-                    members[key] = Incidence(key, id, name, SUBJECT, score=importance[key])
+                    members[key] = Incidence(
+                        key, id, section.name, SUBJECT, score=importance[key], strength=section.strength
+                    )
             drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
         notes["facts"] += len(drafts)
         notes[NOTHING] += bool(replies.said) and not drafts
@@ -163,7 +165,8 @@ class FactBuilder:
         self, hyperedge_id: str, fact: ExtractedFact, about: Subjects, grounder: Grounder, notes: Counter[str]
     ) -> dict[str, Incidence]:
         """The incidence of each entity that a fact names, by key."""
-        defined = {key for key, _ in (*about.defined, *about.sections)}
+        strengths = {key: section.strength for key, section in about.sections}
+        strengths |= {key: strength for key, _, strength in about.defined}
         members: dict[str, Incidence] = {}
         for entity in fact.entities:
             key = entity_key(entity.name)
@@ -173,8 +176,10 @@ class FactBuilder:
             is_grounded = grounder.is_grounded(entity.name)
             notes[UNGROUNDED] += not is_grounded
             if is_grounded or not self._settings.drop_ungrounded:
-                role = SUBJECT if key in defined else ""
-                members.setdefault(key, _incidence(key, hyperedge_id, entity, role, grounder, is_grounded))
+                member = _incidence(key, hyperedge_id, entity, grounder, is_grounded)
+                if key in strengths:
+                    member = replace(member, role=SUBJECT, strength=strengths[key])
+                members.setdefault(key, member)
         notes[FEW] += len(members) < 2
         notes["entities"] += len(members)
         return members
@@ -257,11 +262,11 @@ def _importance(key: str, facts: Sequence[ExtractedFact]) -> float:
 
 
 def _incidence(
-    key: str, hyperedge_id: str, entity: ExtractedEntity, role: str, grounder: Grounder, is_grounded: bool
+    key: str, hyperedge_id: str, entity: ExtractedEntity, grounder: Grounder, is_grounded: bool
 ) -> Incidence:
     spans = grounder.spans(entity.name) or grounder.spans(entity.name.strip(_QUOTES))
     name = " ".join((grounder.slice(spans[0]) if spans else entity.name).split())
-    return Incidence(key, hyperedge_id, name, role, entity.type, entity.description, entity.score, is_grounded)
+    return Incidence(key, hyperedge_id, name, "", entity.type, entity.description, entity.score, is_grounded)
 
 
 def _mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:
