@@ -5,12 +5,12 @@
     python benchmarks/manuals.py FOLDER --check
 
 The questions of ``manuals/questions.jsonl`` were written from the manuals, before any retriever was asked. Each names
-the sentences that answer it. A sentence is found where it stands whole in a hit, whichever file that is from; a question
-within a budget when all its sentences stand in the first so many words of the text returned. Questions about files that
-are not in the folder are left out. The baseline beside the retrievers joins BM25 and dense vectors by reciprocal ranks,
-on the same passages and on plain pieces of 200 words. ``unanswerable.jsonl`` holds questions that the manuals do not
-answer: how well the best hit's relevance (or else score) tells them apart is the area under the curve, 0.5 for not at
-all. ``--check`` only reads the folder, and says which evidence it does not hold and which absent words it does.
+the sentences that answer it. A sentence is found where it stands whole in a hit, whichever file that is from; all of
+them must stand in the first so many words of the text returned. Questions about files that are not in the folder are
+left out. The baseline beside the retrievers joins BM25 and dense vectors by reciprocal ranks, on the same passages and
+on plain pieces of 200 words. ``unanswerable.jsonl`` holds questions that the manuals do not answer: how well the best
+hit's relevance (or else score) tells them apart is the area under the curve, 0.5 for not at all. ``--check`` only reads
+the folder, and says which evidence it does not hold and which absent words it does.
 """
 
 from __future__ import annotations
