@@ -1,0 +1,232 @@
+"""How soon the retrievers show the evidence in real manuals: PDF, HTML, Word, Markdown and text.
+
+    python benchmarks/manuals/fetch.py FOLDER
+    python benchmarks/manuals.py FOLDER [--retrievers NAMES] [--limit N] [--store DIR] [--json FILE]
+    python benchmarks/manuals.py FOLDER --check
+
+The questions of ``manuals/questions.jsonl`` were written from the manuals, before any retriever was asked. Each names
+the sentences that answer it. A sentence is found where it stands whole in a hit, whichever file that is from; all of
+them must stand in the first so many words of the text returned. Questions about files that are not in the folder are
+left out. The baseline beside the retrievers joins BM25 and dense vectors by reciprocal ranks, on the same passages and
+on plain pieces of 200 words. ``unanswerable.jsonl`` holds questions that the manuals do not answer: how well the best
+hit's relevance (or else score) tells them apart is the area under the curve, 0.5 for not at all. ``--check`` only reads
+the folder, and says which evidence it does not hold and which absent words it does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from polyad import Engine
+from polyad.adapters.reading.files import FileReader
+from polyad.config import ReadSettings, Settings
+from polyad.evaluation.evidence import all_evidence, found, reciprocal_rank_of_evidence, within
+from polyad.model import Document, ScoredPassage
+
+QUESTIONS = Path(__file__).parent / "manuals"
+K = 20
+BUDGETS = (300, 600, 1200)
+CHUNK = 200
+SHARED = 20
+FUSED = "bm25+standard"
+DEPTH = 50
+DAMPING = 60
+
+
+class Place(NamedTuple):
+    """Where a sentence stands: the file, and its page where it has pages."""
+
+    file: str
+    text: str
+    page: int | None
+
+
+class Question(NamedTuple):
+    """A question with the sentences that together answer it, or with words that its documents do not hold."""
+
+    id: str
+    text: str
+    type: str
+    evidence: Sequence[Place] = ()
+    absent: Sequence[str] = ()
+    absent_in: Sequence[str] = ()
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences alone."""
+        return [place.text for place in self.evidence]
+
+
+Search = Callable[[str], Sequence[ScoredPassage]]
+
+
+def main() -> None:
+    """Index the folder, ask everything and print a line for each retriever."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--retrievers", default=f"default,bm25,standard,hypersu,{FUSED}")
+    parser.add_argument("--limit", type=int, help="only the first so many questions of each kind")
+    parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
+    parser.add_argument("--json", type=Path, help="save the results here")
+    parser.add_argument("--check", action="store_true", help="only check the questions against the folder")
+    arguments = parser.parse_args()
+    documents = documents_of(arguments.folder)
+    questions = [q for q in read("questions.jsonl") if all(place.file in documents for place in q.evidence)]
+    unanswerable = list(read("unanswerable.jsonl"))
+    if arguments.check:
+        check(documents, [*questions, *unanswerable])
+        return
+    questions, unanswerable = questions[: arguments.limit], unanswerable[: arguments.limit]
+    print(f"{len(documents)} files, {len(questions)} questions, {len(unanswerable)} unanswerable", flush=True)
+    rows = []
+    with tempfile.TemporaryDirectory() as temporary:
+        stores = arguments.store or Path(temporary)
+        for corpus, searches in searches_of(stores, documents, arguments.retrievers.split(",")):
+            for name, search in searches.items():
+                row = {"corpus": corpus, "retriever": name, **measured(search, questions, unanswerable)}
+                rows.append(row)
+                print(f"{corpus:6} {name:14} " + " ".join(f"{key} {shown(row[key])}" for key in list(row)[2:-1]))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def documents_of(folder: Path) -> dict[str, Document]:
+    """The documents of the folder by the names that the questions use."""
+    read = FileReader(ReadSettings()).read([folder])
+    return {Path(each.id).relative_to(folder).as_posix(): each for each in read if isinstance(each, Document)}
+
+
+def read(name: str) -> Iterator[Question]:
+    """The questions of one file beside this script."""
+    for line in (QUESTIONS / name).read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        metadata = record["metadata"]
+        places = [Place(**place) for place in record.get("evidence", [])]
+        absent, where = metadata.get("absent", []), metadata.get("in", [])
+        yield Question(record["_id"], record["text"], metadata["type"], places, absent, where)
+
+
+def check(documents: Mapping[str, Document], questions: Sequence[Question]) -> None:
+    """Print every sentence of evidence that its file does not hold, and all words that should be absent but are not."""
+    texts = {name: within([document.text]) for name, document in documents.items()}
+    for question in questions:
+        for place in question.evidence:
+            if not found(place.text, texts[place.file]):
+                print(f"{question.id}: not in {place.file}: {place.text}")
+        for name, text in texts.items():
+            if not question.absent_in or name.split("/")[0] in question.absent_in:
+                for words in question.absent:
+                    if found(words, text):
+                        print(f"{question.id}: {words!r} stands in {name}")
+    print(f"{len(questions)} questions checked against {len(texts)} files")
+
+
+def searches_of(
+    stores: Path, documents: Mapping[str, Document], retrievers: Sequence[str]
+) -> Iterator[tuple[str, Mapping[str, Search]]]:
+    """The retrievers over the files, then the baseline over plain pieces of them, each while its index is open."""
+    with Engine.open(stores / "manuals-files", settings=Settings()) as engine:
+        engine.index_documents(documents.values())
+        yield "files", {name: search_of(engine, name) for name in retrievers}
+    with Engine.open(stores / "manuals-chunks", settings=Settings()) as engine:
+        engine.index_documents([chunk for document in documents.values() for chunk in chunks(document)])
+        yield "chunks", {FUSED: search_of(engine, FUSED)}
+
+
+def chunks(document: Document) -> Iterator[Document]:
+    """Plain pieces of a document's text, without titles, as documents of their own."""
+    words = document.text.split()
+    for first in range(0, max(len(words) - SHARED, 1), CHUNK - SHARED):
+        yield Document(f"{document.id} {first}", "", " ".join(words[first : first + CHUNK]))
+
+
+def search_of(engine: Engine, retriever: str) -> Search:
+    """How to ask one retriever, or the baseline."""
+    if retriever == FUSED:
+        return lambda question: fuse(engine, question)
+    return lambda question: engine.search(question, K, retriever=retriever).passages
+
+
+def fuse(engine: Engine, question: str) -> list[ScoredPassage]:
+    """Dense vectors and BM25 joined by reciprocal ranks."""
+    scores: dict[str, float] = {}
+    hits: dict[str, ScoredPassage] = {}
+    for retriever in FUSED.split("+"):
+        for rank, hit in enumerate(engine.search(question, DEPTH, retriever=retriever).passages, 1):
+            scores[hit.passage.id] = scores.get(hit.passage.id, 0.0) + 1 / (DAMPING + rank)
+            hits[hit.passage.id] = ScoredPassage(hit.passage, scores[hit.passage.id])
+    return sorted(hits.values(), key=lambda hit: (-hit.score, hit.passage.id))[:K]
+
+
+def measured(search: Search, questions: Sequence[Question], unanswerable: Sequence[Question]) -> dict[str, object]:
+    """The measures of one retriever over all questions, and under ``types`` over those of each type."""
+    answered = [search(question.text) for question in questions]
+    each = [measures(question, hits) for question, hits in zip(questions, answered, strict=True)]
+    others = [search(question.text) for question in unanswerable]
+    types = {
+        type: means([one for one, question in zip(each, questions, strict=True) if question.type == type])
+        for type in sorted({question.type for question in questions})
+    }
+    area = area_under_curve([best(hits) for hits in answered], [best(hits) for hits in others])
+    return {**means(each), "told apart": area, "types": types}
+
+
+def measures(question: Question, hits: Sequence[ScoredPassage]) -> dict[str, float | None]:
+    """The measures of one question; None for what it says nothing about."""
+    texts = [hit.passage.text for hit in hits]
+    rank = reciprocal_rank_of_evidence(question.sentences, texts)
+    result: dict[str, float | None] = {"top 1": float(rank == 1), "top 3": float(rank >= 1 / 3), "MRR": rank}
+    for budget in BUDGETS:
+        result[f"{budget} words"] = all_evidence(question.sentences, within(texts, budget))
+    result["pages"] = page_is_right(question, hits)
+    return result
+
+
+def page_is_right(question: Question, hits: Sequence[ScoredPassage]) -> float | None:
+    """1 when the first hit with evidence of a PDF says its page or, as it may run over, the one before; else 0.
+
+    None where no evidence of a PDF was found in its file.
+    """
+    for hit in hits:
+        text = within([hit.passage.text])
+        for place in question.evidence:
+            if place.page and hit.passage.document_id.endswith(place.file) and found(place.text, text):
+                return float(hit.passage.page in (place.page, place.page - 1))
+    return None
+
+
+def means(each: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """The mean of each measure over the questions that it says something about."""
+    result: dict[str, float | None] = {}
+    for name in each[0]:
+        values = [value for one in each if (value := one[name]) is not None]
+        result[name] = statistics.fmean(values) if values else None
+    return result
+
+
+def best(hits: Sequence[ScoredPassage]) -> float:
+    """How sure the best hit is."""
+    if not hits:
+        return 0.0
+    return hits[0].score if hits[0].relevance is None else hits[0].relevance
+
+
+def area_under_curve(higher: Sequence[float], lower: Sequence[float]) -> float | None:
+    """How often one of the first is above one of the second, ties counting half; None where there are none."""
+    pairs = [(one > other) + (one == other) / 2 for one in higher for other in lower]
+    return statistics.fmean(pairs) if pairs else None
+
+
+def shown(value: object) -> str:
+    """A share in per cent."""
+    return f"{100 * value:5.1f}" if isinstance(value, float) else "    -"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from polyad.evaluation.evidence import (
+    all_evidence,
+    cut,
+    evidence_recall,
+    found,
+    reciprocal_rank_of_evidence,
+    within,
+    words_of,
+)
+
+TEXTS = ["The pump is red. It stands", "in the cellar, near\nthe well-known door.", "Nobody goes there."]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("a hyphenated word", "a hyphen-\nated word"),
+        ("a well-known word", "a wellknown word"),
+        ("the soft hy\u00adphen", "the soft hyphen"),
+        ("an _emphatic_ word", "an emphatic word"),
+        ("\u201cDon\u2019t\u201d, he said", '"Don\'t", he said'),
+        ("the e\ufb03cient o\ufb03ce", "the efficient office"),
+        ("use --all, or -a", "use all or a"),
+        ("Use THE\tSwitch", "use the  switch"),
+    ],
+)
+def test_what_readers_write_differently_is_the_same_words(written: str, read: str) -> None:
+    assert words_of(written) == words_of(read)
+
+
+@pytest.mark.parametrize(("one", "other"), [("one--two", "onetwo"), ("take 1", "take 2"), ("in to", "into")])
+def test_other_words_are_not_the_same(one: str, other: str) -> None:
+    assert words_of(one) != words_of(other)
+
+
+def test_a_sentence_may_run_from_one_text_into_the_next() -> None:
+    assert found("It stands in the cellar, near the well-known door.", within(TEXTS))
+
+
+@pytest.mark.parametrize(("budget", "expected"), [(10, False), (11, True), (None, True)])
+def test_a_sentence_counts_only_when_it_ends_within_the_budget(budget: int | None, expected: bool) -> None:
+    assert found("It stands in the cellar, near the", within(TEXTS, budget)) is expected
+
+
+@pytest.mark.parametrize(("budget", "expected"), [(0, []), (2, ["The", "pump"]), (100, " ".join(TEXTS).split())])
+def test_the_budget_is_cut_at_white_space(budget: int, expected: list[str]) -> None:
+    assert cut(TEXTS, budget) == expected
+
+
+def test_a_sentence_is_not_found_inside_longer_words() -> None:
+    assert not found("pump is re", within(TEXTS))
+    assert not found("he pump", within(TEXTS))
+
+
+def test_what_has_no_words_is_never_found() -> None:
+    assert not found("--", within(TEXTS))
+    assert not found("", within([]))
+
+
+def test_recall_is_the_share_of_the_sentences_found() -> None:
+    sentences = ["The pump is red.", "Nobody goes there.", "The pump is blue."]
+    assert evidence_recall(sentences, within(TEXTS)) == pytest.approx(2 / 3)
+    assert evidence_recall(sentences, within(TEXTS, 5)) == pytest.approx(1 / 3)
+
+
+def test_all_evidence_needs_every_sentence() -> None:
+    sentences = ["The pump is red.", "Nobody goes there."]
+    assert all_evidence(sentences, within(TEXTS)) == 1
+    assert all_evidence(sentences, within(TEXTS, 5)) == 0
+
+
+def test_the_rank_is_that_of_the_first_text_with_a_whole_sentence() -> None:
+    assert reciprocal_rank_of_evidence(["Nobody goes there.", "in the cellar"], TEXTS) == 1 / 2
+    assert reciprocal_rank_of_evidence(["It stands in the cellar"], TEXTS) == 0

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import csv
+import json
+import runpy
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polyad.evaluation.evidence import words_of
+from polyad.model import Document, Passage, ScoredPassage
+
+FOLDER = Path(__file__).parents[1] / "benchmarks" / "manuals"
+KINDS = ["questions", "unanswerable", "unanswerable_prose"]
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(FOLDER.with_suffix(".py")))
+
+
+def records(kind: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FOLDER / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_question_is_asked_twice(kind: str) -> None:
+    for key in ("_id", "text"):
+        values = [record[key] for record in records(kind)]
+        assert len(set(values)) == len(values)
+
+
+def test_each_piece_of_evidence_is_from_a_file_that_is_fetched() -> None:
+    with (FOLDER / "files.tsv").open(encoding="utf-8", newline="") as lines:
+        names = {row["name"] for row in csv.DictReader(lines, delimiter="\t")}
+    for record in records("questions"):
+        assert record["evidence"], record["_id"]
+        for place in record["evidence"]:
+            assert place["file"] in names
+            assert len(words_of(place["text"])) >= 4, place["text"]
+            assert (place["page"] is not None) == place["file"].endswith(".pdf")
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_what_has_no_answer_names_words_that_are_absent(kind: str) -> None:
+    for record in records(kind):
+        assert not record.get("evidence")
+        absent = record["metadata"]["absent"]
+        assert absent, record["_id"]
+        assert all(words_of(words) for words in absent), record["_id"]
+
+
+@pytest.mark.parametrize("size", [1, 200, 201, 380, 381, 1000])
+def test_plain_pieces_hold_every_word_and_share_twenty(script: dict[str, Any], size: int) -> None:
+    words = [str(number) for number in range(size)]
+    pieces = [piece.text.split() for piece in script["chunks"](Document("a", "", " ".join(words)))]
+    assert pieces[0] + [word for piece in pieces[1:] for word in piece[20:]] == words
+    assert all(before[-20:] == after[:20] for before, after in pairwise(pieces))
+
+
+@pytest.mark.parametrize(
+    ("page", "said", "expected"), [(3, 3, 1.0), (3, 2, 1.0), (3, 4, 0.0), (3, None, 0.0), (None, 3, None)]
+)
+def test_a_page_is_right_where_the_passage_begins_on_it_or_one_before(
+    script: dict[str, Any], page: int | None, said: int | None, expected: float | None
+) -> None:
+    place = script["Place"]("a.pdf", "The pump is red.", page)
+    hit = ScoredPassage(Passage("1", "manuals/a.pdf", "", "See: the pump is red.", 0, 21, page=said), 1.0)
+    assert script["page_is_right"](script["Question"]("q", "Which colour?", "fact", [place]), [hit]) == expected
+
+
+def test_the_area_is_how_often_the_answered_are_above_the_others(script: dict[str, Any]) -> None:
+    assert script["area_under_curve"]([3.0, 1.0], [2.0, 1.0]) == (1 + 1 + 0 + 0.5) / 4
+    assert script["area_under_curve"]([3.0], []) is None
