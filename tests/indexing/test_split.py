@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.config import SplitSettings
-from polyad.indexing import split
+from polyad.indexing import sentences as finder
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Span
 
@@ -84,15 +84,23 @@ def test_a_blank_line_ends_a_sentence() -> None:
     assert split_into_sentences("A heading\n\nIts text.") == ["A heading", "Its text."]
 
 
+@pytest.mark.parametrize(
+    "sign", ["•", "-", "●", "▪", "■", "○", "➢", "✓", "–", "*", "\uf0b7", "1.", "(1)", "(a)", "§ 3", "[12]"]
+)
+def test_a_list_sign_hides_no_sentence_end(sign: str) -> None:
+    items = [f"{sign} Item one.", "The tumor is small.", "It grows slowly.", f"{sign} Item two.", "It is large."]
+    assert split_into_sentences(f"{' '.join(items[:3])}\n{' '.join(items[3:])}") == items
+
+
 def test_a_text_longer_than_a_window_is_split_where_a_short_one_is() -> None:
     sentences = [f"Dr. Adams (b. {year}) moved to the U.S. in {year + 20}." for year in range(1000, 2000)]
     text = " ".join(sentences)
-    assert len(text) > 10 * split._WINDOW
+    assert len(text) > 10 * finder._WINDOW
     assert split_into_sentences(text) == sentences
 
 
 def test_a_sentence_longer_than_a_window_stays_whole() -> None:
-    long = "word " * split._WINDOW + "end."
+    long = "word " * finder._WINDOW + "end."
     assert split_into_sentences(f"Short one. {long} Another one.") == ["Short one.", long, "Another one."]
 
 
@@ -104,7 +112,7 @@ def test_a_language_may_be_named_with_its_region_and_in_capitals(code: str) -> N
 
 
 def test_a_library_that_alters_the_text_costs_sentence_ends_but_never_spans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split, "segment", lambda language, text: ["One.", "two."])
+    monkeypatch.setattr(finder, "segment", lambda language, text: ["One.", "two."])
     assert split_into_sentences(" One. Two. ") == ["One. Two."]
 
 
@@ -114,7 +122,7 @@ def test_a_panic_of_the_library_leaves_the_text_in_one_piece(monkeypatch: pytest
     def fail(language: str, text: str) -> list[str]:
         raise panic
 
-    monkeypatch.setattr(split, "segment", fail)
+    monkeypatch.setattr(finder, "segment", fail)
     assert split_into_sentences("One. Two.") == ["One. Two."]
 
 
@@ -122,7 +130,7 @@ def test_an_interrupt_is_not_taken_for_a_panic(monkeypatch: pytest.MonkeyPatch) 
     def interrupt(language: str, text: str) -> list[str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(split, "segment", interrupt)
+    monkeypatch.setattr(finder, "segment", interrupt)
     with pytest.raises(KeyboardInterrupt):
         SPLITTER.sentences("One. Two.")
 

@@ -1,29 +1,19 @@
-"""Cuts documents into passages and passages into sentences, by exact character spans.
+"""Cuts documents into passages of whole sentences, by exact character spans.
 
-Sentences are found by sentencex, which is made for Wikimedia's languages and works without a model. It is given short
-windows rather than whole documents, because its time grows with the square of the length of Chinese and Japanese text.
 Tokens are counted by a rule, so that a limit means the same on every machine and under every embedding model.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import pairwise
 from typing import NamedTuple
 
-from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
-
 from polyad.config import SplitSettings
+from polyad.indexing.sentences import sentences, trim
 from polyad.model import Span
 from polyad.text.tokens import TOKEN, count_tokens
-
-_UNSAFE = re.compile("[^\\S\\n ]|[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-"""What makes sentencex panic or refuse: white space beyond blank and newline, control characters, surrogates."""
-
-_WINDOW = 2048
-"""Characters given to sentencex at once. At this length Chinese costs 0.3 ms a window, English 0.04 ms."""
 
 
 class _Unit(NamedTuple):
@@ -48,7 +38,7 @@ class SentenceSplitter:
     @property
     def name(self) -> str:
         """The settings that decide where texts are cut."""
-        return f"sentences {astuple(self._settings)}"
+        return f"sentences-2 {astuple(self._settings)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
         """Spans of the passages in ``text``, in order; none for blank text, one for a text without breaks that fits.
@@ -82,7 +72,7 @@ class SentenceSplitter:
         return parts
 
     def _of_part(self, text: str) -> list[Span]:
-        whole = _trim(text, 0, len(text))
+        whole = trim(text, 0, len(text))
         if whole is None:
             return []
         limit = self._settings.passage_tokens
@@ -91,40 +81,12 @@ class SentenceSplitter:
         return self._pack(self._units(text))
 
     def sentences(self, text: str) -> list[Span]:
-        """Spans of the sentences in ``text``, in order, disjoint; together they hold all but white space."""
-        spans = (_trim(text, start, end) for start, end in self._boundaries(text))
-        return [span for span in spans if span is not None]
+        """Spans of the sentences in ``text``, in order; see :func:`polyad.indexing.sentences.sentences`."""
+        return sentences(text, self._settings.language)
 
     def count_tokens(self, text: str) -> int:
         """Estimated length of ``text`` in tokens; see :func:`polyad.text.tokens.count_tokens`."""
         return count_tokens(text)
-
-    def _boundaries(self, text: str) -> Iterator[tuple[int, int]]:
-        """Ranges that cover ``text`` without a gap, one a sentence, with the white space after it."""
-        safe = _UNSAFE.sub(" ", text)
-        start, size = 0, _WINDOW
-        while start < len(safe):
-            end = min(start + size, len(safe))
-            pieces = self._segment(safe[start:end])
-            if end < len(safe):
-                if len(pieces) == 1:
-                    size *= 2
-                    continue
-                pieces.pop()  # cut off by the window, so the next one begins with it
-            size = _WINDOW
-            for piece in pieces:
-                yield start, start + len(piece)
-                start += len(piece)
-
-    def _segment(self, text: str) -> list[str]:
-        """What sentencex makes of ``text``, or all of it in one piece should the library fail or alter it."""
-        try:
-            pieces: list[str] = segment(self._settings.language.lower(), text)  # as sentencex writes codes
-        except BaseException as error:
-            if type(error).__name__ != "PanicException":  # a Rust panic is no Exception, and cannot be imported
-                raise
-            return [text]
-        return pieces if "".join(pieces) == text else [text]
 
     def _units(self, text: str) -> Iterator[_Unit]:
         limit = self._settings.passage_tokens
@@ -163,16 +125,6 @@ class SentenceSplitter:
             first -= 1
             room -= passage[first].tokens
         return passage[first:]
-
-
-def _trim(text: str, start: int, end: int) -> Span | None:
-    """The range without surrounding white space; None when nothing is left."""
-    part = text[start:end]
-    stripped = part.lstrip()
-    if not stripped:
-        return None
-    start = end - len(stripped)
-    return Span(start, start + len(stripped.rstrip()))
 
 
 def _cut(text: str, sentence: Span, limit: int) -> Iterator[_Unit]:
