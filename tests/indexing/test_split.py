@@ -100,7 +100,7 @@ def test_a_text_longer_than_a_window_is_split_where_a_short_one_is() -> None:
 
 
 def test_a_sentence_longer_than_a_window_stays_whole() -> None:
-    long = "word " * finder._WINDOW + "end."
+    long = "Word " * finder._WINDOW + "end."
     assert split_into_sentences(f"Short one. {long} Another one.") == ["Short one.", long, "Another one."]
 
 

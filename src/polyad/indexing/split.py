@@ -5,6 +5,7 @@ Tokens are counted by a rule, so that a limit means the same on every machine an
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import pairwise
@@ -13,16 +14,29 @@ from typing import NamedTuple
 from polyad.config import SplitSettings
 from polyad.indexing.sentences import sentences, trim
 from polyad.model import Span
+from polyad.text.paragraphs import paragraphs
 from polyad.text.tokens import TOKEN, count_tokens
+
+_FULL_ENOUGH = 0.6
+"""Share of ``passage_tokens`` that a passage holds at least when it ends early, with a paragraph."""
 
 
 class _Unit(NamedTuple):
-    """What passages are packed from: a sentence, or a piece of one that exceeds a passage by itself."""
+    """What passages are packed from: a sentence, or a piece of one that exceeds a passage by itself.
+
+    Attributes:
+        start: Offset in the text.
+        end: Offset behind it.
+        tokens: In it.
+        whole: Whether it is a sentence.
+        opens: Whether a paragraph begins with it, and what is before it is no heading.
+    """
 
     start: int
     end: int
     tokens: int
     whole: bool
+    opens: bool = False
 
 
 class SentenceSplitter:
@@ -46,6 +60,7 @@ class SentenceSplitter:
         A passage holds whole sentences, at most ``passage_tokens`` of them together, and begins with the sentences at
         the end of the passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage by
         itself is cut between words, a word that does between characters, and shares no passage with what is before it.
+        Rather than in the middle of a paragraph a passage ends before it, if it is 60 % full there.
 
         It goes across ``breaks`` only between sections of fewer than ``section_tokens``, one after another.
         """
@@ -90,41 +105,74 @@ class SentenceSplitter:
 
     def _units(self, text: str) -> Iterator[_Unit]:
         limit = self._settings.passage_tokens
+        starts = paragraphs(text)
+        begun = end = 0
         for sentence in self.sentences(text):
+            before, begun = begun, bisect_right(starts, sentence.start)
+            opens = begun > before and not _introduces(text[end - 1 : end])
+            end = sentence.end
             tokens = self.count_tokens(sentence.of(text))
             if tokens <= limit:
-                yield _Unit(sentence.start, sentence.end, tokens, whole=True)
+                yield _Unit(sentence.start, sentence.end, tokens, whole=True, opens=opens)
             else:
                 yield from _cut(text, sentence, limit)
 
     def _pack(self, units: Iterator[_Unit]) -> list[Span]:
         spans: list[Span] = []
         current: list[_Unit] = []
+        repeated = 0  # of the current ones, from the passage before
         total = 0
         for unit in units:
             if current and (not unit.whole or total + unit.tokens > self._settings.passage_tokens):
-                spans.append(Span(current[0].start, current[-1].end))
-                current = self._overlap(current, unit)
+                size = self._size([*current, unit], repeated)
+                spans.append(Span(current[0].start, current[size - 1].end))
+                overlap = self._overlap(current[:size], [*current[size:], unit])
+                current = [*overlap, *current[size:]]
+                repeated = len(overlap)
                 total = sum(kept.tokens for kept in current)
             current.append(unit)
             total += unit.tokens
         spans.append(Span(current[0].start, current[-1].end))
         return spans
 
-    def _overlap(self, passage: list[_Unit], following: _Unit) -> list[_Unit]:
+    def _size(self, units: Sequence[_Unit], repeated: int) -> int:
+        """How many of the units make a passage, when the last is one too many: up to a paragraph, if that is near.
+
+        What is left over has to fit into a passage, and some of the units have to be new.
+        """
+        limit = self._settings.passage_tokens
+        size = len(units) - 1
+        if not units[-1].whole:
+            return size
+        held, left = sum(unit.tokens for unit in units) - units[-1].tokens, units[-1].tokens
+        while size > repeated and held >= _FULL_ENOUGH * limit and left <= limit:
+            if units[size].opens:
+                return size
+            size -= 1
+            held -= units[size].tokens
+            left += units[size].tokens
+        return len(units) - 1
+
+    def _overlap(self, passage: list[_Unit], following: Sequence[_Unit]) -> list[_Unit]:
         """The sentences at the end of ``passage`` that are repeated before ``following``.
 
         They never include the rest of a cut sentence: that begins a passage, and a whole passage is never repeated,
         because what follows did not fit behind it.
         """
-        if not following.whole:
+        if not following[0].whole:
             return []
-        room = min(self._settings.overlap_tokens, self._settings.passage_tokens - following.tokens)
+        room = self._settings.passage_tokens - sum(unit.tokens for unit in following)
+        room = min(self._settings.overlap_tokens, room)
         first = len(passage)
         while first > 0 and passage[first - 1].tokens <= room:
             first -= 1
             room -= passage[first].tokens
         return passage[first:]
+
+
+def _introduces(last: str) -> bool:
+    """Whether what ends with a character belongs to what follows: a heading, or the words before a list."""
+    return last.isalnum() or last == ":"
 
 
 def _cut(text: str, sentence: Span, limit: int) -> Iterator[_Unit]:

@@ -41,8 +41,8 @@ OPENING = re.compile(
 """A list sign or clause number: it begins a paragraph unless a sentence happens to go on with it in a new line."""
 
 _ENDED = re.compile(r"(?:[.!?:;…。！？：；][\"'”’»)\]」』）]*|\b(?:and|or)|[-–—])$")
-_ROW = re.compile(r"\S(?:\t| {4,}|\s?\|\s|\s?\.{4,}|(?:\s\.){3,})\s*\S|^\|")
-"""A line in columns: a row of a table, or an entry of a table of contents."""
+_ROW = re.compile(r"\t|    | \| |\.\.\.\.| \. \. \.|\|$")
+"""What only a line in columns holds between its words."""
 
 
 class _Line(NamedTuple):
@@ -53,12 +53,14 @@ class _Line(NamedTuple):
         indent: Columns of its margin.
         depth: Signs of quotation in the margin.
         text: What follows; "" for a blank line.
+        row: Whether it is in columns, as a row of a table or an entry of a table of contents.
     """
 
     start: int
     indent: int
     depth: int
     text: str
+    row: bool
 
 
 def paragraphs(text: str) -> list[int]:
@@ -72,7 +74,7 @@ def paragraphs(text: str) -> list[int]:
     """
     starts: list[int] = []
     run: list[_Line] = []
-    for line in [*_lines(text), _Line(len(text), 0, 0, "")]:
+    for line in [*_lines(text), _Line(len(text), 0, 0, "", row=False)]:
         if line.text:
             run.append(line)
         else:
@@ -86,7 +88,9 @@ def _lines(text: str) -> Iterator[_Line]:
     for line in text.splitlines(keepends=True):
         margin = _MARGIN.match(line)
         body = margin.end() if margin else 0
-        yield _Line(start, len(line[:body].expandtabs()), line.count(">", 0, body), line[body:].strip())
+        rest = line[body:].strip()
+        row = _ROW.search(rest) is not None
+        yield _Line(start, len(line[:body].expandtabs()), line.count(">", 0, body), rest, row)
         start += len(line)
 
 
@@ -122,11 +126,9 @@ def _short(before: _Line, line: _Line, width: int) -> bool:
 
 def _deliberate(before: _Line, line: _Line, width: int, base: int) -> bool:
     """Whether the writer began a new line, rather than the margin."""
-    if before.depth != line.depth or _ROW.search(line.text) or _ROW.search(before.text):
-        return True
-    if _HEADING.match(before.text):
+    if before.depth != line.depth or before.row or _HEADING.match(before.text):
         return True
     if line.indent > base and before.indent != line.indent and _ended(before.text):
         return True
     goes_on = line.text[0].islower() and before.indent == line.indent
-    return not goes_on and not before.text.endswith(",") and _short(before, line, width)
+    return not goes_on and (line.row or (not before.text.endswith(",") and _short(before, line, width)))
