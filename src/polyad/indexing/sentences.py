@@ -28,8 +28,9 @@ _QUOTED_LINE = re.compile(r"(?m)^[^\S\n]*>[^\S\n>]*(?:>[^\S\n>]*)*")
 _BULLET = re.compile(rf"^\s*[{BULLETS}]+")
 _OPENING = re.compile(rf"^\s*(?:{OPENING.pattern})")
 _SIGN = re.compile(r"[^\w\s]")
-_LEADERS = re.compile(r"(?m)(?:\.{4,}|\.?(?: \.){3,})(?=\s*\w{1,6}\s*$)")
-"""Dots between an entry of a table of contents and its page."""
+_DOTS = re.compile(r"\.{4,}+|\.?(?: \.){3,}+")
+_PAGE = re.compile(r"[^\S\n]*\w{1,6}[^\S\n]*$", re.MULTILINE)
+"""What follows the dots of a table of contents. Looked for once a run of dots: in one pattern it took quadratic time."""
 
 _ABBREVIATION = re.compile(
     r"\b(?:(?:figs?|vols?|pp?|chs?|chap|secs?|sect|eqs?|paras?)\.(?=\s+[\dIVXLC])"
@@ -137,7 +138,7 @@ def _half(window: str) -> int:
 def _without_what_misleads(paragraph: str) -> str:
     """A copy of the same length with blanks for signs before a line, long quotations and remarks, and dot leaders."""
     copy = _QUOTED_LINE.sub(_blank, paragraph)
-    copy = _LEADERS.sub(_blank, copy)
+    copy = _DOTS.sub(_without_leaders, copy)
     copy = _LONG_QUOTATION.sub(" ", copy)
     copy = _MARK.sub(_blank, copy)
     copy = _ABBREVIATION.sub(lambda found: f"{found.group()[:-1]},", copy)
@@ -146,6 +147,10 @@ def _without_what_misleads(paragraph: str) -> str:
 
 def _blank(found: re.Match[str]) -> str:
     return " " * len(found.group())
+
+
+def _without_leaders(dots: re.Match[str]) -> str:
+    return _blank(dots) if _PAGE.match(dots.string, dots.end()) else dots.group()
 
 
 def _without_signs(found: re.Match[str]) -> str:
