@@ -30,7 +30,7 @@ _OPENING = re.compile(rf"^\s*(?:{OPENING.pattern})")
 _SIGN = re.compile(r"[^\w\s]")
 _DOTS = re.compile(r"\.{4,}+|\.?(?: \.){3,}+")
 _PAGE = re.compile(r"[^\S\n]*\w{1,6}[^\S\n]*$", re.MULTILINE)
-"""What follows the dots of a table of contents. Looked for once a run of dots: in one pattern it took quadratic time."""
+"""What follows the dots of a table of contents. Looked for once a run: one pattern took quadratic time."""
 
 _ABBREVIATION = re.compile(
     r"\b(?:(?:figs?|vols?|pp?|chs?|chap|secs?|sect|eqs?|paras?)\.(?=\s+[\dIVXLC])"
