@@ -39,7 +39,7 @@ _ABBREVIATION = re.compile(
 )
 """Those that sentencex does not know, where they end no sentence: before a number, or before anything."""
 
-_MARK = re.compile(r"--+|—|(?<!\w)[_*]+(?=\w)")
+_MARK = re.compile(r"--+|—|(?<![\w*])[_*]++(?=\w)")
 """What hides the word behind it: a dash without a space, the beginning of something emphasised."""
 
 _LONG_QUOTATION = re.compile(
