@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.config import SplitSettings
-from polyad.indexing import split
+from polyad.indexing import sentences as finder
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Span
 
@@ -27,6 +27,14 @@ FRAGMENTS = [
     "(b. 1930). ",
 ]
 FRAGMENTS += [
+    "> ",
+    ">\n",
+    "• ",
+    "(1) ",
+    "“",
+    "--",
+    "a\tb\n",
+    "\nName\n",
     "今天很好。",
     "他说：“走吧。”",
     "「行こう。」",
@@ -84,15 +92,87 @@ def test_a_blank_line_ends_a_sentence() -> None:
     assert split_into_sentences("A heading\n\nIts text.") == ["A heading", "Its text."]
 
 
+@pytest.mark.parametrize(
+    "sign", ["•", "-", "●", "▪", "■", "○", "➢", "✓", "–", "*", "\uf0b7", "1.", "(1)", "(a)", "§ 3", "[12]"]
+)
+def test_a_list_sign_hides_no_sentence_end(sign: str) -> None:
+    items = [f"{sign} Item one.", "The tumor is small.", "It grows slowly.", f"{sign} Item two.", "It is large."]
+    assert split_into_sentences(f"{' '.join(items[:3])}\n{' '.join(items[3:])}") == items
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        [
+            '"It is late, and the gate of the mill is shut since noon.',
+            "Nobody will come.",
+            'We wait here for the miller all night."',
+            "So",
+        ],
+        [
+            "“It is late, and the gate of the mill is shut since noon.",
+            "Nobody will come.",
+            "We wait here for the miller all night.”",
+            "So",
+        ],
+        ["1.1 Why this book. . . . . . . . 12"],
+        ["See Figs. 3 and 4, vol. 3, in Proc. of the Conf. on Dams.", "It is long."],
+        ["Eighty-three per cent. of them stayed.", "They work."],
+        ["I asked the miller--Mr. Allen told me to."],
+        ["_DEPLOYMENT FOR ATTACK._"],
+    ],
+)
+def test_quotations_dots_and_abbreviations_of_books_hide_no_sentence_and_make_none(sentences: list[str]) -> None:
+    assert split_into_sentences(" ".join(sentences)) == sentences
+
+
+def test_lines_that_are_wrapped_are_not_cut_at_their_ends() -> None:
+    sentences = [
+        "The keeper of the dam, who had been told by Mr.\nHolmes and by the miller of the hamlet of St.\n"
+        "John, opened the gate.",
+        "> He went home when the water was\n> gone.",
+    ]
+    assert split_into_sentences("\n\n".join(sentences)) == sentences
+
+
+def test_no_sentence_runs_across_a_blank_line_that_holds_blanks() -> None:
+    assert split_into_sentences("One\n \t\nTwo\r\n\r\nThree") == ["One", "Two", "Three"]
+
+
+@pytest.mark.parametrize("mark", ["; ", ", ", "\n"])
+def test_a_sentence_of_many_hundred_words_is_cut_at_the_best_mark_it_has(mark: str) -> None:
+    sentences = split_into_sentences(mark.join(["one two three, four five" if mark == "; " else "one two three"] * 200))
+    assert max(len(sentence.split()) for sentence in sentences) <= 240
+    assert all(sentence.endswith(mark.strip() or "three") for sentence in sentences[:-1])
+
+
+def test_a_passage_ends_with_a_paragraph_if_it_is_full_enough_then() -> None:
+    text = "One pump here. Two pumps here.\n\nSix pumps here. Ten pumps here."
+
+    def split_at(limit: int) -> list[str]:
+        splitter = SentenceSplitter(SplitSettings(passage_tokens=limit, overlap_tokens=0))
+        return [span.of(text) for span in splitter.passages(text)]
+
+    assert split_at(12) == ["One pump here. Two pumps here.", "Six pumps here. Ten pumps here."]
+    assert split_at(15) == ["One pump here. Two pumps here.\n\nSix pumps here.", "Ten pumps here."]
+
+
+def test_a_passage_does_not_end_with_a_heading_for_the_sake_of_a_paragraph() -> None:
+    text = "One pump here. Two pumps.\n\nThe big pumps\n\nSix pumps here. Ten pumps here."
+    splitter = SentenceSplitter(SplitSettings(passage_tokens=11, overlap_tokens=0))
+    passages = [span.of(text) for span in splitter.passages(text)]
+    assert passages == ["One pump here. Two pumps.", "The big pumps\n\nSix pumps here. Ten pumps here."]
+
+
 def test_a_text_longer_than_a_window_is_split_where_a_short_one_is() -> None:
     sentences = [f"Dr. Adams (b. {year}) moved to the U.S. in {year + 20}." for year in range(1000, 2000)]
     text = " ".join(sentences)
-    assert len(text) > 10 * split._WINDOW
+    assert len(text) > 10 * finder._WINDOW
     assert split_into_sentences(text) == sentences
 
 
 def test_a_sentence_longer_than_a_window_stays_whole() -> None:
-    long = "word " * split._WINDOW + "end."
+    long = "Word " * finder._WINDOW + "end."
     assert split_into_sentences(f"Short one. {long} Another one.") == ["Short one.", long, "Another one."]
 
 
@@ -104,7 +184,7 @@ def test_a_language_may_be_named_with_its_region_and_in_capitals(code: str) -> N
 
 
 def test_a_library_that_alters_the_text_costs_sentence_ends_but_never_spans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split, "segment", lambda language, text: ["One.", "two."])
+    monkeypatch.setattr(finder, "segment", lambda language, text: ["One.", "two."])
     assert split_into_sentences(" One. Two. ") == ["One. Two."]
 
 
@@ -114,7 +194,7 @@ def test_a_panic_of_the_library_leaves_the_text_in_one_piece(monkeypatch: pytest
     def fail(language: str, text: str) -> list[str]:
         raise panic
 
-    monkeypatch.setattr(split, "segment", fail)
+    monkeypatch.setattr(finder, "segment", fail)
     assert split_into_sentences("One. Two.") == ["One. Two."]
 
 
@@ -122,7 +202,7 @@ def test_an_interrupt_is_not_taken_for_a_panic(monkeypatch: pytest.MonkeyPatch) 
     def interrupt(language: str, text: str) -> list[str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(split, "segment", interrupt)
+    monkeypatch.setattr(finder, "segment", interrupt)
     with pytest.raises(KeyboardInterrupt):
         SPLITTER.sentences("One. Two.")
 

@@ -1,38 +1,42 @@
-"""Cuts documents into passages and passages into sentences, by exact character spans.
+"""Cuts documents into passages of whole sentences, by exact character spans.
 
-Sentences are found by sentencex, which is made for Wikimedia's languages and works without a model. It is given short
-windows rather than whole documents, because its time grows with the square of the length of Chinese and Japanese text.
 Tokens are counted by a rule, so that a limit means the same on every machine and under every embedding model.
 """
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import pairwise
 from typing import NamedTuple
 
-from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
-
 from polyad.config import SplitSettings
+from polyad.indexing.sentences import sentences, trim
 from polyad.model import Span
+from polyad.text.paragraphs import paragraphs
 from polyad.text.tokens import TOKEN, count_tokens
 
-_UNSAFE = re.compile("[^\\S\\n ]|[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-"""What makes sentencex panic or refuse: white space beyond blank and newline, control characters, surrogates."""
-
-_WINDOW = 2048
-"""Characters given to sentencex at once. At this length Chinese costs 0.3 ms a window, English 0.04 ms."""
+_FULL_ENOUGH = 0.6
+"""Share of ``passage_tokens`` that a passage holds at least when it ends early, with a paragraph."""
 
 
 class _Unit(NamedTuple):
-    """What passages are packed from: a sentence, or a piece of one that exceeds a passage by itself."""
+    """What passages are packed from: a sentence, or a piece of one that exceeds a passage by itself.
+
+    Attributes:
+        start: Offset in the text.
+        end: Offset behind it.
+        tokens: In it.
+        whole: Whether it is a sentence.
+        opens: Whether a paragraph begins with it, and what is before it is no heading.
+    """
 
     start: int
     end: int
     tokens: int
     whole: bool
+    opens: bool = False
 
 
 class SentenceSplitter:
@@ -48,7 +52,7 @@ class SentenceSplitter:
     @property
     def name(self) -> str:
         """The settings that decide where texts are cut."""
-        return f"sentences {astuple(self._settings)}"
+        return f"sentences-2 {astuple(self._settings)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
         """Spans of the passages in ``text``, in order; none for blank text, one for a text without breaks that fits.
@@ -56,6 +60,7 @@ class SentenceSplitter:
         A passage holds whole sentences, at most ``passage_tokens`` of them together, and begins with the sentences at
         the end of the passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage by
         itself is cut between words, a word that does between characters, and shares no passage with what is before it.
+        Rather than in the middle of a paragraph a passage ends before it, if it is 60 % full there.
 
         It goes across ``breaks`` only between sections of fewer than ``section_tokens``, one after another.
         """
@@ -82,7 +87,7 @@ class SentenceSplitter:
         return parts
 
     def _of_part(self, text: str) -> list[Span]:
-        whole = _trim(text, 0, len(text))
+        whole = trim(text, 0, len(text))
         if whole is None:
             return []
         limit = self._settings.passage_tokens
@@ -91,73 +96,73 @@ class SentenceSplitter:
         return self._pack(self._units(text))
 
     def sentences(self, text: str) -> list[Span]:
-        """Spans of the sentences in ``text``, in order, disjoint; together they hold all but white space."""
-        spans = (_trim(text, start, end) for start, end in self._boundaries(text))
-        return [span for span in spans if span is not None]
+        """Spans of the sentences in ``text``, in order; see :func:`polyad.indexing.sentences.sentences`."""
+        return sentences(text, self._settings.language)
 
     def count_tokens(self, text: str) -> int:
         """Estimated length of ``text`` in tokens; see :func:`polyad.text.tokens.count_tokens`."""
         return count_tokens(text)
 
-    def _boundaries(self, text: str) -> Iterator[tuple[int, int]]:
-        """Ranges that cover ``text`` without a gap, one a sentence, with the white space after it."""
-        safe = _UNSAFE.sub(" ", text)
-        start, size = 0, _WINDOW
-        while start < len(safe):
-            end = min(start + size, len(safe))
-            pieces = self._segment(safe[start:end])
-            if end < len(safe):
-                if len(pieces) == 1:
-                    size *= 2
-                    continue
-                pieces.pop()  # cut off by the window, so the next one begins with it
-            size = _WINDOW
-            for piece in pieces:
-                yield start, start + len(piece)
-                start += len(piece)
-
-    def _segment(self, text: str) -> list[str]:
-        """What sentencex makes of ``text``, or all of it in one piece should the library fail or alter it."""
-        try:
-            pieces: list[str] = segment(self._settings.language.lower(), text)  # as sentencex writes codes
-        except BaseException as error:
-            if type(error).__name__ != "PanicException":  # a Rust panic is no Exception, and cannot be imported
-                raise
-            return [text]
-        return pieces if "".join(pieces) == text else [text]
-
     def _units(self, text: str) -> Iterator[_Unit]:
         limit = self._settings.passage_tokens
+        starts = paragraphs(text)
+        begun = end = 0
         for sentence in self.sentences(text):
+            before, begun = begun, bisect_right(starts, sentence.start)
+            opens = begun > before and not _introduces(text[end - 1 : end])
+            end = sentence.end
             tokens = self.count_tokens(sentence.of(text))
             if tokens <= limit:
-                yield _Unit(sentence.start, sentence.end, tokens, whole=True)
+                yield _Unit(sentence.start, sentence.end, tokens, whole=True, opens=opens)
             else:
                 yield from _cut(text, sentence, limit)
 
     def _pack(self, units: Iterator[_Unit]) -> list[Span]:
         spans: list[Span] = []
         current: list[_Unit] = []
+        repeated = 0  # of the current ones, from the passage before
         total = 0
         for unit in units:
             if current and (not unit.whole or total + unit.tokens > self._settings.passage_tokens):
-                spans.append(Span(current[0].start, current[-1].end))
-                current = self._overlap(current, unit)
+                size = self._size([*current, unit], repeated)
+                spans.append(Span(current[0].start, current[size - 1].end))
+                overlap = self._overlap(current[:size], [*current[size:], unit])
+                current = [*overlap, *current[size:]]
+                repeated = len(overlap)
                 total = sum(kept.tokens for kept in current)
             current.append(unit)
             total += unit.tokens
         spans.append(Span(current[0].start, current[-1].end))
         return spans
 
-    def _overlap(self, passage: list[_Unit], following: _Unit) -> list[_Unit]:
+    def _size(self, units: Sequence[_Unit], repeated: int) -> int:
+        """How many of the units make a passage, when the last is one too many: up to a paragraph, if that is near.
+
+        What is left over has to fit into a passage, and some of the units have to be new.
+        """
+        limit = self._settings.passage_tokens
+        size = len(units) - 1
+        if not units[-1].whole:
+            return size
+        held, left = sum(unit.tokens for unit in units) - units[-1].tokens, units[-1].tokens
+        while size > repeated and held >= _FULL_ENOUGH * limit and left <= limit:
+            if units[size].opens:
+                return size
+            size -= 1
+            held -= units[size].tokens
+            left += units[size].tokens
+        return len(units) - 1
+
+    def _overlap(self, passage: list[_Unit], following: Sequence[_Unit]) -> list[_Unit]:
         """The sentences at the end of ``passage`` that are repeated before ``following``.
 
         They never include the rest of a cut sentence: that begins a passage, and a whole passage is never repeated,
         because what follows did not fit behind it.
         """
-        if not following.whole:
+        if not following[0].whole:
             return []
-        room = min(self._settings.overlap_tokens, self._settings.passage_tokens - following.tokens)
+        room = self._settings.passage_tokens - sum(unit.tokens for unit in following)
+        room = min(self._settings.overlap_tokens, room)
         first = len(passage)
         while first > 0 and passage[first - 1].tokens <= room:
             first -= 1
@@ -165,14 +170,9 @@ class SentenceSplitter:
         return passage[first:]
 
 
-def _trim(text: str, start: int, end: int) -> Span | None:
-    """The range without surrounding white space; None when nothing is left."""
-    part = text[start:end]
-    stripped = part.lstrip()
-    if not stripped:
-        return None
-    start = end - len(stripped)
-    return Span(start, start + len(stripped.rstrip()))
+def _introduces(last: str) -> bool:
+    """Whether what ends with a character belongs to what follows: a heading, or the words before a list."""
+    return last.isalnum() or last == ":"
 
 
 def _cut(text: str, sentence: Span, limit: int) -> Iterator[_Unit]:
