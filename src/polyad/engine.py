@@ -219,9 +219,7 @@ class Engine:
                 read.add(item.id)
                 yield item
 
-        report = self.index_documents(
-            remembered(), method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress
-        )
+        report = self._index(remembered(), method, Limits(max_cost, max_tokens), progress, reader.count(given))
         missing = Gone() if report.counts.stopped else gone(self._store.sources(), given, read, report.failures)
         removed = set(missing.ids) - set(missing.spared) if prune else ()
         if removed:
@@ -251,11 +249,21 @@ class Engine:
         progress: Progress = silent,
     ) -> IndexReport:
         """Index documents that are already in memory; otherwise as :meth:`index`."""
-        parts, method = self._parts, self._method(method)
-        builder = make_builder(method, parts, Limits(max_cost, max_tokens))
+        return self._index(documents, self._method(method), Limits(max_cost, max_tokens), progress)
+
+    def _index(
+        self,
+        documents: Iterable[Document | Failure],
+        method: str,
+        limits: Limits,
+        progress: Progress,
+        files: int | None = None,
+    ) -> IndexReport:
+        parts = self._parts
+        builder = make_builder(method, parts, limits)
         embedder = parts.embedder
         started, encoding, texts, spent = time.perf_counter(), embedder.seconds, embedder.texts, self._spent
-        counts = self._indexer(builder).index(documents, progress)
+        counts = self._indexer(builder).index(documents, progress, files)
         if method_called(method).describes_entities and counts.passages:
             self._embed_entities(progress)
         return IndexReport(
