@@ -71,6 +71,18 @@ class SplitSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderSettings:
+    """How a model that runs on this machine embeds.
+
+    Attributes:
+        device: As torch names it: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` is the first there is of CUDA, MPS
+            and the processor.
+    """
+
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentationSettings:
     """How a passage's sentences are grouped into semantic units (HyperSU, section 4.1 and Table 11).
 
@@ -476,6 +488,7 @@ class Settings:
 
     read: ReadSettings = field(default_factory=ReadSettings)
     split: SplitSettings = field(default_factory=SplitSettings)
+    encoder: EncoderSettings = field(default_factory=EncoderSettings)
     segmentation: SegmentationSettings = field(default_factory=SegmentationSettings)
     facts: FactSettings = field(default_factory=FactSettings)
     hypersu: HyperSUSettings = field(default_factory=HyperSUSettings)

@@ -135,7 +135,7 @@ class Engine:
             IndexMismatchError: the index was built with another embedder or extractor.
             ConfigurationError: there is no such embedder, extractor or language model.
         """
-        path = Path(directory)
+        path, settings = Path(directory), settings or Settings()
         if isinstance(language_model, str | LanguageModelSettings):
             language_model = load_language_model(language_model)
         creating = create and not SqliteStore.exists(path)
@@ -144,8 +144,9 @@ class Engine:
             mentions = mentions or DEFAULT_EXTRACTOR
         elif isinstance(embedder, str):
             with closing(SqliteStore.open(path)) as store:
-                store.check(embedder=embedder_name(embedder))  # before a model is loaded, which takes a while
-        model = load_embedder(embedder) if isinstance(embedder, str) else embedder
+                store.check(embedder=embedder_name(embedder))
+            embedder = None  # the index's own, which is loaded when it is first needed: search by words needs none
+        model = load_embedder(embedder, device=settings.encoder.device) if isinstance(embedder, str) else embedder
         extractor = load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
         if creating and model is not None and extractor is not None:
             store = SqliteStore.create(path, model.name, model.dimension, extractor.name)
@@ -160,7 +161,7 @@ class Engine:
             embedder=model,
             extractor=None if mentions == "llm" else extractor,  # that one asks the index's own, cached model
             language_model=language_model,
-            settings=settings or Settings(),
+            settings=settings,
         )
 
     @staticmethod

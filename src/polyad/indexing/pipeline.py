@@ -31,8 +31,8 @@ INCOMPLETE = ""
 """The digest of what lacks hyperedges that a language model did not give; equal to no other, so it is tried again."""
 
 _BATCH_CHARACTERS = 200_000
-"""Of text prepared together: large enough to fill the embedder's batches with like lengths, small enough that a run that
-is interrupted loses seconds."""
+"""Of text prepared together: large enough to fill the embedder's batches with like lengths, small enough that a run
+that is interrupted loses seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,7 @@ class Indexer:
         total = IndexCounts()
         written: list[str] = []
         told = RunProgress(progress, files)
+        told.tell("reading")
         for batch in _batches(items):
             told.begin(batch)
             changed, counts = self._changed(batch, run)

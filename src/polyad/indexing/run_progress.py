@@ -62,9 +62,8 @@ class RunProgress:
         """``words`` for what is being done; ``share`` of the batch is done with it."""
         position = self._done + share * self._coming
         unit = "documents" if self._files is None else "files"
-        state = ", ".join(part for part in (unit, self._written) if part)
-        details = ", ".join(part for part in (words, self._time_left(position)) if part)
-        self._progress(int(position), self._files, f"{state}; {details}" if details else state)
+        parts = (unit, words or self._written, self._time_left(position))
+        self._progress(int(position), self._files, ", ".join(part for part in parts if part))
 
     def _time_left(self, position: float) -> str:
         elapsed = self._clock() - self._started

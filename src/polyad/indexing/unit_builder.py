@@ -18,7 +18,6 @@ from polyad.model import SUBJECT, FloatArray, Hyperedge, HyperedgeKind, Incidenc
 from polyad.protocols import Embedder, MentionExtractor, Splitter
 from polyad.text.keys import entity_key
 
-
 _TOGETHER = 256
 """Passages whose names are found at once; between two of these there is a word of how far it is."""
 
