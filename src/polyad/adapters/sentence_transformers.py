@@ -56,7 +56,7 @@ _GPU_BATCH_TOKENS = 16_384
 """Tokens in a forward pass on a GPU, every one filled up: kernels are chosen by shape, so one shape has one kernel."""
 
 _SLICE_CHARACTERS = 256_000
-"""Of text that is tokenized at once: what a tokenizer keeps of a text is a hundred times as large as the text."""
+"""Of text that is tokenized at once: what a tokenizer keeps of a text is many times as large as the text."""
 
 
 class SentenceTransformerEmbedder:
@@ -320,10 +320,11 @@ def _device(wanted: str) -> str:
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if wanted == "auto":
         return next(name for name, is_there in available.items() if is_there)
-    if not available.get(wanted.partition(":")[0]):
+    kind = wanted.partition(":")[0]
+    if not available.get(kind):
         there = ", ".join(name for name, is_there in available.items() if is_there)
         raise ConfigurationError(f"device is {wanted!r}; expected auto, or one that torch has on this machine: {there}")
-    return wanted
+    return "cpu" if kind == "cpu" else wanted  # whatever its number, there is one
 
 
 def _precision(wanted: Precision, device: str) -> str:
