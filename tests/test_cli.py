@@ -34,7 +34,7 @@ QUESTION = "Where was the maker of the Bell of Tarn born?"
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Run:
     """Runs a command in an empty folder, with the embedder that is already loaded."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("polyad.engine.load_embedder", lambda name: embedder)
+    monkeypatch.setattr("polyad.engine.load_embedder", lambda name, **_: embedder)
 
     def invoke(*arguments: str | Path, **environment: str) -> Result:
         return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)

@@ -108,3 +108,7 @@ def test_a_file_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "polyad.toml").write_bytes(b"store = '\xff'")
     with pytest.raises(ConfigurationError, match="is not TOML"):
         settings(tmp_path)
+
+
+def test_the_device_has_a_variable_of_its_own(tmp_path: Path) -> None:
+    assert load({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.encoder.device == "cpu"

@@ -45,7 +45,7 @@ def test_the_python_examples_run_find_both_passages_and_answer(
     embedder: SentenceTransformerEmbedder,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("polyad.engine.load_embedder", lambda name: embedder)
+    monkeypatch.setattr("polyad.engine.load_embedder", lambda name, **_: embedder)
     searching, asking = blocks("python")
     exec(compile(searching, "README.md", "exec"), {})
     lines = capsys.readouterr().out.splitlines()
@@ -61,7 +61,7 @@ def test_the_commands_on_the_sample_run_as_printed(
 ) -> None:
     (tmp_path / "src").symlink_to(ROOT / "src")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("polyad.engine.load_embedder", lambda name: embedder)
+    monkeypatch.setattr("polyad.engine.load_embedder", lambda name, **_: embedder)
     on_the_sample = [command for command in commands() if "musique" not in command]
     assert len(on_the_sample) == 7
     for command in on_the_sample:

@@ -36,7 +36,7 @@ _EXTRACTORS = {
 """The same for mention extractors."""
 
 
-def load_embedder(name: str, *, base_url: str = "", api_key: str = "") -> Embedder:
+def load_embedder(name: str, *, base_url: str = "", api_key: str = "", device: str = "auto") -> Embedder:
     """The embedder called ``name``.
 
     ``openai:MODEL`` is served by an OpenAI-compatible endpoint; ``hashing:DIMENSION`` hashes words and needs no model,
@@ -47,16 +47,17 @@ def load_embedder(name: str, *, base_url: str = "", api_key: str = "") -> Embedd
         base_url: The endpoint of ``openai``; empty for the one that the OpenAI library finds in the environment
             (``OPENAI_BASE_URL``).
         api_key: Its key; empty for the one in the environment (``OPENAI_API_KEY``).
+        device: Where a sentence-transformers model runs; see :class:`polyad.config.EncoderSettings`.
 
     Raises:
-        ConfigurationError: there is no such model.
+        ConfigurationError: there is no such model, or no such device.
     """
     kind, _, rest = name.partition(":")
     endpoint = {"base_url": base_url, "api_key": api_key} if kind == "openai" else {}
     embedder: Embedder = (
         _class(_EMBEDDERS[kind]).from_name(rest, **endpoint)
         if kind in _EMBEDDERS
-        else _class(_LOCAL_MODEL).from_name(embedder_name(name))
+        else _class(_LOCAL_MODEL).from_name(embedder_name(name), device)
     )
     return embedder
 

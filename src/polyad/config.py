@@ -12,6 +12,7 @@ from typing import Literal, get_args
 from polyad.errors import SettingError
 
 Segmentation = Literal["mdl", "mdl-no-entities", "mdl-no-semantics", "sentence", "window", "semantic-chunking"]
+Semantics = Literal["words", "embedder"]
 ContextBudget = Literal["shares", "fixed"]
 AnswerPrompt = Literal["concise", "think-answer", "sections"]
 AnswerForm = Literal["text", "entity", "entities"]
@@ -70,13 +71,27 @@ class SplitSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderSettings:
+    """How a model that runs on this machine embeds.
+
+    Attributes:
+        device: As torch names it: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` is the first there is of CUDA, MPS
+            and the processor.
+    """
+
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentationSettings:
     """How a passage's sentences are grouped into semantic units (HyperSU, section 4.1 and Table 11).
 
     Attributes:
         method: ``mdl`` is the paper's; the others are its Table 11.
-        kappa: Semantic reward scale. None takes what suits the embedder: the paper's 75 is for bge-large, where units
-            average 3 to 6 sentences; with lower cosines between sentences it cuts almost each of them apart.
+        semantics: How alike sentences are: by their ``words``, which costs nothing, or by the ``embedder``'s vectors of
+            each sentence, as in the paper, which is a third of all that is embedded.
+        kappa: Semantic reward scale. None takes what suits the words or the embedder: the paper's 75 is for bge-large,
+            where units average 3 to 6 sentences; with lower cosines it cuts almost each of them apart.
         effective_dimension: d_eff of the complexity term (Table 10: 32).
         min_words: Shortest unit, in words (20).
         max_words: Longest unit, in words (200).
@@ -85,6 +100,7 @@ class SegmentationSettings:
     """
 
     method: Segmentation = "mdl"
+    semantics: Semantics = "words"
     kappa: float | None = None
     effective_dimension: int = 32
     min_words: int = 20
@@ -94,6 +110,7 @@ class SegmentationSettings:
 
     def __post_init__(self) -> None:
         _require(self.method in get_args(Segmentation), "method", self.method, f"one of {get_args(Segmentation)}")
+        _require(self.semantics in get_args(Semantics), "semantics", self.semantics, f"one of {get_args(Semantics)}")
         _require(self.kappa is None or self.kappa >= 0, "kappa", self.kappa, "0 or more")
         _require(self.effective_dimension >= 1, "effective_dimension", self.effective_dimension, "1 or more")
         _require(self.min_words >= 0, "min_words", self.min_words, "0 or more")
@@ -471,6 +488,7 @@ class Settings:
 
     read: ReadSettings = field(default_factory=ReadSettings)
     split: SplitSettings = field(default_factory=SplitSettings)
+    encoder: EncoderSettings = field(default_factory=EncoderSettings)
     segmentation: SegmentationSettings = field(default_factory=SegmentationSettings)
     facts: FactSettings = field(default_factory=FactSettings)
     hypersu: HyperSUSettings = field(default_factory=HyperSUSettings)

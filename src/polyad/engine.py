@@ -135,7 +135,7 @@ class Engine:
             IndexMismatchError: the index was built with another embedder or extractor.
             ConfigurationError: there is no such embedder, extractor or language model.
         """
-        path = Path(directory)
+        path, settings = Path(directory), settings or Settings()
         if isinstance(language_model, str | LanguageModelSettings):
             language_model = load_language_model(language_model)
         creating = create and not SqliteStore.exists(path)
@@ -144,8 +144,9 @@ class Engine:
             mentions = mentions or DEFAULT_EXTRACTOR
         elif isinstance(embedder, str):
             with closing(SqliteStore.open(path)) as store:
-                store.check(embedder=embedder_name(embedder))  # before a model is loaded, which takes a while
-        model = load_embedder(embedder) if isinstance(embedder, str) else embedder
+                store.check(embedder=embedder_name(embedder))
+            embedder = None  # the index's own, which is loaded when it is first needed: search by words needs none
+        model = load_embedder(embedder, device=settings.encoder.device) if isinstance(embedder, str) else embedder
         extractor = load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
         if creating and model is not None and extractor is not None:
             store = SqliteStore.create(path, model.name, model.dimension, extractor.name)
@@ -160,7 +161,7 @@ class Engine:
             embedder=model,
             extractor=None if mentions == "llm" else extractor,  # that one asks the index's own, cached model
             language_model=language_model,
-            settings=settings or Settings(),
+            settings=settings,
         )
 
     @staticmethod
@@ -219,9 +220,7 @@ class Engine:
                 read.add(item.id)
                 yield item
 
-        report = self.index_documents(
-            remembered(), method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress
-        )
+        report = self._index(remembered(), method, Limits(max_cost, max_tokens), progress, reader.count(given))
         missing = Gone() if report.counts.stopped else gone(self._store.sources(), given, read, report.failures)
         removed = set(missing.ids) - set(missing.spared) if prune else ()
         if removed:
@@ -251,11 +250,21 @@ class Engine:
         progress: Progress = silent,
     ) -> IndexReport:
         """Index documents that are already in memory; otherwise as :meth:`index`."""
-        parts, method = self._parts, self._method(method)
-        builder = make_builder(method, parts, Limits(max_cost, max_tokens))
+        return self._index(documents, self._method(method), Limits(max_cost, max_tokens), progress)
+
+    def _index(
+        self,
+        documents: Iterable[Document | Failure],
+        method: str,
+        limits: Limits,
+        progress: Progress,
+        files: int | None = None,
+    ) -> IndexReport:
+        parts = self._parts
+        builder = make_builder(method, parts, limits)
         embedder = parts.embedder
         started, encoding, texts, spent = time.perf_counter(), embedder.seconds, embedder.texts, self._spent
-        counts = self._indexer(builder).index(documents, progress)
+        counts = self._indexer(builder).index(documents, progress, files)
         if method_called(method).describes_entities and counts.passages:
             self._embed_entities(progress)
         return IndexReport(

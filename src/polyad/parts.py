@@ -47,7 +47,10 @@ class Parts:
         """The embedder of the index."""
         with self._lock:
             if self._metered is None:
-                self._metered = MeteredEmbedder(self._given_embedder or load_embedder(self.store.manifest.embedder))
+                embedder = self._given_embedder or load_embedder(
+                    self.store.manifest.embedder, device=self.settings.encoder.device
+                )
+                self._metered = MeteredEmbedder(embedder)
             return self._metered
 
     @property

@@ -54,6 +54,9 @@ class Reader(Protocol):
     def skipped(self) -> Sequence[str]:
         """Files that the last reading passed over because they are of a kind that is not read."""
 
+    def count(self, paths: Iterable[Path]) -> int:
+        """How many files :meth:`read` would look into, without opening any."""
+
     def read(self, paths: Iterable[Path]) -> Iterator[Document | Failure]:
         """Yield every document below ``paths`` in a fixed order. Never raises for a bad file."""
 

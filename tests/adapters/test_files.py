@@ -723,3 +723,11 @@ def test_quotes_inside_a_value_that_does_not_begin_with_one_are_text() -> None:
 def test_a_value_above_the_limit_of_the_csv_module_is_read() -> None:
     write("a.csv", "text\n" + "x" * 200_000 + "\n")
     assert len(read_one("a.csv").text) == 200_000
+
+
+def test_files_are_counted_without_those_of_other_kinds(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.jsonl", "c.exe", ".hidden.txt"):
+        (tmp_path / name).write_text("x")
+    named = tmp_path / "c.exe"
+    assert FileReader().count([tmp_path]) == 2
+    assert FileReader().count([tmp_path, named]) == 3, "one that is named itself is a failure, and counted"

@@ -6,9 +6,11 @@ from pathlib import Path
 import huggingface_hub.constants
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from polyad.adapters import sentence_transformers
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.errors import ConfigurationError
 from polyad.protocols import Embedder
@@ -103,3 +105,60 @@ def test_an_unknown_model_is_a_configuration_error(name: str, monkeypatch: pytes
 def test_a_folder_that_holds_no_model_is_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         SentenceTransformerEmbedder(str(tmp_path))
+
+
+def test_texts_that_are_tokenized_apart_have_the_vectors_that_they_have_together(
+    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["Oslo", "The river bank of Oslo was flooded in 1961.", "x" * 90, "", "Oslo", "a " * 600]
+    together = embedder.encode(texts, "passage")
+    monkeypatch.setattr(sentence_transformers, "_SLICE_CHARACTERS", 50)
+    assert embedder.encode(texts, "passage").tobytes() == together.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "expected"), [(True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")]
+)
+def test_the_device_is_the_first_there_is_of_cuda_mps_and_the_processor(
+    cuda: bool, mps: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert sentence_transformers._device("auto") == expected
+    assert sentence_transformers._device("cpu") == "cpu"
+
+
+def test_a_device_that_is_not_there_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigurationError, match=r"device is 'cuda:1'; expected auto, or one .*: cpu"):
+        sentence_transformers._device("cuda:1")
+
+
+@pytest.mark.parametrize(
+    ("device", "has_bfloat16", "expected"),
+    [("cuda:1", True, "bfloat16"), ("cuda", False, "float16"), ("mps", True, "float16")],
+)
+def test_a_gpu_computes_in_sixteen_bits(
+    device: str, has_bfloat16: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_bfloat16)
+    assert sentence_transformers._precision("auto", device) == expected
+    assert sentence_transformers._precision("float32", device) == "float32"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "instructions", "floor"),
+    [
+        (torch.bfloat16, {"avx512_bf16": True, "amx_tile": False}, 64),
+        (torch.bfloat16, {"avx512_bf16": True, "amx_tile": True}, 1024),
+        (torch.bfloat16, {"avx512_bf16": True, "amx_tile": None}, 1024),
+        (torch.bfloat16, {"avx512_bf16": False, "amx_tile": False}, 1024),
+        (torch.float32, {"avx512_bf16": True, "amx_tile": False}, 1024),
+    ],
+)
+def test_passes_are_filled_up_less_only_where_kernels_were_found_to_round_alike(
+    dtype: torch.dtype, instructions: dict[str, bool | None], floor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentence_transformers, "_processor_has", instructions.__getitem__)
+    assert sentence_transformers._pass_sizes("cpu", dtype) == (4096, floor)
+    assert sentence_transformers._pass_sizes("cuda", dtype) == (16_384, 16_384)

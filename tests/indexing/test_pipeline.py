@@ -25,7 +25,7 @@ from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
-from polyad.model import Document, Failure, FloatArray, Mention, Passage, Section, Usage
+from polyad.model import Document, Failure, FloatArray, Location, Mention, Passage, Section, Usage
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, Store, TextKind
 
 SENTENCES = [
@@ -321,6 +321,37 @@ def test_changing_one_passage_embeds_only_its_texts_again() -> None:
     assert "horses" in new
     assert embedding_text("Oslo", new) in embedder.texts
     assert all(text.removeprefix("Oslo\n") in new for text in embedder.texts)
+
+
+def test_each_passage_and_unit_is_embedded_once_and_no_sentence() -> None:
+    store, embedder = make_store(), CountingEmbedder()
+    split, segmentation = SplitSettings(passage_tokens=200), SegmentationSettings(max_words=50)
+    document = Document("a", "Oslo", " ".join(LONG))
+    index(indexer_of(store, embedder, split=split, segmentation=segmentation), document)
+    topology = store.topology()
+    texts = {passage.text for passage in store.passages(topology.passage_ids)}
+    texts |= {edge.text for edge in store.hyperedges(topology.hyperedge_ids)}
+    assert len(topology.hyperedge_ids) > len(topology.passage_ids) > 1
+    assert sorted(embedder.texts) == sorted(f"Oslo\n{text}" for text in texts)
+
+
+def test_sentences_are_embedded_where_their_vectors_are_asked_for() -> None:
+    embedder = CountingEmbedder()
+    segmentation = SegmentationSettings(semantics="embedder", kappa=10)
+    split = SplitSettings(passage_tokens=200)
+    index(indexer_of(make_store(), embedder, split=split, segmentation=segmentation), Document("a", "", " ".join(LONG)))
+    assert set(LONG) <= set(embedder.texts)
+
+
+def test_progress_says_which_page_is_embedded() -> None:
+    text = " ".join(LONG)
+    places = tuple(Location(start, start + 100, page=page) for page, start in enumerate(range(0, len(text), 100), 1))
+    told: list[str] = []
+    document = Document("a", "Oslo", text, source="in/plot.pdf", places=places)
+    indexer = indexer_of(make_store(), split=NO_OVERLAP)
+    indexer.index([document], lambda done, total, message: told.append(message), files=1)
+    assert any(re.match(r"files, plot.pdf p. 5\d/53, (\d+) of \1 texts embedded", message) for message in told)
+    assert any(message.startswith("files, finding names, passage 1 of ") for message in told)
 
 
 def test_a_changed_title_is_embedded_again_because_it_is_part_of_what_is_embedded() -> None:

@@ -13,12 +13,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from polyad.config import Segmentation, SegmentationSettings
+from polyad.indexing import semantic_units
 from polyad.indexing.semantic_units import (
     Candidates,
     Partition,
     Segmenter,
     entity_code_lengths,
     resultant_lengths,
+    word_vectors,
 )
 from polyad.model import FloatArray
 
@@ -229,3 +231,24 @@ def test_no_candidate_is_offered_that_no_admissible_partition_uses() -> None:
     assert segmenter.candidates([40, 40]).partition == [(0, 1), (1, 2)]
     assert segmenter.candidates([30, 30, 30, 30]).partition == [(0, 2), (2, 4)]
     assert segmenter.candidates([20, 20, 20, 20, 20]).partition is None  # 40 | 60 or 60 | 40
+
+
+def test_sentences_that_share_words_are_alike_whatever_their_case_and_script() -> None:
+    vectors = word_vectors(["The otter eats fish.", "FISH: the otter eats!", "Bronze bells ring", "东京塔", "塔", "--"])
+    cosines = vectors @ vectors.T
+    assert cosines[0, 1] == pytest.approx(1)
+    assert cosines[0, 2] == 0
+    assert cosines[3, 4] == pytest.approx(1 / math.sqrt(3))
+    assert np.linalg.norm(vectors, axis=1).tolist() == pytest.approx([1, 1, 1, 1, 1, 0])
+
+
+def test_sentences_without_any_words_have_vectors_of_no_numbers() -> None:
+    assert word_vectors(["...", "--"]).shape == (2, 0)
+
+
+def test_many_candidates_have_the_code_lengths_that_few_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, counts = random_passage(3, 12)
+    candidates = all_candidates(12)
+    together = entity_code_lengths(candidates, counts)
+    monkeypatch.setattr(semantic_units, "_TOGETHER", 5)
+    assert entity_code_lengths(candidates, counts).tobytes() == together.tobytes()

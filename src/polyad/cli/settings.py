@@ -26,6 +26,7 @@ LANGUAGE_MODEL = "language_model"
 """The section of the file that holds :class:`polyad.config.LanguageModelSettings`."""
 
 _VARIABLES = {
+    "POLYAD_DEVICE": ("encoder", "device"),
     "POLYAD_MODEL": (LANGUAGE_MODEL, "model"),
     "OPENAI_BASE_URL": (LANGUAGE_MODEL, "base_url"),
     "OPENAI_API_KEY": (LANGUAGE_MODEL, "api_key"),

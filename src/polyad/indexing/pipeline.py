@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
-from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, hyperedge_id, passage_id
+from polyad.indexing.builder import Built, HyperedgeBuilder, hyperedge_id, passage_id
+from polyad.indexing.embedding import embed
+from polyad.indexing.run_progress import RunProgress
 from polyad.indexing.sections import heading_of, sections_in, title_of
 from polyad.model import (
     Document,
@@ -29,7 +31,9 @@ from polyad.text.paragraphs import begins_paragraph
 INCOMPLETE = ""
 """The digest of what lacks hyperedges that a language model did not give; equal to no other, so it is tried again."""
 
-_BATCH_CHARACTERS = 400_000  # of text prepared together: large enough to fill the embedder's batches with like lengths
+_BATCH_CHARACTERS = 200_000
+"""Of text prepared together: large enough to fill the embedder's batches with like lengths, small enough that a run
+that is interrupted loses seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,24 +139,26 @@ class Indexer:
         self._splitter = splitter
         self._builder = builder
 
-    def index(self, items: Iterable[Document | Failure], progress: Progress) -> IndexCounts:
-        """Index every document of ``items``; failures among them are passed into the report."""
+    def index(self, items: Iterable[Document | Failure], progress: Progress, files: int | None = None) -> IndexCounts:
+        """Index every document of ``items``; failures among them are passed into the report.
+
+        Args:
+            items: To index.
+            progress: Told how far it is, in files where ``files`` says how many these are, else in documents.
+            files: That ``items`` come from.
+        """
         run = _Run(self._store.digests())
         total = IndexCounts()
         written: list[str] = []
-        done = 0
-
-        def tell(status: str = "") -> None:
-            state = f"documents, {total.passages:,} passages, {total.hyperedges:,} hyperedges"
-            progress(done, None, f"{state}; {status}" if status else state)
-
+        told = RunProgress(progress, files)
+        told.tell("reading")
         for batch in _batches(items):
+            told.begin(batch)
             changed, counts = self._changed(batch, run)
             total += counts
-            total += self._put(changed, tell)
+            total += self._put(changed, told)
             written += [item.document.id for item in changed]
-            done += len(batch)
-            tell()
+            told.end(total.passages, total.hyperedges)
             if total.stopped:
                 break
         duplicates = sorted(self._store.duplicates(written).items())
@@ -205,12 +211,12 @@ class Indexer:
     def _recipe(self) -> str:
         return f"{self._splitter.name} {self._builder.name} {self._embedder.name}"
 
-    def _put(self, changed: Sequence[_Changed], tell: Tell) -> IndexCounts:
+    def _put(self, changed: Sequence[_Changed], told: RunProgress) -> IndexCounts:
         """Build and store documents; when the batch fails, each by itself, to find the one at fault."""
         if not changed:
             return IndexCounts()
         try:
-            whole, counts = self._build(changed, tell)
+            whole, counts = self._build(changed, told)
         except (ConfigurationError, StoreError):
             raise  # no document is at fault
         except Exception as error:  # whatever a plug-in raises, one bad document must not end the run
@@ -218,7 +224,7 @@ class Indexer:
                 return IndexCounts(failures=(Failure(changed[0].document.id, _reason(error)),))
             counts = IndexCounts()
             for one in changed:
-                counts += IndexCounts(left=1) if counts.stopped else self._put([one], tell)
+                counts += IndexCounts(left=1) if counts.stopped else self._put([one], told)
             return counts
         for item in whole:
             counts += self._put_one(item)
@@ -240,16 +246,15 @@ class Indexer:
             notes=item.notes,
         )
 
-    def _build(self, changed: Sequence[_Changed], tell: Tell) -> tuple[list[_Whole], IndexCounts]:
+    def _build(self, changed: Sequence[_Changed], told: RunProgress) -> tuple[list[_Whole], IndexCounts]:
         """The documents that can be stored, and what was wrong with passages or stopped the run."""
         contents = self._contents(changed)
         ids = [passage.id for passage in contents.missing]
-        built = dict(zip(ids, self._builder.build(contents.missing, tell), strict=True))
+        built = dict(zip(ids, self._builder.build(contents.missing, told.tell), strict=True))
         failed = {id: found.failure for id, found in built.items() if found.failure}
         stopped = {id: failure for id, failure in failed.items() if isinstance(failure, NoMoreRepliesError)}
         ready = [item for item in changed if stopped.keys().isdisjoint(passage.id for passage in item.passages)]
-        tell("embedding")
-        passages = contents.known | self._indexed(ready, built, contents.digests)
+        passages = contents.known | self._indexed(ready, built, contents.digests, told)
         failures = tuple(
             Failure(passage.id, f"{failed[passage.id]}; its text is indexed, new facts are missing: index it again")
             for item in ready
@@ -273,12 +278,13 @@ class Indexer:
         return _Whole(document, item.is_update, sum((found.notes for found in new), Counter()))
 
     def _indexed(
-        self, ready: Sequence[_Changed], built: Mapping[str, Built], digests: Mapping[str, str]
+        self, ready: Sequence[_Changed], built: Mapping[str, Built], digests: Mapping[str, str], told: RunProgress
     ) -> dict[str, IndexedPassage]:
         """By id, the passages that were built; of one that failed, what the index has of it already."""
         new = [passage for item in ready for passage in item.passages if passage.id in built]
         kept = self._kept([p for p in new if built[p.id].failure and not built[p.id].hyperedges])
-        return kept | self._embedded([(p, built[p.id]) for p in new if p.id not in kept], digests)
+        drafts = [(p, built[p.id]) for p in new if p.id not in kept]
+        return kept | self._embedded(drafts, digests, {item.document.id: item.document for item in ready}, told)
 
     def _kept(self, passages: Sequence[Passage]) -> dict[str, IndexedPassage]:
         """By id, those of ``passages`` that are in the index word for word, with the hyperedges they have there.
@@ -339,14 +345,26 @@ class Indexer:
         return passages
 
     def _embedded(
-        self, drafts: Sequence[tuple[Passage, Built]], digests: Mapping[str, str]
+        self,
+        drafts: Sequence[tuple[Passage, Built]],
+        digests: Mapping[str, str],
+        documents: Mapping[str, Document],
+        told: RunProgress,
     ) -> dict[str, IndexedPassage]:
         """Passages and their hyperedges with vectors; equal texts are embedded once."""
         texts: dict[str, int] = {}
+        first_of: list[Passage] = []  # the passage that each of the texts is from
         for passage, found in drafts:
             for text in (passage.text, *(draft.hyperedge.text for draft in found.hyperedges)):
-                texts.setdefault(embedding_text(passage.title, text), len(texts))
-        vectors = self._embedder.encode(list(texts), "passage")
+                if texts.setdefault(embedding_text(passage.title, text), len(texts)) == len(first_of):
+                    first_of.append(passage)
+
+        def embedded(done: int) -> None:
+            passage = first_of[done - 1]
+            place = _in_words(passage, documents[passage.document_id])
+            told.tell(f"{place}, {done:,} of {len(texts):,} texts embedded", done / len(texts))
+
+        vectors = embed(self._embedder, list(texts), embedded)
 
         def vector_of(title: str, text: str) -> FloatArray:
             vector: FloatArray = vectors[texts[embedding_text(title, text)]]
@@ -364,6 +382,13 @@ class Indexer:
             )
             for passage, found in drafts
         }
+
+
+def _in_words(passage: Passage, document: Document) -> str:
+    """Where a passage stands, for somebody who waits: ``gnuplot.pdf p. 120/311``."""
+    name = document.source.rpartition("/")[2] or document.title or document.id
+    last = document.places[-1].page if document.places else None
+    return f"{name} p. {passage.page}/{last}" if passage.page and last else name
 
 
 def _taken(source: str, earlier: str) -> str:

@@ -8,10 +8,14 @@ HyperSU, section 4.1 and appendix B. A unit u = (s_i .. s_j) earns
 
 with N_u mentions of the |U_u| distinct entities in the unit, pi_u their distribution and n the passage's sentences.
 The partition of the passage with the highest sum of rewards is found exactly by dynamic programming.
+
+The paper takes the sentences' vectors from an encoder. By default they are counts of words here
+(:func:`word_vectors`): that costs nothing, and units and recall are about the same (docs/adr/0007).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,6 +26,15 @@ import numpy.typing as npt
 from polyad.calibration import PAPERS
 from polyad.config import SegmentationSettings
 from polyad.model import FloatArray, IntArray
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
+"""An ideograph is a word by itself, since there is no white space between them."""
+
+_WORDS_KAPPA = 25.0
+"""Semantic reward scale for vectors of words: units are as long as with all-MiniLM-L6-v2 and its 30."""
+
+_TOGETHER = 1 << 14
+"""Candidates whose mentions are counted at once."""
 
 Partition = list[tuple[int, int]]
 """Half-open ranges of sentences, in order, disjoint, together the whole passage."""
@@ -81,24 +94,58 @@ class Segmenter:
             len(candidates.starts), -(settings.effective_dimension - 1) / 2 * np.log(candidates.sentences)
         )
         if settings.method != "mdl-no-semantics":
-            kappa = PAPERS.kappa if settings.kappa is None else settings.kappa
+            default = _WORDS_KAPPA if settings.semantics == "words" else PAPERS.kappa
+            kappa = default if settings.kappa is None else settings.kappa
             rewards += kappa * resultant_lengths(candidates, embeddings)
         if settings.method != "mdl-no-entities":
             rewards -= entity_code_lengths(candidates, counts)
         return _best_partition(candidates, rewards)
 
 
+def word_vectors(sentences: Sequence[str]) -> FloatArray:
+    """Counts of each word in each sentence, rows of length 1; float32 ``[sentences, distinct words]``.
+
+    >>> (word_vectors(["An otter eats fish.", "The otter swims.", "..."]) > 0).sum(axis=1).tolist()
+    [4, 3, 0]
+    """
+    words = [_WORD.findall(sentence.lower()) for sentence in sentences]
+    columns = {word: column for column, word in enumerate(dict.fromkeys(word for own in words for word in own))}
+    counts = np.zeros((len(sentences), len(columns)), dtype=np.float32)
+    for row, own in enumerate(words):
+        np.add.at(counts[row], [columns[word] for word in own], 1)
+    lengths = np.linalg.norm(counts, axis=1, keepdims=True)
+    vectors: FloatArray = counts / np.maximum(lengths, 1e-12)
+    return vectors
+
+
 def resultant_lengths(candidates: Candidates, embeddings: FloatArray) -> npt.NDArray[np.float64]:
-    """R_u of every candidate, from prefix sums; shape ``[candidates]``."""
+    """R_u of every candidate, from prefix sums; shape ``[candidates]``.
+
+    By ||b - a||^2 = b.b + a.a - 2 a.b, so that no vector is made for each candidate, of which there are many more than
+    sentences.
+    """
     sums = _prefix_sums(embeddings.astype(np.float64))
-    lengths: npt.NDArray[np.float64] = np.linalg.norm(sums[candidates.ends] - sums[candidates.starts], axis=1)
+    products = sums @ sums.T
+    squares = products.diagonal()
+    starts, ends = candidates.starts, candidates.ends
+    lengths: npt.NDArray[np.float64] = np.sqrt(
+        np.maximum(squares[ends] + squares[starts] - 2 * products[starts, ends], 0)
+    )
     return lengths
 
 
 def entity_code_lengths(candidates: Candidates, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Phi(u) of every candidate, from prefix sums; shape ``[candidates]``."""
     sums = _prefix_sums(counts)
-    mentions = (sums[candidates.ends] - sums[candidates.starts]).astype(np.float64)
+    lengths = np.zeros(len(candidates.starts))
+    for first in range(0, len(lengths), _TOGETHER):  # a passage of many one-word sentences has a million candidates
+        part = slice(first, first + _TOGETHER)
+        lengths[part] = _code_lengths((sums[candidates.ends[part]] - sums[candidates.starts[part]]).astype(np.float64))
+    return lengths
+
+
+def _code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Phi of units by their mentions of each entity, ``[units, entities]``."""
     total = mentions.sum(axis=1)
     distinct = (mentions > 0).sum(axis=1)
     log_total = np.log(np.maximum(total, 1))

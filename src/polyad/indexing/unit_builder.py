@@ -12,7 +12,7 @@ import numpy.typing as npt
 from polyad.calibration import calibration_for
 from polyad.config import SegmentationSettings
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
-from polyad.indexing.semantic_units import Candidates, Segmenter
+from polyad.indexing.semantic_units import Candidates, Segmenter, word_vectors
 from polyad.indexing.subjects import RULES, subjects
 from polyad.model import (
     SUBJECT,
@@ -28,6 +28,9 @@ from polyad.model import (
 )
 from polyad.protocols import Embedder, MentionExtractor, Splitter
 from polyad.text.keys import entity_key
+
+_TOGETHER = 256
+"""Passages whose names are found at once; between two of these there is a word of how far it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class SemanticUnitBuilder:
         self._splitter = splitter
         self._extractor = extractor
         self._embedder = embedder
-        if settings.kappa is None:
+        if settings.kappa is None and settings.semantics == "embedder":
             settings = replace(settings, kappa=calibration_for(embedder.name).kappa)
         self._segmenter = Segmenter(settings)
         self._settings = settings
@@ -67,13 +70,20 @@ class SemanticUnitBuilder:
     def build(
         self,
         passages: Sequence[Passage],
-        tell: Tell = untold,  # noqa: ARG002  # the protocol's parameter; units take no long time
+        tell: Tell = untold,
     ) -> list[Built]:
         """The units of each passage."""
+        built: list[Built] = []
+        for start in range(0, len(passages), _TOGETHER):
+            tell(f"finding names, passage {start + 1:,} of {len(passages):,}")
+            built += self._built(passages[start : start + _TOGETHER])
+        return built
+
+    def _built(self, passages: Sequence[Passage]) -> list[Built]:
         mentions = self._extractor.extract([passage.text for passage in passages])
         analyses = [self._analyse(passage, found) for passage, found in zip(passages, mentions, strict=True)]
-        embeddings = self._sentence_embeddings(analyses)
-        return [Built(self._units(analysis, vectors)) for analysis, vectors in zip(analyses, embeddings, strict=True)]
+        vectors = self._sentence_vectors(analyses)
+        return [Built(self._units(analysis, own)) for analysis, own in zip(analyses, vectors, strict=True)]
 
     def estimate(self, passages: Sequence[Passage], known: object) -> Usage:  # noqa: ARG002  # the protocol's
         """Nothing, as far as names are found without a language model."""
@@ -85,15 +95,18 @@ class SemanticUnitBuilder:
         keyed = [(key, mention) for mention in mentions if (key := entity_key(mention.name))]
         return _Analysis(passage, sentences, keyed, self._segmenter.candidates(words))
 
-    def _sentence_embeddings(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
+    def _sentence_vectors(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
         """Of each passage that has a choice to make; of the others nothing is embedded."""
-        texts: list[str] = []
-        bounds = [0]
-        for analysis in analyses:
-            chosen = analysis.sentences if analysis.candidates.partition is None else []
-            texts += [sentence.of(analysis.passage.text) for sentence in chosen]
-            bounds.append(len(texts))
-        vectors = self._embedder.encode(texts, "passage")
+        texts = [
+            [sentence.of(analysis.passage.text) for sentence in analysis.sentences]
+            if analysis.candidates.partition is None
+            else []
+            for analysis in analyses
+        ]
+        if self._settings.semantics == "words":
+            return [word_vectors(own) for own in texts]
+        vectors = self._embedder.encode([text for own in texts for text in own], "passage")
+        bounds = np.cumsum([0, *map(len, texts)]).tolist()
         return [vectors[start:end] for start, end in pairwise(bounds)]
 
     def _units(self, analysis: _Analysis, embeddings: FloatArray) -> list[DraftHyperedge]:
