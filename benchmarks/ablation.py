@@ -11,6 +11,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from polyad import Engine
@@ -47,7 +48,7 @@ def unseen(examples: Mapping[str, Sequence[Example]], names: Sequence[str], kept
     """Recall on each benchmark, of weights for the signals ``kept`` trained on the others, in per cent."""
     columns = [names.index(name) for name in kept]
     selected = {
-        dataset: [Example(example.signals[:, columns], example.is_gold, example.gold) for example in own]
+        dataset: [replace(example, signals=example.signals[:, columns]) for example in own]
         for dataset, own in examples.items()
     }
     return {dataset: round(100 * value, 1) for dataset, value in report(selected, kept).unseen.items()}

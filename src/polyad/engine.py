@@ -43,7 +43,6 @@ from polyad.model import (
     Entity,
     Evidence,
     Failure,
-    FloatArray,
     Hyperedge,
     HyperedgeKind,
     Incidence,
@@ -54,7 +53,7 @@ from polyad.model import (
 )
 from polyad.parts import Parts
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Retriever, silent
-from polyad.retrieval.default.signals import SignalExtractor
+from polyad.retrieval.default.signals import Candidates, SignalExtractor
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
 from polyad.retrieval.snapshot import Snapshot
@@ -420,7 +419,7 @@ class Engine:
             self._retrievers = {}
         return self._snapshot
 
-    def signals(self, questions: Iterable[str]) -> Iterator[tuple[list[str], FloatArray]]:
+    def signals(self, questions: Iterable[str]) -> Iterator[Candidates]:
         """What the default retriever's scorer is trained on: see :meth:`SignalExtractor.candidates`, with rewriting."""
         return map(SignalExtractor(*self.training_parts(), rewriting=True).candidates, questions)
 

@@ -64,7 +64,7 @@ class Section:
         name: The heading.
         start: Offset of the first character, of the heading or of one that stands directly above it.
         end: Offset past the last, what lies inside it included.
-        strength: How surely what stands in it is about what its name names, in (0, 1].
+        strength: How surely what stands in it is about what its name names, in [0, 1]; 0 for a name alone.
     """
 
     name: str

@@ -21,7 +21,7 @@ from polyad.evaluation.datasets import Query
 from polyad.evaluation.pictures import new_figure
 from polyad.model import BoolArray, FloatArray
 from polyad.retrieval.default.scorer import LinearScorer, weights_file
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.signals import Candidates, profile_names, profiled, signal_names
 
 K = 5
 """Depth at which recall is reported."""
@@ -32,15 +32,30 @@ L2 = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One question: the signals of its candidates, which of them are gold, and how many gold passages there are."""
+    """One question.
+
+    Attributes:
+        signals: Of its candidates, float32 ``[candidates, signals]``.
+        is_gold: Which of them are gold, ``[candidates]``.
+        gold: How many gold passages there are.
+        linkability: Of the index, in [0, 1]: how far the weights of linked texts count.
+    """
 
     signals: FloatArray
     is_gold: BoolArray
     gold: int
+    linkability: float = 1.0
+
+    def profiled(self, count: int) -> FloatArray:
+        """The first ``count`` signals, each for linked and for unlinked texts; ``[candidates, 2 x count]``."""
+        return profiled(self.signals[:, :count], self.linkability)
 
 
 def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> LinearScorer:
     """Fit weights for the signals ``names`` on the questions of all datasets, each dataset counting the same.
+
+    Each signal has a weight for linked and one for unlinked texts. Where the datasets are all of one kind, the other
+    kind gets the same weights.
 
     Args:
         datasets: Examples of each; columns beyond ``names`` are not used.
@@ -52,11 +67,16 @@ def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> Linear
     from scipy.optimize import minimize  # takes a third of a second to import
 
     examples, importance = _with_importance(datasets)
-    signals = np.concatenate([example.signals[:, : len(names)] for example in examples]).astype(np.float64)
+    signals = np.concatenate([example.profiled(len(names)) for example in examples]).astype(np.float64)
     deviations = np.maximum(signals.std(axis=0), 1e-9)
     loss = _ListwiseLoss(signals / deviations, [example.is_gold for example in examples], importance)
-    found = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(names))
-    return LinearScorer(dict(zip(names, (found.x / deviations).tolist(), strict=True)))
+    start = np.zeros(2 * len(names))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start))
+    weights = found.x / deviations
+    linked, unlinked = np.split(weights, 2)
+    if not linked.any() or not unlinked.any():
+        weights = np.tile(linked + unlinked, 2)
+    return LinearScorer(dict(zip(profile_names(names), weights.tolist(), strict=True)))
 
 
 class _ListwiseLoss:
@@ -103,10 +123,16 @@ class _ListwiseLoss:
 
 
 def recall_at(examples: Sequence[Example], weights: FloatArray, k: int) -> float:
-    """Share of the gold passages among the best ``k`` candidates by the first signals, averaged over questions."""
+    """Share of the gold passages among the best ``k`` candidates by the first signals, averaged over questions.
+
+    Args:
+        examples: Questions.
+        weights: Of the first signals, for linked and for unlinked texts, as :func:`train` orders them.
+        k: Depth.
+    """
     shares = []
     for example in examples:
-        best = np.argsort(-(example.signals[:, : len(weights)] @ weights), kind="stable")[:k]
+        best = np.argsort(-(example.profiled(len(weights) // 2) @ weights), kind="stable")[:k]
         shares.append(example.is_gold[best].sum() / example.gold)
     return float(np.mean(shares))
 
@@ -151,11 +177,16 @@ class TrainingReport:
     candidates: dict[str, float]
 
 
-def examples_of(found: Iterable[tuple[list[str], FloatArray]], queries: Sequence[Query]) -> list[Example]:
+def examples_of(found: Iterable[Candidates], queries: Sequence[Query]) -> list[Example]:
     """Examples from the signals of each query's candidates (:meth:`polyad.engine.Engine.signals`)."""
     return [
-        Example(signals, np.array([document in query.gold for document in documents], dtype=bool), len(query.gold))
-        for query, (documents, signals) in zip(queries, found, strict=True)
+        Example(
+            candidates.signals,
+            np.array([document in query.gold for document in candidates.documents], dtype=bool),
+            len(query.gold),
+            candidates.linkability,
+        )
+        for query, candidates in zip(queries, found, strict=True)
     ]
 
 
@@ -170,11 +201,11 @@ def report(datasets: Mapping[str, Sequence[Example]], names: Sequence[str]) -> T
     unseen = {}
     for name in datasets if len(datasets) > 1 else ():
         others = train([examples for other, examples in datasets.items() if other != name], names)
-        unseen[name] = recall_at(datasets[name], others.vector(names), K)
+        unseen[name] = recall_at(datasets[name], others.vector(profile_names(names)), K)
     return TrainingReport(
         scorer,
         unseen,
-        {name: recall_at(examples, scorer.vector(names), K) for name, examples in datasets.items()},
+        {name: recall_at(examples, scorer.vector(profile_names(names)), K) for name, examples in datasets.items()},
         {name: coverage(examples) for name, examples in datasets.items()},
     )
 
@@ -219,8 +250,9 @@ def report_json(report: TrainingReport) -> dict[str, object]:
 
 def _draw(scorer: LinearScorer, datasets: Mapping[str, Sequence[Example]], path: Path) -> None:
     """Save a picture of what each signal contributes: its weight times its standard deviation over all candidates."""
-    signals = np.concatenate([example.signals for examples in datasets.values() for example in examples])
-    deviations = signals.std(axis=0)[: len(scorer.weights)].tolist()
+    count = len(scorer.weights) // 2
+    signals = np.concatenate([example.profiled(count) for examples in datasets.values() for example in examples])
+    deviations = signals.std(axis=0).tolist()
     shares = sorted(
         (weight * deviation, name) for (name, weight), deviation in zip(scorer.weights.items(), deviations, strict=True)
     )

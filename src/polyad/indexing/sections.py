@@ -6,6 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from polyad.model import Document, Section, Span
 
+TITLE_FROM, FILE_NAME = "title_from", "file name"
+"""The key of a document's metadata that says where its title is from, and what it says of one that is a file's name."""
+
+CONTINUED = 0.5
+"""How surely a passage is about a section that began in an earlier one."""
+
+NAMED_BY_FILE = 0.0
+"""How surely a passage is about what its file is called."""
+
+_BLANK = 16
+"""Characters of white space that may stand before a passage in its section; more are looked at as text."""
+
 _BETWEEN = " / "
 
 
@@ -13,7 +25,9 @@ def sections_in(document: Document, spans: Sequence[Span]) -> Iterator[tuple[Sec
     """The sections that each passage stands in or holds, as spans of its own text, the widest first.
 
     The document's title is one of them. A title that is also a heading is about what stands under it alone, and about
-    what stands under no heading.
+    what stands under no heading. What goes on in a further passage is less surely about it than what begins there: the
+    names of a manual and of its chapters stand above hundreds of passages, and lead to where they begin. A title that
+    is only the name of a file is shown and searched with the passage, which is not taken to be about it.
 
     Args:
         document: With its title and sections; those that hold nothing are passed over.
@@ -22,21 +36,29 @@ def sections_in(document: Document, spans: Sequence[Span]) -> Iterator[tuple[Sec
     sections = [section for section in document.sections if section.start < section.end]
     coming = sorted(sections, key=lambda section: (section.start, -section.end))[::-1]
     headings = {section.name for section in coming}
+    title = Section(document.title, 0, len(document.text), NAMED_BY_FILE if _is_file_name(document) else 1.0)
     near: list[Section] = []
     for span in spans:
         while coming and coming[-1].start < span.end:
             near.append(coming.pop())
         near = [section for section in near if section.end > span.start]
-        inside = [_within(section, span) for section in near]
+        inside = [_within(section, span, document.text) for section in near]
         if document.title and not (document.title in headings and _names_of_all(inside, span.end - span.start)):
-            inside.insert(0, Section(document.title, 0, span.end - span.start))
+            inside.insert(0, _within(title, span, document.text))
         yield tuple(inside)
 
 
-def _within(section: Section, span: Span) -> Section:
+def _within(section: Section, span: Span, text: str) -> Section:
     """The part of a section that lies in a passage, as a span of the passage's text."""
     start, end = max(section.start, span.start), min(section.end, span.end)
-    return Section(" ".join(section.name.split()), start - span.start, end - span.start)
+    before = start - section.start
+    goes_on = before > _BLANK or text[section.start : start].strip()
+    name = " ".join(section.name.split())
+    return Section(name, start - span.start, end - span.start, section.strength * (CONTINUED if goes_on else 1.0))
+
+
+def _is_file_name(document: Document) -> bool:
+    return document.metadata.get(TITLE_FROM) == FILE_NAME
 
 
 def _names_of_all(sections: Sequence[Section], length: int) -> list[str]:

@@ -85,7 +85,7 @@ def subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tup
     text = passage.text
     definitions = [found for sentence in sentences if (found := _definition(passage, sentence))]
     sections = passage.sections or (Section(passage.title, 0, len(text)),)
-    titled = tuple((key, section) for section in sections if (key := entity_key(section.name)))
+    titled = tuple((key, section) for section in sections if section.strength and (key := entity_key(section.name)))
     if titled:
         return Subjects(titled, tuple((found.key, found.name, found.strength) for found in definitions))
     defined = tuple((*named, found.strength) for found in definitions for named in _names(text, found, mentions))

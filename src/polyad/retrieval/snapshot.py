@@ -27,7 +27,6 @@ from polyad.protocols import Embedder, Progress, Store, Topology, silent
 from polyad.retrieval.entity_vectors import entity_vectors
 from polyad.retrieval.subject_names import SubjectNames
 
-
 LINKABLE = 0.1
 """Share of the passages that names lead to from elsewhere, from which on links are as telling as they get."""
 

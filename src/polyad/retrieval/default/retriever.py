@@ -13,7 +13,14 @@ from polyad.hypergraph.cosines import cosines
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import IN_WORDS, SignalExtractor, State, signal_matrix, signal_names
+from polyad.retrieval.default.signals import (
+    IN_WORDS,
+    SignalExtractor,
+    State,
+    profile_names,
+    signal_matrix,
+    signal_names,
+)
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, places_within
 from polyad.retrieval.snapshot import Snapshot
@@ -50,7 +57,9 @@ class DefaultRetriever:
         self._rewriting = settings.rewriting
         self._names = signal_names(settings.rewriting)
         self._signals = SignalExtractor(snapshot, embedder, linker, rewriting=settings.rewriting)
-        self._weights = scorer.vector(self._names)
+        linked, unlinked = np.split(scorer.vector(profile_names(self._names)), 2)
+        share = np.float32(snapshot.linkability)
+        self._weights = share * linked + (1 - share) * unlinked
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` best passages, with the signals that placed them and their hyperedges nearest to the question."""

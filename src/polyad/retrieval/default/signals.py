@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -248,6 +249,22 @@ def _fused_ranks(dense: FloatArray, words: FloatArray) -> FloatArray:
     return total
 
 
+class Candidates(NamedTuple):
+    """The candidates of a question.
+
+    Attributes:
+        documents: Id of each one's document.
+        signals: float32 ``[candidates, signals]``.
+        passages: Id of each.
+        linkability: Of the index.
+    """
+
+    documents: list[str]
+    signals: FloatArray
+    passages: list[str]
+    linkability: float
+
+
 class SignalExtractor:
     """Computes the state of a question over a snapshot.
 
@@ -264,11 +281,16 @@ class SignalExtractor:
         self._linker = linker
         self._rewriting = rewriting
 
-    def candidates(self, question: str) -> tuple[list[str], FloatArray]:
-        """The document of every candidate passage, and its signals; float32 ``[candidates, signals]``."""
-        state = self.state(question)
-        documents = [self._snapshot.document_id(row) for row in state.candidates.tolist()]
-        return documents, signal_matrix(state, self._rewriting)
+    def candidates(self, question: str) -> Candidates:
+        """The candidate passages and their signals, to train a scorer on."""
+        state, snapshot = self.state(question), self._snapshot
+        rows = state.candidates.tolist()
+        return Candidates(
+            [snapshot.document_id(row) for row in rows],
+            signal_matrix(state, self._rewriting),
+            [snapshot.passage_id(row) for row in rows],
+            snapshot.linkability,
+        )
 
     def state(self, question: str) -> State:
         """Everything the signals need."""
