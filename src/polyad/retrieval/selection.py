@@ -29,6 +29,9 @@ _WORDS_OF_A_PASSAGE = 100
 _LONGEST = 200
 """Words shown of one passage while there is another to show: more than a passage of the default length has."""
 
+_FILLERS = 3
+"""Passages that are cut to fill the last of a budget, before it counts as full."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
@@ -136,6 +139,7 @@ class _Selection:
         self._nearest = nearest
         self._longest = longest
         self._left = wanted.words
+        self._fillers = 0
 
     def take(self, scored: ScoredPassage) -> None:
         """Show a passage as a hit, as part of one or as a copy, or be full."""
@@ -172,10 +176,10 @@ class _Selection:
             if not hit.parts and not self.hits:
                 hit.parts = beginning(text, parts[0], room)
             self.was_cut = self.was_cut or new > self._longest
-            self.is_full = room == left < new
+            self._fillers += room == left < new
             new = sum(count_words(part.of(text)) for part in hit.parts)
         self._left = left - new
-        self.is_full = self.is_full or self._left == 0
+        self.is_full = self._left == 0 or self._fillers == _FILLERS
 
     def _shown_already(self, passage: Passage) -> list[Span]:
         """What the hits show of a passage's text."""

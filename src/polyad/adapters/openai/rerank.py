@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +14,8 @@ from polyad.model import FloatArray
 
 if TYPE_CHECKING:
     from polyad.adapters.openai.endpoint import Endpoint
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class EndpointReranker:
@@ -99,4 +100,5 @@ def _scores(body: Mapping[str, Any], count: int) -> FloatArray:
 
 
 def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value is a number that float32 holds; a whole number in JSON may be of any size."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
