@@ -148,6 +148,19 @@ def test_the_same_text_is_shown_once_and_its_copies_are_named() -> None:
     assert (origin.title, location) == ("manual.txt", plain.passage.location)
 
 
+def test_a_copy_is_not_shown_because_it_continues_a_hit() -> None:
+    text = " ".join(SENTENCES)
+    own, copies = cut(text, "a", 110)[:2], cut(text, "b", 110)[:2]
+    found = gather(ranking([own[0], copies[1], own[1], copies[0]]), Wanted(), nowhere)
+    assert texts(found) == [own[0].passage.text, copies[1].passage.text]
+
+
+def test_the_end_of_a_text_that_mostly_overlaps_is_no_copy() -> None:
+    text = " ".join(f"word{place:03}" for place in range(73))
+    first, second = cut(text, size=560, overlap=160)[:2]
+    assert texts(gather(ranking([first, second]), Wanted(), nowhere)) == [text]
+
+
 def test_copies_that_follow_one_another_are_one_copy() -> None:
     text = " ".join(SENTENCES)
     own, copies = cut(text, "a", 110)[:2], cut(text, "b", 110)[:2]

@@ -26,9 +26,7 @@ NO_MODEL = (
     "OPENAI_BASE_URL to an OpenAI-compatible endpoint (or OPENAI_API_KEY for OpenAI's own)."
 )
 NO_EVIDENCE = "No passage was found to answer from, so the language model was not asked."
-NOT_HELD = (
-    "Nothing in the documents fits this question, so the language model was not asked: best relevance {best:.2f}."
-)
+NOT_HELD = "Nothing in the documents fits this question, so no language model was asked: best relevance {best:.2f}."
 CUT = "The answer was cut at {limit} tokens; allow more with max_answer_tokens."
 NO_NAMES = "The model found no name that answers the question."
 UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is shown as it came."

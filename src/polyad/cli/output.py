@@ -150,10 +150,10 @@ def _trace_table(evidence: Evidence) -> Table:
 
 def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
     """Print the answer, unless it was ``streamed`` already, and what it cites; without an answer, the evidence."""
-    if not answer.text and answer.evidence.best_relevance is None:
-        show_evidence(answer.evidence, explain)
-    elif not streamed:
+    if answer.text and not streamed:
         say(answer.text)
+    elif not answer.text and answer.evidence.best_relevance is None:  # else the note says it all
+        show_evidence(answer.evidence, explain)
     cited = {citation.number: citation for citation in sorted(answer.citations, key=lambda citation: citation.number)}
     if answer.text and answer.evidence.passages and not cited and not answer.entities:
         warn("warning", "this answer cites none of the evidence; --explain shows what was found")

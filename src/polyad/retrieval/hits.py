@@ -28,7 +28,7 @@ class Hit:
         passages: That one and what continues it, in the order of the document.
         parts: Spans of the only passage, where the hit is no more than these; None where all of it is shown.
         wordings: What the passages say.
-        copies: Where the same stands in other places, by document.
+        copies: Passages that say the same, and their documents.
     """
 
     best: ScoredPassage
@@ -53,14 +53,6 @@ class Hit:
         self.wordings += other.wordings
         self.copies += other.copies
 
-    def add_copy(self, passage: Passage, origin: Origin) -> None:
-        """Note where else its text stands; what continues a copy is the same copy."""
-        for place, (known, _) in enumerate(self.copies):
-            if _continues(known, passage) or _continues(passage, known):
-                self.copies[place] = merged(sorted([known, passage], key=lambda one: one.start), known), origin
-                return
-        self.copies.append((passage, origin))
-
     def shown(self) -> list[Span]:
         """The spans of the document that are shown."""
         first = self.passages[0].start
@@ -70,9 +62,18 @@ class Hit:
 
     def scored(self) -> ScoredPassage:
         """The hit, whole, with the score and the id of its best passage."""
-        copies: tuple[tuple[Origin, Location], ...] = tuple((origin, copy.location) for copy, origin in self.copies)
         highlight = self.best.highlight and self.moved(self.id, self.best.highlight)
-        return replace(self.best, passage=self._passage(), highlight=highlight, copies=copies)
+        return replace(self.best, passage=self._passage(), highlight=highlight, copies=self._places_of_copies())
+
+    def _places_of_copies(self) -> tuple[tuple[Origin, Location], ...]:
+        """Where its text stands too; copies that follow one another are one."""
+        found: list[tuple[Passage, Origin]] = []
+        for passage, origin in sorted(self.copies, key=lambda copy: (copy[0].document_id, copy[0].start)):
+            if found and _continues(found[-1][0], passage):
+                found[-1] = merged([found[-1][0], passage], passage), origin
+            else:
+                found.append((passage, origin))
+        return tuple((origin, passage.location) for passage, origin in found)
 
     def _passage(self) -> Passage:
         passage = self.best.passage

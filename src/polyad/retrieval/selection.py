@@ -146,7 +146,7 @@ class _Selection:
         passage, merges = scored.passage, self._wanted.merge
         wording = Wording.of(passage.text) if merges else None
         beside = [hit for hit in self.hits if merges and hit.is_beside(passage)]
-        if not beside and wording and self._is_copy(scored, wording):
+        if wording and self._is_copy(scored, wording, beside):
             return
         hit = Hit(scored, [passage], wordings=[wording] if wording else [])
         if self._left is not None:
@@ -157,10 +157,11 @@ class _Selection:
             self.hits.append(hit)
         self.is_full = self.is_full or len(self.hits) == self._wanted.most
 
-    def _is_copy(self, scored: ScoredPassage, wording: Wording) -> bool:
+    def _is_copy(self, scored: ScoredPassage, wording: Wording, beside: Sequence[Hit]) -> bool:
         for hit in self.hits:
-            if any(wording.repeats(own) for own in hit.wordings):
-                hit.add_copy(scored.passage, scored.origin)
+            is_beside = any(hit is other for other in beside)  # and may share most of its words with it: they overlap
+            if not is_beside and any(wording.repeats(own) for own in hit.wordings):
+                hit.copies.append((scored.passage, scored.origin))
                 return True
         return False
 
