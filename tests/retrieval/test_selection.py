@@ -277,6 +277,13 @@ def test_what_is_not_relevant_enough_is_left_out() -> None:
     assert (none.passages, none.hyperedges, none.best_relevance) == ((), (), 0.9)
 
 
+def test_hyperedges_of_what_is_not_relevant_are_left_out() -> None:
+    first, second = (replace(cut(f"Text {name}.", name)[0], relevance=near) for name, near in (("a", 0.9), ("b", 0.2)))
+    evidence = Evidence("q", "test", (first, second), (edge("e0", first, 0, 4), edge("e1", second, 0, 4)))
+    found = gather(lambda k: evidence, Wanted(min_relevance=0.5), nowhere)
+    assert [scored.hyperedge.id for scored in found.hyperedges] == ["e0"]
+
+
 def test_a_least_relevance_needs_a_retriever_that_measures_it() -> None:
     with pytest.raises(SettingError, match=r"min_relevance is 0\.5; expected 0 with 'test', which does not say how"):
         gather(ranking(cut("Text.")), Wanted(min_relevance=0.5), nowhere)

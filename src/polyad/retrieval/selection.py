@@ -90,7 +90,8 @@ def gather(
     """
     asked = wanted.depth
     for _ in range(_ROUNDS if again else 1):
-        evidence = _relevant(retrieve(asked), wanted.min_relevance)
+        found = retrieve(asked)
+        evidence = _relevant(found, wanted.min_relevance)
         selection = _selection(evidence.passages, wanted, nearest)
         if selection.is_full or len(evidence.passages) < asked:
             break
@@ -99,7 +100,7 @@ def gather(
     while selection.was_cut and not selection.is_full:  # nothing else is left to show: show more of each
         longest *= 2
         selection = _selection(evidence.passages, wanted, nearest, longest)
-    given = _given_back(evidence, selection.hits)
+    given = _given_back(evidence, found.passages, selection.hits)
     return _highlighted(given, selection.hits, None if is_listed else nearest) if wanted.merge else given
 
 
@@ -169,7 +170,7 @@ class _Selection:
         """Count the words of a hit, and where it cannot be shown whole, choose the parts of it that are."""
         passage, text = hit.best.passage, hit.best.passage.text
         hidden = self._shown_already(passage)
-        new = count_words(text) - sum(count_words(span.of(text)) for span in hidden)
+        new = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
         room = min(left, self._longest)
         if new > room or (hidden and not beside):
             parts = self._nearest(passage)
@@ -211,10 +212,10 @@ def _selection(
 # What is given back
 
 
-def _given_back(evidence: Evidence, hits: Sequence[Hit]) -> Evidence:
-    """The evidence with hits in place of passages, and of what led to the passages what led to these."""
+def _given_back(evidence: Evidence, found: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
+    """The evidence with hits in place of the passages found, and of what led to the passages what led to these."""
     hit_of = {passage.id: hit for hit in hits for passage in hit.passages}
-    left_out = {hit.passage.id for hit in evidence.passages} - set(hit_of)
+    left_out = {scored.passage.id for scored in found} - set(hit_of)
     steps = [step for step in evidence.trace if step.passage_id not in left_out]
     lifting = {step.hyperedge_id for step in steps}
     edges = {
