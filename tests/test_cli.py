@@ -186,8 +186,9 @@ def test_words_limit_what_search_returns(run: Run, small_index_dir: Path) -> Non
 
 
 def test_copies_are_shown_once_with_both_places(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "bell.txt").write_text("The Bell of Tarn was cast by Ines Moreau.", encoding="utf-8")
-    (tmp_path / "bell.html").write_text("<title>Bell</title><p>The Bell of Tarn was cast by Ines Moreau", "utf-8")
+    text = "The Bell of Tarn was cast by Ines Moreau and hangs in a tower of red granite above the village of Aldby."
+    (tmp_path / "bell.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "bell.html").write_text(f"<title>Bell</title><p>{text}", encoding="utf-8")
     run("index", "bell.txt", "bell.html", "--store", "kb")
     (hit,) = result_of(run("search", QUESTION, "--store", "kb", "--json"))["hits"]
     (copy,) = hit["copies"]

@@ -148,6 +148,11 @@ def test_the_same_text_is_shown_once_and_its_copies_are_named() -> None:
     assert (origin.title, location) == ("manual.txt", plain.passage.location)
 
 
+def test_a_short_text_under_another_title_is_no_copy() -> None:
+    hits = [cut("It is a village in Poland.", name, title=name)[0] for name in ("Osiek", "Lipno")]
+    assert len(gather(ranking(hits), Wanted(), nowhere).passages) == 2
+
+
 def test_a_copy_is_not_shown_because_it_continues_a_hit() -> None:
     text = " ".join(SENTENCES)
     own, copies = cut(text, "a", 110)[:2], cut(text, "b", 110)[:2]

@@ -29,6 +29,9 @@ _WORDS_OF_A_PASSAGE = 100
 _LONGEST = 200
 """Words shown of one passage while there is another to show: more than a passage of the default length has."""
 
+_TELLING = 12
+"""Runs of words from which on a text says the same under another title; "It is a village in Poland" does not."""
+
 _FILLERS = 3
 """Passages that are cut to fill the last of a budget, before it counts as full."""
 
@@ -161,7 +164,8 @@ class _Selection:
     def _is_copy(self, scored: ScoredPassage, wording: Wording, beside: Sequence[Hit]) -> bool:
         for hit in self.hits:
             is_beside = any(hit is other for other in beside)  # and may share most of its words with it: they overlap
-            if not is_beside and any(wording.repeats(own) for own in hit.wordings):
+            says_itself = len(wording.runs) >= _TELLING or scored.passage.title == hit.best.passage.title
+            if says_itself and not is_beside and any(wording.repeats(own) for own in hit.wordings):
                 hit.copies.append((scored.passage, scored.origin))
                 return True
         return False
