@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ import typer
 from typer.testing import CliRunner, Result
 
 from polyad import sample
-from polyad.adapters.scripted import ScriptedServer, ServerError, cite_first_passage
+from polyad.adapters.scripted import Request, ScriptedServer, ServerError, cite_first_passage
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app
 from polyad.cli.output import printable
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.errors import EmbedderError, StoreError
-from polyad.model import Document
+from polyad.model import Document, Evidence
+from polyad.retrieval.default.retriever import DefaultRetriever
 
 Run = Callable[..., Result]
 
@@ -164,6 +166,102 @@ def test_search_json_has_the_promised_shape(run: Run, small_index_dir: Path) -> 
     timings = shape["timings_ms"]
     assert timings["total"] == pytest.approx(timings["encode"] + timings["retrieve"], abs=0.02)
     assert "trace" not in shape
+    assert (bell["start"], bell["end"], bell["source"], bell["url"]) == (0, len(bell["text"]), "", "")
+    assert (bell["page"], bell["heading"], bell["sheet"], bell["slide"]) == (None, "", "", None)
+    assert (bell["metadata"], bell["relevance"], bell["copies"]) == ({}, None, [])
+    start, end = bell["highlight"]
+    assert bell["text"][start:end] == bell["hyperedges"][0]["text"]
+
+
+def test_words_limit_what_search_returns(run: Run, small_index_dir: Path) -> None:
+    arguments = ("search", QUESTION, "--store", small_index_dir, "--json")
+    for options, environment in ((("--words", "30"), {}), ((), {"POLYAD_WORDS": "30"})):
+        hits = result_of(run(*arguments, *options, **environment))["hits"]
+        assert 0 < sum(len(hit["text"].replace(" … ", " ").split()) for hit in hits) <= 30
+    many = result_of(run(*arguments, "-k", "100"))["hits"]
+    assert result_of(run(*arguments, "--words", "1000"))["hits"] == many
+    assert len(result_of(run(*arguments, "--words", "1000", "-k", "2"))["hits"]) == 2
+    assert len(result_of(run(*arguments))["hits"]) == 5
+    assert "words is 0; expected 1 or more (given by --words)" in error_of(run(*arguments, "--words", "0"))
+
+
+def test_copies_are_shown_once_with_both_places(run: Run, tmp_path: Path) -> None:
+    text = "The Bell of Tarn was cast by Ines Moreau and hangs in a tower of red granite above the village of Aldby."
+    (tmp_path / "bell.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "bell.html").write_text(f"<title>Bell</title><p>{text}", encoding="utf-8")
+    run("index", "bell.txt", "bell.html", "--store", "kb")
+    (hit,) = result_of(run("search", QUESTION, "--store", "kb", "--json"))["hits"]
+    (copy,) = hit["copies"]
+    assert {hit["source"], copy["source"]} == {"bell.txt", "bell.html"}
+    assert {"title", "start", "end", "source", "url", "page", "heading", "sheet", "slide"} == set(copy)
+    assert f"also in: {'Bell, bell.html' if hit['source'] == 'bell.txt' else 'bell.txt'}" in (
+        run("search", QUESTION, "--store", "kb").stdout
+    )
+
+
+def relevant(monkeypatch: pytest.MonkeyPatch, *values: float) -> None:
+    """Let the default retriever say how relevant its passages are."""
+    retrieve = DefaultRetriever.retrieve
+
+    def measured(self: DefaultRetriever, question: str, k: int) -> Evidence:
+        found = retrieve(self, question, k)
+        hits = zip(found.passages, [*values, *[0.0] * k], strict=False)
+        return replace(found, passages=tuple(replace(hit, relevance=value) for hit, value in hits))
+
+    monkeypatch.setattr(DefaultRetriever, "retrieve", measured)
+
+
+def test_what_is_not_relevant_is_not_shown(run: Run, small_index_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    relevant(monkeypatch, 0.9, 0.4)
+    arguments = ("search", QUESTION, "--store", small_index_dir)
+    hits = result_of(run(*arguments, "--min-relevance", "0.3", "--json"))["hits"]
+    assert [hit["relevance"] for hit in hits] == [0.9, 0.4]
+    assert len(result_of(run(*arguments, "--json", POLYAD_MIN_RELEVANCE="0.5"))["hits"]) == 1
+    found = run(*arguments, "--min-relevance", "0.95")
+    assert (found.exit_code, found.stderr) == (0, "")
+    assert found.stdout == "nothing in the documents fits this question: best relevance 0.90\n"
+    shape = result_of(run(*arguments, "--min-relevance", "0.95", "--json"))
+    assert (shape["hits"], shape["best_relevance"]) == ([], 0.9)
+
+
+def test_ask_without_relevant_evidence_asks_no_model(
+    run: Run, own_index: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relevant(monkeypatch, 0.12)
+    environment = {"OPENAI_BASE_URL": server.base_url, "POLYAD_MODEL": "scripted"}
+    arguments = ("ask", "Who flew to the moon?", "--store", own_index, "--min-relevance", "0.5")
+    shape = result_of(run(*arguments, "--json", **environment))
+    assert (shape["answer"], shape["usage"]["calls"], server.requests) == ("", 0, [])
+    assert shape["note"].startswith("Nothing in the documents fits this question")
+    shown = run(*arguments, **environment)
+    assert (shown.exit_code, shown.stdout) == (0, f"{shape['note']}\n")
+    assert "0.12" in shape["note"]
+
+
+def test_a_least_relevance_is_refused_where_none_is_measured(run: Run, small_index_dir: Path) -> None:
+    arguments = ("search", "x", "--store", small_index_dir, "--retriever", "bm25")
+    message = error_of(run(*arguments[:1], "bell", *arguments[2:], "--min-relevance", "0.5"))
+    assert "min_relevance is 0.5; expected 0 with 'bm25', which does not say how relevant a passage is" in message
+    assert "expected 0 (show all) to 1 (given by --min-relevance)" in error_of(run(*arguments, "--min-relevance", "2"))
+
+
+def test_a_reranker_orders_hits_and_measurements(run: Run, small_index_dir: Path, benchmark_folder: Path) -> None:
+    def last_first(request: Request) -> list[float]:
+        return [float(place) for place, _ in enumerate(request["documents"])]
+
+    with ScriptedServer(rankings=last_first) as server:
+        environment = {"POLYAD_RERANKER_BASE_URL": server.base_url}
+        search = ("search", QUESTION, "--store", small_index_dir, "--retriever", "standard", "--json")
+        plain = result_of(run(*search, "-k", "6"))["hits"]
+        shape = result_of(run(*search, "-k", "2", "--rerank", "endpoint:r", **environment))
+        assert [hit["document_id"] for hit in shape["hits"]] == [hit["document_id"] for hit in plain[:-3:-1]]
+        assert shape["hits"][0]["score"] == 5.0
+        asked = len(server.requests)
+        run("eval", benchmark_folder, "--retriever", "bm25", "--rerank", "endpoint:r", "--json", **environment)
+        assert len(server.requests) > asked
+    shape = error_of(run(*search, "--rerank", "endpoint:r", **environment, POLYAD_RERANKER_MAX_RETRIES="0"), code=1)
+    assert "cannot be reached" in shape
+    assert "no reranker 'x'; expected cross-encoder:" in error_of(run(*search, "--rerank", "x"))
 
 
 def test_search_finds_the_passage_that_shares_no_name_with_the_question(run: Run, small_index_dir: Path) -> None:
@@ -260,6 +358,9 @@ def test_ask_cites_its_sources(run: Run, own_index: Path, server: ScriptedServer
     text = run(*arguments, **environment).stdout
     assert text.splitlines()[0] == shape["answer"]
     assert f"[1] Bell of Tarn  {citation['passage_id']}" in text
+    hit = shape["evidence"]["hits"][0]
+    for name in ("start", "end", "source", "url", "page", "heading"):
+        assert citation[name] == hit[name]
     assert len(server.requests) == 1  # the second answer was paid for by the first
 
 
@@ -354,7 +455,7 @@ def test_a_hit_names_the_headings_that_it_stands_under(run: Run, tmp_path: Path)
     hits = result_of(run("search", QUESTION, "--store", "kb", "--json"))["hits"]
     assert {hit["title"] for hit in hits} == {"Handbook / Bell of Tarn", "Handbook / People / Ines Moreau"}
     shown = run("search", QUESTION, "--store", "kb").stdout
-    assert "Handbook / Bell of Tarn" in shown
+    assert '. Handbook, "Bell of Tarn"  handbook.md  ' in shown
     assert "#" not in shown.replace("#0000", "").replace("#0001", "")
     entity = result_of(run("show", "entity", "Ines Moreau", "--store", "kb", "--json"))
     assert len(entity["hyperedges"]) == 2

@@ -173,22 +173,27 @@ class Retrieval:
         make: Makes the retriever of an index.
         needs_language_model: Whether it does nothing without one.
         reads_entity_vectors: Whether it compares entities by vectors, which the first search of an index makes.
+        embeds_question: Whether it needs the embedder, which takes a while to load.
+        lists_nearest: Whether its evidence has the hyperedges of each passage that are nearest to the question, scored
+            by nearness.
     """
 
     make: Callable[[Snapshot, Parts], Retriever]
     needs_language_model: bool = False
     reads_entity_vectors: bool = False
+    embeds_question: bool = True
+    lists_nearest: bool = False
 
 
 _RETRIEVERS: Mapping[str, Retrieval] = {
-    "default": Retrieval(_default),
+    "default": Retrieval(_default, lists_nearest=True),
     "hypergraphrag": Retrieval(_hypergraphrag, reads_entity_vectors=True),
     "hypersu": Retrieval(_hypersu),
     "hyperretriever": Retrieval(_hyperretriever, reads_entity_vectors=True),
     "hypermemory": Retrieval(_hypermemory, needs_language_model=True),
     "standard": Retrieval(lambda snapshot, parts: DenseRetriever(snapshot, parts.embedder)),
-    "bm25": Retrieval(lambda snapshot, _: LexicalRetriever(snapshot)),
-    "none": Retrieval(lambda snapshot, _: NoRetriever(snapshot)),
+    "bm25": Retrieval(lambda snapshot, _: LexicalRetriever(snapshot), embeds_question=False),
+    "none": Retrieval(lambda snapshot, _: NoRetriever(snapshot), embeds_question=False),
 }
 
 RETRIEVERS = tuple(_RETRIEVERS)

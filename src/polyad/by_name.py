@@ -9,9 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from polyad.config import LanguageModelSettings
+from polyad.config import LanguageModelSettings, RerankerSettings
 from polyad.errors import ConfigurationError
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Reranker
 
 DEFAULT_EMBEDDER = "all-MiniLM-L6-v2"
 DEFAULT_EXTRACTOR = "rules"
@@ -34,6 +34,12 @@ _EXTRACTORS = {
     "given": "polyad.indexing.mentions.given:GivenMentionExtractor",
 }
 """The same for mention extractors."""
+
+_RERANKERS = {
+    "cross-encoder": "polyad.adapters.cross_encoder:CrossEncoderReranker",
+    "endpoint": "polyad.adapters.openai:EndpointReranker",
+}
+"""The same for rerankers."""
 
 
 def load_embedder(name: str, *, base_url: str = "", api_key: str = "", device: str = "auto") -> Embedder:
@@ -84,6 +90,26 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
     needed = {"language_model": language_model} if kind == "llm" else {}
     extractor: MentionExtractor = _class(_EXTRACTORS[kind]).from_name(rest, **needed)
     return extractor
+
+
+def load_reranker(name: str, settings: RerankerSettings | None = None) -> Reranker:
+    """The reranker called ``name``.
+
+    ``cross-encoder:MODEL`` is a cross-encoder of sentence-transformers, by its name or folder; ``endpoint:MODEL`` is
+    served behind ``POST /rerank``, as Cohere and vLLM have it.
+
+    Args:
+        name: As above.
+        settings: Where an endpoint is, and how long to wait for it.
+
+    Raises:
+        ConfigurationError: there is no such reranker, or it lacks what it needs.
+    """
+    kind, _, rest = name.partition(":")
+    if kind not in _RERANKERS or not rest.strip():
+        raise ConfigurationError(f"no reranker {name!r}; expected cross-encoder:MODEL_OR_FOLDER or endpoint:MODEL")
+    reranker: Reranker = _class(_RERANKERS[kind]).from_name(rest, settings or RerankerSettings())
+    return reranker
 
 
 def load_language_model(given: str | LanguageModelSettings) -> LanguageModel:

@@ -483,6 +483,36 @@ class DefaultSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RerankerSettings:
+    """Where the reranker ``endpoint:MODEL`` is, and how hard it is tried.
+
+    Attributes:
+        base_url: What ``/rerank`` is put behind, such as ``http://localhost:8000/v1``; empty for ``OPENAI_BASE_URL``.
+        api_key: Sent as a bearer token; empty for ``OPENAI_API_KEY``; local servers need none.
+        timeout: Seconds the endpoint may be silent before a try is given up; 50 passages take a few.
+        max_retries: Further tries after a failure that may pass.
+        retry_delay: Seconds before the first further try; doubles with each.
+    """
+
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    timeout: float = 60.0
+    max_retries: int = 3
+    retry_delay: float = 0.5
+
+    def __post_init__(self) -> None:
+        _require(
+            not self.base_url or self.base_url.startswith(("http://", "https://")),
+            "base_url",
+            self.base_url,
+            "an address that begins with http:// or https://, such as http://localhost:8000/v1",
+        )
+        _require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
+        for name in ("max_retries", "retry_delay"):
+            _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of an engine, by stage."""
 
@@ -497,3 +527,4 @@ class Settings:
     hypermemory: HyperMemorySettings = field(default_factory=HyperMemorySettings)
     default: DefaultSettings = field(default_factory=DefaultSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)
+    reranker: RerankerSettings = field(default_factory=RerankerSettings)

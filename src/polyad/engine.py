@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, runtime_checkable
@@ -14,6 +15,7 @@ from typing import Protocol, runtime_checkable
 from polyad.adapters.reading.sources import Gone, gone
 from polyad.adapters.sqlite import SqliteStore
 from polyad.answering.answer import CitingAnswerer
+from polyad.answering.located import located
 from polyad.answering.summary import summarise
 from polyad.assembly import (
     METHODS,
@@ -31,9 +33,10 @@ from polyad.by_name import (
     load_embedder,
     load_extractor,
     load_language_model,
+    load_reranker,
 )
 from polyad.config import LanguageModelSettings, Settings
-from polyad.errors import ConfigurationError, NotFoundError, SettingError
+from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.report import IndexReport
@@ -46,16 +49,20 @@ from polyad.model import (
     Hyperedge,
     HyperedgeKind,
     Incidence,
+    Origin,
     Passage,
     Statistics,
     Timings,
     Usage,
 )
 from polyad.parts import Parts
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Retriever, silent
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Reranker, Retriever, silent
 from polyad.retrieval.default.signals import Candidates, SignalExtractor
+from polyad.retrieval.nearest import NearestParts
 from polyad.retrieval.question import QuestionLinker
+from polyad.retrieval.reranking import reranked
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
+from polyad.retrieval.selection import Wanted, gather
 from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
 
@@ -97,9 +104,10 @@ class Engine:
         extractor: MentionExtractor | None,
         language_model: LanguageModel | None,
         settings: Settings,
+        reranker: Reranker | None = None,
     ) -> None:
         self._store = store
-        self._parts = Parts(store, embedder, extractor, language_model, settings)
+        self._parts = Parts(store, embedder, extractor, language_model, settings, reranker)
         self._retrievers: dict[str, Retriever] = {}
         self._snapshot: Snapshot | None = None
         self._lock = threading.RLock()
@@ -112,6 +120,7 @@ class Engine:
         embedder: str | Embedder | None = None,
         mentions: str | MentionExtractor | None = None,
         language_model: str | LanguageModelSettings | LanguageModel | None = None,
+        reranker: str | Reranker | None = None,
         settings: Settings | None = None,
         create: bool = True,
     ) -> Engine:
@@ -126,13 +135,15 @@ class Engine:
             language_model: Answers questions, and plans and extracts where a method asks for it: a model's name at
                 the endpoint of ``OPENAI_BASE_URL``, its settings (see :func:`polyad.by_name.load_language_model`), or
                 a language model. None works too.
+            reranker: Puts what every search finds in another order: a name (see :func:`polyad.by_name.load_reranker`)
+                or a reranker. None for the order of the retriever.
             settings: How each stage behaves.
             create: Make an empty index when there is none.
 
         Raises:
             StoreNotFoundError: there is no index and ``create`` is off.
             IndexMismatchError: the index was built with another embedder or extractor.
-            ConfigurationError: there is no such embedder, extractor or language model.
+            ConfigurationError: there is no such embedder, extractor, language model or reranker.
         """
         path, settings = Path(directory), settings or Settings()
         if isinstance(language_model, str | LanguageModelSettings):
@@ -161,6 +172,7 @@ class Engine:
             extractor=None if mentions == "llm" else extractor,  # that one asks the index's own, cached model
             language_model=language_model,
             settings=settings,
+            reranker=load_reranker(reranker, settings.reranker) if isinstance(reranker, str) else reranker,
         )
 
     @staticmethod
@@ -313,25 +325,41 @@ class Engine:
 
     # Asking
 
-    def search(self, question: str, k: int = 5, *, retriever: str = "default", progress: Progress = silent) -> Evidence:
-        """The evidence for a question: the ``k`` best passages and what led to them.
+    def search(
+        self,
+        question: str,
+        k: int | None = None,
+        *,
+        words: int | None = None,
+        retriever: str = "default",
+        merge: bool = True,
+        min_relevance: float = 0.0,
+        progress: Progress = silent,
+    ) -> Evidence:
+        """The evidence for a question: the best passages and what led to them.
+
+        Passages that follow one another in a document are one hit, and a text that stands in several places is shown
+        once. Within a budget of words, long passages are shown by their parts nearest to the question.
 
         Args:
             question: What to find evidence for.
-            k: Passages to find.
+            k: The most hits; 5 where there is no budget of words either, and no limit where there is one.
+            words: The most words of text in all hits together.
             retriever: Finds them; one of :data:`RETRIEVERS`.
+            merge: Off, the hits are the passages as the retriever ranks them, for measurements.
+            min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none.
             progress: Told of what the first search of an index makes once, such as the vectors of entities.
 
         Raises:
-            ConfigurationError: the question is blank, ``k`` is not above 0, or there is no such retriever.
+            ConfigurationError: the question is blank, a limit is below 1, there is no such retriever, or it does not
+                say how relevant passages are and ``min_relevance`` is above 0.
         """
         if not question.strip():
             raise ConfigurationError("the question is blank; expected some words")
-        if k < 1:
-            raise SettingError("k", k, "1 or more")
+        wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
         self.prepare(retriever, progress)
         started, encoding = time.perf_counter(), self._parts.seconds_encoding()
-        evidence = self._retrieve(question, k, retriever)
+        evidence = self._retrieve(question, wanted, retriever)
         encode = self._parts.seconds_encoding() - encoding
         return replace(
             evidence,
@@ -354,20 +382,33 @@ class Engine:
         if isinstance(made, _Preparable):
             made.prepare()
 
-    def _retrieve(self, question: str, k: int, retriever: str) -> Evidence:
+    def _retrieve(self, question: str, wanted: Wanted, retriever: str) -> Evidence:
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self.retriever(retriever).retrieve(question, k)
+                return self._gather(question, wanted, retriever)
             except NotFoundError:  # what was to be shown has been removed since the snapshot was made
                 continue
-        return self.retriever(retriever).retrieve(question, k)
+        return self._gather(question, wanted, retriever)
+
+    def _gather(self, question: str, wanted: Wanted, name: str) -> Evidence:
+        retrieval, reranker = retrieval_called(name), self._parts.reranker
+        with self._lock:
+            made, snapshot = self.retriever(name), self._current_snapshot()
+        nearest = NearestParts(snapshot, question, self._parts.embedder if retrieval.embeds_question else None)
+        if reranker is None:
+            retrieve = partial(made.retrieve, question)
+        else:
+            retrieve = partial(reranked, partial(made.retrieve, question), reranker)
+        return gather(retrieve, wanted, nearest, is_listed=retrieval.lists_nearest, again=reranker is None)
 
     def ask(
         self,
         question: str,
-        k: int = 5,
+        k: int | None = None,
         *,
+        words: int | None = None,
         retriever: str = "default",
+        min_relevance: float = 0.0,
         on_text: Callable[[str], None] | None = None,
         progress: Progress = silent,
     ) -> Answer:
@@ -375,8 +416,10 @@ class Engine:
 
         Args:
             question: What to answer.
-            k: Passages to answer from.
+            k: Hits to answer from.
+            words: Words of evidence to answer from.
             retriever: Finds them.
+            min_relevance: Relevance below which nothing is answered from. Where all evidence is, no model is asked.
             on_text: Called with each piece of the answer as it is written.
             progress: As for :meth:`search`.
 
@@ -384,7 +427,10 @@ class Engine:
             ConfigurationError: as for :meth:`search`.
             LanguageModelError: the language model gave no usable reply.
         """
-        return self.answer(self.search(question, k, retriever=retriever, progress=progress), on_text)
+        evidence = self.search(
+            question, k, words=words, retriever=retriever, min_relevance=min_relevance, progress=progress
+        )
+        return self.answer(evidence, on_text)
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
         """Answer a question from evidence at hand, with citations; without a language model, the evidence alone.
@@ -398,7 +444,7 @@ class Engine:
         """
         parts = self._parts
         answerer = CitingAnswerer(parts.language_model, parts.settings.answer, parts.splitter.count_tokens)
-        return answerer.answer(evidence, on_text)
+        return located(answerer.answer(evidence, on_text), self._store)
 
     def retriever(self, name: str) -> Retriever:
         """The retriever of that name, over the index as it is now.
@@ -446,6 +492,10 @@ class Engine:
     def hyperedges(self) -> list[Hyperedge]:
         """Every hyperedge, sorted by id."""
         return self._store.hyperedges(self._store.topology().hyperedge_ids)
+
+    def origin(self, document_id: str) -> Origin:
+        """What is known of a document beside its text. Raises NotFoundError."""
+        return self._store.origins([document_id])[0]
 
     def document(self, id: str) -> Document:
         """A document, with its whole text. Raises NotFoundError; so do the next three."""

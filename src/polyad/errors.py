@@ -10,6 +10,7 @@
     ├── StoreError                 the store's file is damaged, locked or not writable
     ├── ReadError                  one document cannot be read; reported, never fatal
     ├── EmbedderError              the embedder failed or broke its contract
+    ├── RerankerError              the reranker failed or broke its contract
     └── LanguageModelError         the LLM failed after retries, or replied with something unusable
         ├── NoMoreRepliesError     it would fail for every further request: a wrong key, no connection, a spent budget
         └── UnreadableReplyError   it replied, but not in the form asked for
@@ -89,6 +90,10 @@ class ReadError(PolyadError):
 
 class EmbedderError(PolyadError):
     """The embedder failed, or returned vectors of another shape than it promised."""
+
+
+class RerankerError(PolyadError):
+    """The reranker failed, or gave something else than a score for each passage."""
 
 
 class LanguageModelError(PolyadError):

@@ -389,6 +389,7 @@ class Evidence:
         trace: Why the hyperedges are there.
         timings: What it took.
         notes: Counts worth knowing, such as calls to a language model and replies that had to be repaired.
+        best_relevance: Of all that was found, where none of it is relevant enough to be given back; else None.
     """
 
     question: str
@@ -399,6 +400,7 @@ class Evidence:
     trace: tuple[TraceStep, ...] = ()
     timings: Timings = field(default_factory=Timings)
     notes: Mapping[str, int] = field(default_factory=dict)
+    best_relevance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,12 +436,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One claim's source: passage ``[number]`` of the prompt, and where in the answer it is cited."""
+    """One claim's source: passage ``[number]`` of the prompt, and where in the answer it is cited.
+
+    ``title`` and ``location`` are the passage's and ``origin`` its document's, so that a person can open it.
+    """
 
     number: int
     passage_id: str
     document_id: str
     answer_span: Span
+    title: str = ""
+    location: Location = Location(0, 0)
+    origin: Origin = field(default_factory=Origin, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from polyad.by_name import load_embedder, load_extractor
 from polyad.config import Settings
 from polyad.errors import NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Reranker
 
 
 class Parts:
@@ -23,6 +23,7 @@ class Parts:
         extractor: By default the one the index was built with.
         language_model: None where none is set.
         settings: Of all stages.
+        reranker: None where none is set.
     """
 
     def __init__(
@@ -32,8 +33,10 @@ class Parts:
         extractor: MentionExtractor | None,
         language_model: LanguageModel | None,
         settings: Settings,
+        reranker: Reranker | None = None,
     ) -> None:
         self.store = store
+        self.reranker = reranker
         self.settings = settings
         self.splitter = SentenceSplitter(settings.split)
         self.language_model = CachedLanguageModel(language_model, store) if language_model else None

@@ -293,6 +293,21 @@ class Retriever(Protocol):
         """The ``k`` best passages and what led to them, best first. Fewer when the index holds fewer."""
 
 
+class Reranker(Protocol):
+    """Says how well passages answer a question, having read both together; too slow for more than some dozens."""
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+
+    def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
+        """A score for each passage, in the order given; higher is better. float32 ``[len(passages)]``.
+
+        Raises:
+            RerankerError: it failed.
+        """
+
+
 class Progress(Protocol):
     """Told how far a long piece of work is; the command line draws it, a library user may ignore it."""
 

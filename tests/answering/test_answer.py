@@ -49,6 +49,16 @@ def answered(said: str | Reply, given_evidence: Evidence | None = None, **settin
     )
 
 
+def test_nothing_is_asked_about_what_the_documents_do_not_hold() -> None:
+    model = ScriptedLanguageModel(["It was 1969."])
+    nothing = Evidence("Who flew to the moon?", "default", best_relevance=0.123)
+    for llm in (model, None):
+        answer = CitingAnswerer(llm, AnswerSettings()).answer(nothing)
+        assert (answer.text, answer.usage.calls) == ("", 0)
+        assert answer.note.endswith("best relevance 0.12.")
+    assert model.prompts == []
+
+
 def test_an_answer_cites_passages_by_number_id_and_claim() -> None:
     answer = answered("Odoacer took it [2]. That was in 476 [1][3].")
     assert [(c.number, c.passage_id, c.document_id, c.answer_span.of(answer.text)) for c in answer.citations] == [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polyad.answering.passages import NumberedPassage, lay_out_passages
 from polyad.answering.room import CountTokens, Room
-from polyad.model import Passage, ScoredPassage
+from polyad.model import Origin, Passage, ScoredPassage
 from polyad.text.tokens import count_tokens
 
 
@@ -39,6 +39,16 @@ def test_passages_are_numbered_from_one_titled_and_fenced() -> None:
         '[2]\n<passage number="2">\nCarthage too.\n</passage>'
     )
     assert [(item.number, item.cut) for item in context.passages] == [(1, False), (2, False)]
+
+
+def test_the_model_is_told_where_a_passage_stands() -> None:
+    pump = Passage("d#0", "d", "Handbook", "Bleed it.", 0, 9, page=36, heading='Handbook / "Pumps"')
+    slide = Passage("e#0", "e", "", "Thanks.", 0, 7, slide=3, sheet="Costs", heading="End")
+    hits = [ScoredPassage(pump, 1.0, origin=Origin("Handbook")), ScoredPassage(slide, 1.0, origin=Origin("Talk"))]
+    assert LaidOut(hits, 1000, words).text == (
+        '[1]\n<passage number="1" title="Handbook" heading="Handbook / \'Pumps\'" page="36">\nBleed it.\n</passage>\n\n'
+        '[2]\n<passage number="2" title="Talk" heading="End" slide="3" sheet="Costs">\nThanks.\n</passage>'
+    )
 
 
 def test_a_passage_that_does_not_fit_is_cut_at_the_end_of_a_sentence() -> None:

@@ -26,6 +26,7 @@ NO_MODEL = (
     "OPENAI_BASE_URL to an OpenAI-compatible endpoint (or OPENAI_API_KEY for OpenAI's own)."
 )
 NO_EVIDENCE = "No passage was found to answer from, so the language model was not asked."
+NOT_HELD = "Nothing in the documents fits this question, so no language model was asked: best relevance {best:.2f}."
 CUT = "The answer was cut at {limit} tokens; allow more with max_answer_tokens."
 NO_NAMES = "The model found no name that answers the question."
 UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is shown as it came."
@@ -58,7 +59,7 @@ class CitingAnswerer:
 
         Args:
             evidence: The question and what was found for it. Without any, the model is asked only if that was the
-                intention (retriever ``none``).
+                intention (retriever ``none``), and never where what was found is not relevant enough.
             on_text: Called with each piece of the answer as it comes; names come in one piece. The pieces make up the
                 answer's text, but for thoughts whose opening tag the reply lacks: these are known for thoughts only
                 when they have been shown, and are not in the text.
@@ -70,6 +71,8 @@ class CitingAnswerer:
         Raises:
             LanguageModelError: the model failed; the evidence is still good.
         """
+        if evidence.best_relevance is not None:
+            return Answer("", evidence, note=NOT_HELD.format(best=evidence.best_relevance))
         if self._llm is None:
             return Answer("", evidence, note=NO_MODEL)
         context = build_context(evidence, self._settings, self._count_tokens)

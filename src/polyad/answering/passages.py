@@ -43,25 +43,41 @@ def lay_out_passages(passages: Sequence[ScoredPassage], room: Room) -> tuple[str
     text = ""
     shown: list[NumberedPassage] = []
     for number, scored in enumerate(passages, start=1):
-        passage, quoted = scored.passage, without_marks(scored.passage.text).strip()
-        cut = not room.fits(text + _block(number, passage, quoted))
+        quoted = without_marks(scored.passage.text).strip()
+        cut = not room.fits(text + _block(number, scored, quoted))
         if cut:
-            quoted = _beginning(text, number, passage, quoted, room)
+            quoted = _beginning(text, number, scored, quoted, room)
         if quoted or not cut:
-            text += _block(number, passage, quoted)
-            shown.append(NumberedPassage(number, passage, quoted, cut))
+            text += _block(number, scored, quoted)
+            shown.append(NumberedPassage(number, scored.passage, quoted, cut))
         if cut:
             break
     return text, tuple(shown)
 
 
-def _block(number: int, passage: Passage, quoted: str) -> str:
-    title = on_one_line(passage.title).replace('"', "'")
-    titled = f' title="{title}"' if title else ""
-    return f'[{number}]\n<passage number="{number}"{titled}>\n{quoted}\n</passage>\n\n'
+def _block(number: int, passage: ScoredPassage, quoted: str) -> str:
+    marks = "".join(f' {name}="{value}"' for name, value in _marks(passage).items() if value)
+    return f'[{number}]\n<passage number="{number}"{marks}>\n{quoted}\n</passage>\n\n'
 
 
-def _beginning(before: str, number: int, passage: Passage, quoted: str, room: Room) -> str:
+def _marks(scored: ScoredPassage) -> dict[str, str]:
+    """What the model is told of a passage: its title with the headings it stands under, and where it is."""
+    passage = scored.passage
+    title = passage.title or scored.origin.title
+    return {
+        "title": _attribute(title),
+        "heading": "" if passage.heading in title else _attribute(passage.heading),
+        "page": "" if passage.page is None else str(passage.page),
+        "slide": "" if passage.slide is None else str(passage.slide),
+        "sheet": _attribute(passage.sheet),
+    }
+
+
+def _attribute(text: str) -> str:
+    return on_one_line(text).replace('"', "'")
+
+
+def _beginning(before: str, number: int, passage: ScoredPassage, quoted: str, room: Room) -> str:
     """As much of a passage as fits behind the others; empty when that is too little to be of use."""
 
     def cut(end: int) -> str:

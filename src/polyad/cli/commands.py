@@ -34,11 +34,14 @@ from polyad.cli.options import (
     MaxTokens,
     Mentions,
     Method,
+    MinRelevance,
     Model,
     Quiet,
+    Rerank,
     Retriever,
     Rewrite,
     Store,
+    Words,
     directory_for,
     open_engine,
     settings_from,
@@ -47,6 +50,7 @@ from polyad.cli.settings import FILE_NAME, Configuration
 from polyad.engine import DEFAULT_METHOD, Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError, NotFoundError, PolyadError, StoreError
 from polyad.model import Evidence
+from polyad.protocols import Progress
 from polyad.text.counting import counted
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
@@ -193,6 +197,9 @@ def search(
     store: Store = None,
     retriever: Retriever = None,
     k: Depth = None,
+    words: Words = None,
+    min_relevance: MinRelevance = None,
+    rerank: Rerank = None,
     explain: Explain = False,
     rewrite: Rewrite = None,
     embedder: Embedder = None,
@@ -203,17 +210,26 @@ def search(
 ) -> None:
     """Find the evidence for a question.
 
-    Prints the passages that hold it, best first. Needs no language model, unless the retriever is `hypermemory`.
+    Prints the passages that hold it, best first; those that follow one another in a document as one. With --words they
+    are cut to what fits the question best. Needs no language model, unless the retriever is `hypermemory`.
 
     Example: polyad search "Who funded the trial?" --store kb --explain
     """
     settings = settings_from(
-        store=store, retriever=retriever, k=k, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
+        store=store,
+        retriever=retriever,
+        k=k,
+        words=words,
+        min_relevance=min_relevance,
+        rerank=rerank,
+        rewrite=rewrite,
+        embedder=embedder,
+        mentions=mentions,
+        model=model,
     )
-    command = settings.command
-    with output.progress_bar(quiet or json) as progress, open_engine(settings) as engine:
+    with output.progress_bar(quiet or json) as progress, open_engine(settings, reranks=True) as engine:
         progress(0, None, "questions answered, loading")
-        evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
+        evidence = _search(engine, question, settings, progress)
         is_empty = _is_empty(engine, evidence)
     if is_empty:
         output.warn_of_no_documents()
@@ -221,6 +237,18 @@ def search(
         output.say_json(shapes.evidence_json(evidence, explain))
     else:
         output.show_evidence(evidence, explain)
+
+
+def _search(engine: Engine, question: str, settings: Configuration, progress: Progress) -> Evidence:
+    command = settings.command
+    return engine.search(
+        question,
+        command.k,
+        words=command.words,
+        retriever=command.retriever,
+        min_relevance=command.min_relevance,
+        progress=progress,
+    )
 
 
 def _is_empty(engine: Engine, evidence: Evidence) -> bool:
@@ -234,6 +262,9 @@ def ask(
     store: Store = None,
     retriever: Retriever = None,
     k: Depth = None,
+    words: Words = None,
+    min_relevance: MinRelevance = None,
+    rerank: Rerank = None,
     explain: Explain = False,
     form: Form = None,
     rewrite: Rewrite = None,
@@ -255,19 +286,21 @@ def ask(
         store=store,
         retriever=retriever,
         k=k,
+        words=words,
+        min_relevance=min_relevance,
+        rerank=rerank,
         form=form,
         rewrite=rewrite,
         embedder=embedder,
         mentions=mentions,
         model=model,
     )
-    command = settings.command
     streams = settings.language_model is not None and not json and sys.stdout.isatty()
     with ExitStack() as stack:
         with output.progress_bar(quiet or json) as progress:
             progress(0, None, "questions answered, loading")
-            engine = stack.enter_context(open_engine(settings))
-            evidence = engine.search(question, command.k, retriever=command.retriever, progress=progress)
+            engine = stack.enter_context(open_engine(settings, reranks=True))
+            evidence = _search(engine, question, settings, progress)
             progress(0, None, "questions answered, writing")
             is_empty = _is_empty(engine, evidence)
             answer = None if streams else engine.answer(evidence)
@@ -334,7 +367,7 @@ def demo(
         Engine.open(directory) as engine,
     ):
         report = engine.index_documents(sample.documents(), progress=progress)
-        found = [(query, engine.search(query.text, settings.command.k)) for query in sample.questions()]
+        found = [(query, engine.search(query.text, settings.command.depth)) for query in sample.questions()]
     if json:
         output.say_json(shapes.demo_json(report, found))
     else:

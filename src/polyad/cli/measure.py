@@ -21,6 +21,7 @@ from polyad.cli.options import (
     Method,
     Model,
     Quiet,
+    Rerank,
     Rewrite,
     directory_for,
     open_engine,
@@ -52,6 +53,7 @@ def evaluate(
     ] = "all",
     method: Method = None,
     rewrite: Rewrite = None,
+    rerank: Rerank = None,
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
@@ -72,13 +74,20 @@ def evaluate(
     for name in names:
         require_one_of("retriever", name, RETRIEVERS)
     settings = settings_from(
-        store=store, k=k, method=method, rewrite=rewrite, embedder=embedder, mentions=mentions, model=model
+        store=store,
+        k=k,
+        method=method,
+        rewrite=rewrite,
+        rerank=rerank,
+        embedder=embedder,
+        mentions=mentions,
+        model=model,
     )
-    whole, depth = datasets.load(folder), settings.command.k
+    whole, depth = datasets.load(folder), settings.command.depth
     dataset = replace(whole, queries=queries_of(whole, split, limit))
     with (
         directory_for(store) as directory,
-        open_engine(settings, create=True, directory=directory) as engine,
+        open_engine(settings, create=True, reranks=True, directory=directory) as engine,
         output.progress_bar(quiet or json) as progress,
     ):
         report = engine.index(
@@ -148,4 +157,4 @@ def _warn_of_training(
 
 
 def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
-    return engine.search(question, k, retriever=retriever)
+    return engine.search(question, k, retriever=retriever, merge=False)

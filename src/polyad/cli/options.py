@@ -6,16 +6,18 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from polyad.by_name import load_embedder
+from polyad.by_name import load_embedder, load_reranker
 from polyad.cli import output
 from polyad.cli.settings import FILE_NAME, Configuration, load
 from polyad.engine import METHODS, RETRIEVERS, Engine
 from polyad.protocols import Embedder as EmbedderProtocol
+from polyad.protocols import Reranker
 
 Store = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Directory of the index. [POLYAD_STORE]")]
 Embedder = Annotated[
@@ -36,7 +38,21 @@ Method = Annotated[
 Retriever = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(RETRIEVERS)}. [POLYAD_RETRIEVER]")
 ]
-Depth = Annotated[int | None, typer.Option("-k", metavar="N", help="Passages to find; 5 by default. [POLYAD_K]")]
+Depth = Annotated[int | None, typer.Option("-k", metavar="N", help="Hits to find; 5 by default. [POLYAD_K]")]
+Words = Annotated[
+    int | None,
+    typer.Option("--words", metavar="N", help="Words of text to find, in as many hits as it takes. [POLYAD_WORDS]"),
+]
+MinRelevance = Annotated[
+    float | None,
+    typer.Option("--min-relevance", metavar="X", help="Leave out what is less relevant, 0 to 1. [0]"),
+]
+Rerank = Annotated[
+    str | None,
+    typer.Option(
+        "--rerank", metavar="NAME", help="Reorder what was found: cross-encoder:MODEL_OR_FOLDER or endpoint:MODEL."
+    ),
+]
 Explain = Annotated[bool, typer.Option("--explain", help="Also say why each passage was found, and by what path.")]
 Rewrite = Annotated[
     bool | None,
@@ -68,9 +84,22 @@ def settings_from(**flags: object) -> Configuration:
 
 
 def open_engine(
-    settings: Configuration, *, create: bool = False, bare: bool = False, directory: Path | None = None
+    settings: Configuration,
+    *,
+    create: bool = False,
+    bare: bool = False,
+    reranks: bool = False,
+    directory: Path | None = None,
 ) -> Engine:
-    """An engine on the index that the settings name, or on ``directory``; ``bare`` where no model will be needed."""
+    """An engine on the index that the settings name, or on ``directory``.
+
+    Args:
+        settings: Everything that was set.
+        create: Whether an index is made where there is none.
+        bare: Whether no model will be needed.
+        reranks: Whether it will search with the reranker, where one is named.
+        directory: Where the index is, if not where the settings say.
+    """
     path = directory or settings.command.directory()
     if bare:
         return Engine.open(path, create=False, settings=settings.stages)
@@ -79,9 +108,18 @@ def open_engine(
         embedder=_embedder(settings, path, create=create),
         mentions=settings.command.mentions or None,
         language_model=settings.language_model,
+        reranker=_reranker(settings) if reranks and settings.command.rerank else None,
         settings=settings.stages,
         create=create,
     )
+
+
+def _reranker(settings: Configuration) -> Reranker:
+    """The reranker; behind the language model's endpoint where it has none of its own."""
+    own, shared = settings.stages.reranker, settings.endpoint
+    if not own.base_url:
+        own = replace(own, base_url=shared["base_url"], api_key=own.api_key or shared["api_key"])
+    return load_reranker(settings.command.rerank, own)
 
 
 def _embedder(settings: Configuration, path: Path, *, create: bool) -> str | EmbedderProtocol | None:

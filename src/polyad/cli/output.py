@@ -17,13 +17,14 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from polyad.cli.shapes import hyperedges_of, missing
+from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
+from polyad.cli.shapes import missing
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult, table_row
 from polyad.evaluation.signal_training import K, TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.indexing.report import IndexReport
-from polyad.model import Answer, Evidence, Passage, ScoredPassage, Usage
+from polyad.model import Answer, Evidence, Usage
 from polyad.protocols import Progress
 from polyad.text.counting import counted
 
@@ -90,12 +91,17 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
     """Print numbered hits; with ``explain`` why each is there, and the walk that led to them."""
     out = console()
     if not evidence.passages:
-        say("nothing found")
+        say(_nothing(evidence))
     for number, hit in enumerate(evidence.passages, 1):
         passage = hit.passage
-        head = f"{number}. {passage.title or passage.document_id}"
-        out.print(_text(head, "bold") + _text(f"  {hit.score:.3f}  {passage.id}", "dim"), soft_wrap=True)
-        _say_indented(_snippet(evidence, hit))
+        rest = filter(None, (file_of(hit.origin), f"{hit.score:.3f}", passage.id))
+        head = f"{number}. {named(passage, hit.origin)}"
+        out.print(_text(head, "bold") + _text(f"  {'  '.join(rest)}", "dim"), soft_wrap=True)
+        _say_indented(snippet(hit, _SNIPPET_CHARACTERS))
+        if hit.copies:
+            _say_indented(f"also in: {_some(list(also_in(hit)))}")
+        if explain and hit.relevance is not None:
+            _say_indented(f"relevance: {hit.relevance:.2f}")
         if explain and hit.reason:
             _say_indented(f"because: {hit.reason}")
         say()
@@ -104,32 +110,16 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
         out.print(_trace_table(evidence))
 
 
-def _snippet(evidence: Evidence, hit: ScoredPassage, limit: int = _SNIPPET_CHARACTERS) -> str:
-    """The passage's own words: its beginning, or from where its best hyperedge stands if that would not be seen."""
-    text = _without_headings(hit.passage)
-    own = [edge.hyperedge for edge in hyperedges_of(evidence, hit) if edge.hyperedge.passage_id == hit.passage.id]
-    start = own[0].start if own and own[0].end > limit else 0
-    return f"... {_shortened(hit.passage.text[start:], limit)}" if start else _shortened(text, limit)
-
-
-def _without_headings(passage: Passage) -> str:
-    """Its text from where more is said than its title, which is shown already."""
-    line, _, rest = passage.text.partition("\n")
-    while rest and line.strip("#=-*_` ") in passage.title:
-        line, _, rest = rest.partition("\n")
-    return f"{line}\n{rest}"
+def _nothing(evidence: Evidence) -> str:
+    if evidence.best_relevance is None:
+        return "nothing found"
+    return f"nothing in the documents fits this question: best relevance {evidence.best_relevance:.2f}"
 
 
 def _say_indented(text: str) -> None:
     """Print text wrapped to the width of the terminal."""
     width = max(20, console().width - 1)
     say(textwrap.fill(text, width, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False))
-
-
-def _shortened(text: str, limit: int) -> str:
-    """``text`` on one line of at most ``limit`` characters, give or take a word."""
-    words = " ".join(text.split())
-    return words if len(words) <= limit else f"{words[:limit].rsplit(' ', 1)[0]} ..."
 
 
 def _trace_table(evidence: Evidence) -> Table:
@@ -144,7 +134,7 @@ def _trace_table(evidence: Evidence) -> Table:
     table.add_column("score", justify="right")
     for step in evidence.trace:
         cells = (
-            _shortened(texts.get(step.hyperedge_id, step.hyperedge_id), 120),
+            shortened(texts.get(step.hyperedge_id, step.hyperedge_id), 120),
             *([step.matched] if has_matches else []),
             step.reached,
             ", ".join(step.via),
@@ -160,11 +150,10 @@ def _trace_table(evidence: Evidence) -> Table:
 
 def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
     """Print the answer, unless it was ``streamed`` already, and what it cites; without an answer, the evidence."""
-    if not answer.text:
-        show_evidence(answer.evidence, explain)
-    elif not streamed:
+    if answer.text and not streamed:
         say(answer.text)
-    titles = {hit.passage.id: hit.passage.title for hit in answer.evidence.passages}
+    elif not answer.text and answer.evidence.best_relevance is None:  # else the note says it all
+        show_evidence(answer.evidence, explain)
     cited = {citation.number: citation for citation in sorted(answer.citations, key=lambda citation: citation.number)}
     if answer.text and answer.evidence.passages and not cited and not answer.entities:
         warn("warning", "this answer cites none of the evidence; --explain shows what was found")
@@ -174,7 +163,9 @@ def show_answer(answer: Answer, explain: bool, streamed: bool) -> None:
         say()
         say("Sources:")
     for number, citation in cited.items():
-        say(f"  [{number}] {titles.get(citation.passage_id) or citation.document_id}  {citation.passage_id}")
+        title = citation.origin.title or citation.title or citation.document_id
+        place = place_in_words(title, citation.location)
+        say(f"  [{number}] {', '.join(filter(None, (place, file_of(citation.origin))))}  {citation.passage_id}")
     if answer.text and answer.evidence.passages and explain:
         say()
         show_evidence(answer.evidence, explain)
@@ -365,7 +356,7 @@ def show_demo(report: IndexReport, found: Sequence[tuple[Query, Evidence]], stor
         out.print(_text(f"{number}. {query.text}", "bold"))
         for hit in evidence.passages:
             if hit.passage.document_id in query.gold:
-                _say_indented(f"* {hit.passage.title}: {_snippet(evidence, hit, _DEMO_CHARACTERS)}")
+                _say_indented(f"* {hit.passage.title}: {snippet(hit, _DEMO_CHARACTERS)}")
         others = [hit.passage.title for hit in evidence.passages if hit.passage.document_id not in query.gold]
         _say_indented(f"also found: {', '.join(others)}")
         lost = missing(query, evidence)

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from polyad.config import LanguageModelSettings, Settings
 from polyad.engine import METHODS, RETRIEVERS
 from polyad.errors import ConfigurationError, SettingError
+from polyad.retrieval.selection import DEFAULT_K, Wanted
 
 FILE_NAME = "polyad.toml"
 """Looked for in the working directory."""
@@ -55,7 +56,10 @@ class CommandSettings:
         mentions: Name of the mention extractor; empty for the index's own.
         method: How hyperedges are built; empty for what suits the index.
         retriever: How evidence is found.
-        k: Passages of evidence. 5, the depth that published results are given for.
+        k: Hits to find. None for 5, or where there is a budget of words for no limit.
+        words: Words of text in all hits together; None for no limit.
+        min_relevance: Relevance, in [0, 1], below which nothing is shown or answered from; 0 for none.
+        rerank: Name of the reranker; empty for none.
     """
 
     store: str = ""
@@ -63,14 +67,21 @@ class CommandSettings:
     mentions: str = ""
     method: str = ""
     retriever: str = "default"
-    k: int = 5
+    k: int | None = None
+    words: int | None = None
+    min_relevance: float = 0.0
+    rerank: str = ""
 
     def __post_init__(self) -> None:
         if self.method:
             require_one_of("method", self.method, METHODS)
         require_one_of("retriever", self.retriever, RETRIEVERS)
-        if self.k < 1:
-            raise SettingError("k", self.k, "1 or more")
+        Wanted(k=self.k, words=self.words, min_relevance=self.min_relevance)  # says what is wrong with them
+
+    @property
+    def depth(self) -> int:
+        """Passages to find where there is no budget of words."""
+        return self.k or DEFAULT_K
 
     def directory(self) -> Path:
         """The directory of the index.
@@ -150,7 +161,9 @@ def require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def _flag_layer(flags: Mapping[str, object]) -> _Layer:
     return {
-        _SECTIONS_OF_FLAGS.get(key, ("", key)): _Given(value, f"--{key}" if len(key) > 1 else f"-{key}")
+        _SECTIONS_OF_FLAGS.get(key, ("", key)): _Given(
+            value, f"--{key.replace('_', '-')}" if len(key) > 1 else f"-{key}"
+        )
         for key, value in flags.items()
         if value is not None
     }

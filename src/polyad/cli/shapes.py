@@ -19,9 +19,12 @@ from polyad.model import (
     Answer,
     Evidence,
     Hyperedge,
+    Location,
+    Origin,
     Passage,
     ScoredHyperedge,
     ScoredPassage,
+    Span,
     Statistics,
     TraceStep,
     Usage,
@@ -80,6 +83,8 @@ def evidence_json(evidence: Evidence, explain: bool) -> dict[str, object]:
             "total": round(timings.total, 2),
         },
     }
+    if evidence.best_relevance is not None:
+        shape["best_relevance"] = evidence.best_relevance
     if evidence.notes:
         shape["notes"] = dict(evidence.notes)
     if explain:
@@ -89,9 +94,12 @@ def evidence_json(evidence: Evidence, explain: bool) -> dict[str, object]:
 
 def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> dict[str, object]:
     return {
-        **passage_json(hit.passage),
+        **passage_json(hit.passage, hit.origin),
         "score": hit.score,
+        "relevance": hit.relevance,
         "reason": hit.reason,
+        "highlight": hit.highlight and [hit.highlight.start, hit.highlight.end],
+        "copies": [{"title": origin.title, **_place_json(location, origin)} for origin, location in hit.copies],
         "hyperedges": [
             {
                 "id": edge.hyperedge.id,
@@ -104,13 +112,28 @@ def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> dict
     }
 
 
-def passage_json(passage: Passage) -> dict[str, object]:
-    """What names a passage, and its text."""
+def passage_json(passage: Passage, origin: Origin) -> dict[str, object]:
+    """What names a passage, its text, where it stands and what is known of its document."""
     return {
         "document_id": passage.document_id,
         "passage_id": passage.id,
         "title": passage.title,
         "text": passage.text,
+        **_place_json(passage.location, origin),
+        "metadata": dict(origin.metadata),
+    }
+
+
+def _place_json(location: Location, origin: Origin) -> dict[str, object]:
+    return {
+        "start": location.start,
+        "end": location.end,
+        "source": origin.source,
+        "url": origin.url,
+        "page": location.page,
+        "heading": location.heading,
+        "sheet": location.sheet,
+        "slide": location.slide,
     }
 
 
@@ -126,18 +149,22 @@ def _step_json(step: TraceStep) -> dict[str, object]:
 
 
 def hyperedges_of(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
-    """The hyperedges of ``evidence`` that stand in the passage, or lifted it."""
+    """The hyperedges of ``evidence`` that stand in the passage, or lifted it; the best match to the question first."""
     lifted = {step.hyperedge_id for step in evidence.trace if step.passage_id == hit.passage.id}
-    return [
+    found = [
         edge
         for edge in evidence.hyperedges
         if edge.hyperedge.passage_id == hit.passage.id or edge.hyperedge.id in lifted
     ]
+    return sorted(found, key=lambda edge: not _is_highlighted(edge.hyperedge, hit))
+
+
+def _is_highlighted(edge: Hyperedge, hit: ScoredPassage) -> bool:
+    return edge.passage_id == hit.passage.id and Span(edge.start, edge.end) == hit.highlight
 
 
 def answer_json(answer: Answer, explain: bool) -> dict[str, object]:
     """The shape that ``polyad ask --json`` prints."""
-    titles = {hit.passage.id: hit.passage.title for hit in answer.evidence.passages}
     return {
         "query": answer.evidence.question,
         "retriever": answer.evidence.retriever,
@@ -148,7 +175,8 @@ def answer_json(answer: Answer, explain: bool) -> dict[str, object]:
                 "number": citation.number,
                 "passage_id": citation.passage_id,
                 "document_id": citation.document_id,
-                "title": titles.get(citation.passage_id, ""),
+                "title": citation.title,
+                **_place_json(citation.location, citation.origin),
                 "claim": citation.answer_span.of(answer.text),
                 "answer_span": [citation.answer_span.start, citation.answer_span.end],
             }
@@ -227,7 +255,7 @@ def look_up(engine: Engine, kind: Kind, id: str) -> dict[str, object]:
             return asdict(engine.document(id))
         case Kind.PASSAGE:
             passage = engine.passage(id)
-            return {**passage_json(passage), "start": passage.start, "end": passage.end}
+            return passage_json(passage, engine.origin(passage.document_id))
         case Kind.HYPEREDGE:
             edge, incidences = engine.hyperedge(id)
             return {**asdict(edge), "incidences": [asdict(incidence) for incidence in incidences]}

@@ -147,7 +147,7 @@ def _train_hyperretriever(
     json: bool,
     progress: Progress,
 ) -> None:
-    chosen, k = settings.stages.hyperretriever, settings.command.k
+    chosen, k = settings.stages.hyperretriever, settings.command.depth
     examples = {}
     for name, engine in engines.items():
         collected = partial(collect, *engine.training_parts(), settings=chosen, seed=seed, progress=progress)

@@ -16,6 +16,7 @@ from polyad.model import (
     Entity,
     Evidence,
     FloatArray,
+    Hyperedge,
     IntArray,
     Passage,
     ScoredEntity,
@@ -209,6 +210,15 @@ class Snapshot:
         """The passages of these rows, in order."""
         return self._store.passages([self.passage_id(row) for row in rows])
 
+    def hyperedges_in(self, passage_id: str) -> list[int]:
+        """The rows of a passage's hyperedges; none where there is no such passage."""
+        row = self._passage_rows.get(passage_id)
+        return [] if row is None else self.hyperedges_of_passage[row].tolist()
+
+    def hyperedges(self, rows: Sequence[int]) -> list[Hyperedge]:
+        """The hyperedges of these rows, in order."""
+        return self._store.hyperedges([self.hyperedge_id(row) for row in rows])
+
     def evidence(
         self,
         question: str,
@@ -246,7 +256,7 @@ class Snapshot:
         )
 
     def _scored_hyperedges(self, rows: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
-        edges = self._store.hyperedges([self.hyperedge_id(row) for row, _ in rows])
+        edges = self.hyperedges([row for row, _ in rows])
         members = [np.setdiff1d(self.graph.members[row], self._lent[row]).tolist() for row, _ in rows]
         views = dict(
             zip(distinct := sorted({row for own in members for row in own}), self._entities(distinct), strict=True)

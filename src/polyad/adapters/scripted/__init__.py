@@ -17,7 +17,7 @@ from polyad.adapters.scripted.faults import (
     UnsupportedSchema,
 )
 from polyad.adapters.scripted.model import Line, ScriptedLanguageModel, cite_first_passage
-from polyad.adapters.scripted.server import Embedded, Recorded, Request, Say, ScriptedServer, Spoken
+from polyad.adapters.scripted.server import Embedded, Recorded, Request, Reranked, Say, ScriptedServer, Spoken
 
 __all__ = [
     "Body",
@@ -32,6 +32,7 @@ __all__ = [
     "Recorded",
     "Refused",
     "Request",
+    "Reranked",
     "Say",
     "ScriptedLanguageModel",
     "ScriptedServer",

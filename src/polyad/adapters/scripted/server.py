@@ -51,6 +51,9 @@ Spoken = str | Say | Fault | Mapping[str, Any]
 Embedded = Sequence[Sequence[float]] | Fault | Mapping[str, Any]
 """One outcome for an embeddings request; a mapping likewise."""
 
+Reranked = Sequence[float] | Fault | Mapping[str, Any]
+"""One outcome for a rerank request: a score for each document; a mapping likewise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -63,13 +66,14 @@ class Recorded:
 
 
 class ScriptedServer:
-    """Serves ``/v1/chat/completions`` (whole and streamed), ``/v1/embeddings`` and ``/v1/models`` on 127.0.0.1.
+    """Serves ``/v1/chat/completions`` (whole and streamed), ``/embeddings``, ``/rerank`` and ``/models`` on 127.0.0.1.
 
     Use it as a context manager, and any number of clients at a time against ``base_url``.
 
     Args:
         replies: What to say: computed from the request, or one outcome after the other, the last one for ever.
         vectors: The same for embeddings; by default vectors of hashed words, so that similar texts are similar.
+        rankings: The same for reranking; by default the words that document and query share.
         delay: Seconds before each reply.
         dimension: Length of the default vectors.
         port: 0 for any that is free.
@@ -83,6 +87,7 @@ class ScriptedServer:
         replies: Callable[[Request], Spoken] | Sequence[Spoken] = ("scripted",),
         *,
         vectors: Callable[[Request], Embedded] | Sequence[Embedded] | None = None,
+        rankings: Callable[[Request], Reranked] | Sequence[Reranked] | None = None,
         delay: float = 0.0,
         dimension: int = 64,
         port: int = 0,
@@ -93,6 +98,7 @@ class ScriptedServer:
         self._vectors: _Script[Embedded] = _Script(
             vectors or (lambda request: hashed_vectors(_inputs(request), dimension))
         )
+        self._rankings: _Script[Reranked] = _Script(rankings or shared_words)
         self._delay = delay
         self._under_way = 0
         self._counting = threading.Lock()
@@ -130,7 +136,7 @@ class ScriptedServer:
         """Let time pass, but not beyond the server's end."""
         self._closing.wait(seconds)
 
-    def outcome(self, recorded: Recorded) -> Spoken | Embedded:
+    def outcome(self, recorded: Recorded) -> Spoken | Embedded | Reranked:
         """What the script has for a request, after the delay.
 
         Requests count as under way until then: a client that has its reply may ask again before this server knows that
@@ -142,8 +148,8 @@ class ScriptedServer:
             self.busiest = max(self.busiest, self._under_way)
         try:
             self.wait(self._delay)
-            script: _Script[Any] = self._vectors if recorded.path == "embeddings" else self._replies
-            return cast(Spoken | Embedded, script.next(recorded.body))
+            scripts: dict[str, _Script[Any]] = {"embeddings": self._vectors, "rerank": self._rankings}
+            return cast(Spoken | Embedded | Reranked, scripts.get(recorded.path, self._replies).next(recorded.body))
         finally:
             with self._counting:
                 self._under_way -= 1
@@ -218,7 +224,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.removeprefix("/v1/")
-        if path not in ("chat/completions", "embeddings"):
+        if path not in ("chat/completions", "embeddings", "rerank"):
             self.send_json(404, {"error": {"message": f"no {self.path} here"}})
             return
         try:
@@ -230,7 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
         scripted = cast(_HttpServer, self.server).scripted
         self._answer(scripted.outcome(Recorded(path, body, headers, time.monotonic())), body)
 
-    def _answer(self, outcome: Spoken | Embedded, body: Request) -> None:
+    def _answer(self, outcome: Spoken | Embedded | Reranked, body: Request) -> None:
         self.wants_stream = bool(body.get("stream"))
         if isinstance(outcome, Mapping):
             self.send_json(200, outcome)
@@ -238,6 +244,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(Say(text=outcome), body)
         elif isinstance(outcome, Say):
             self._say(outcome, body)
+        elif isinstance(outcome, Sequence) and "query" in body:
+            self.send_json(200, _ranking(cast(Sequence[float], outcome)))
         elif isinstance(outcome, Sequence):
             self.send_json(200, _embeddings(cast(Sequence[Sequence[float]], outcome), body))
         else:
@@ -321,6 +329,19 @@ def hashed_vectors(texts: Sequence[str], dimension: int) -> list[list[float]]:
             vector[0] = 1.0
         vectors.append(vector)
     return vectors
+
+
+def shared_words(request: Request) -> list[float]:
+    """Of the words of the query, the share that each document has."""
+    query = set(re.findall(r"\w+", str(request.get("query")).lower()))
+    documents = [set(re.findall(r"\w+", str(document).lower())) for document in request.get("documents") or ()]
+    return [len(query & document) / max(1, len(query)) for document in documents]
+
+
+def _ranking(scores: Sequence[float]) -> dict[str, object]:
+    """Best first, as servers send it."""
+    results = [{"index": index, "relevance_score": score} for index, score in enumerate(scores)]
+    return {"results": sorted(results, key=lambda result: -result["relevance_score"])}
 
 
 def _inputs(request: Request) -> list[str]:

@@ -1,0 +1,79 @@
+"""Which part of a passage fits a question best: its hyperedges, by how near they are to the question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from polyad.hypergraph.cosines import cosines
+from polyad.model import FloatArray, Hyperedge, Passage, Span
+from polyad.protocols import Embedder
+from polyad.retrieval.snapshot import Snapshot
+from polyad.text.lexicon import FUNCTION_WORDS
+from polyad.text.words import terms
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a passage's text, and how near it is to the question; higher is nearer."""
+
+    span: Span
+    nearness: float
+
+
+Nearest = Callable[[Passage], Sequence[Part]]
+"""The parts of a passage, those nearest to a question first; the whole passage where it has no hyperedges."""
+
+
+class NearestParts:
+    """Measures the hyperedges of passages against one question: by cosine, or where nothing is embedded by words.
+
+    Args:
+        snapshot: The index.
+        question: What was asked.
+        embedder: Embeds the question when the first passage is asked about; None to count words that both have.
+    """
+
+    def __init__(self, snapshot: Snapshot, question: str, embedder: Embedder | None) -> None:
+        self._snapshot = snapshot
+        self._question = question
+        self._embedder = embedder
+        self._known: dict[str, Sequence[Part]] = {}
+
+    def __call__(self, passage: Passage) -> Sequence[Part]:
+        """The parts of a passage, nearest first, ties in their order. See :data:`Nearest`."""
+        if passage.id not in self._known:
+            self._known[passage.id] = self._parts(passage)
+        return self._known[passage.id]
+
+    def _parts(self, passage: Passage) -> Sequence[Part]:
+        rows = self._snapshot.hyperedges_in(passage.id)
+        edges = self._snapshot.hyperedges(rows)
+        nearness = self._by_cosine(rows) if self._embedder else [self._by_words(edge) for edge in edges]
+        spans = (_within(passage, edge) for edge in edges)
+        parts = [Part(span, near) for span, near in zip(spans, nearness, strict=True) if span.start < span.end]
+        whole = Part(Span(0, len(passage.text)), 0.0)
+        return sorted(parts, key=lambda part: (-part.nearness, part.span.start, part.span.end)) or [whole]
+
+    def _by_cosine(self, rows: Sequence[int]) -> list[float]:
+        found: list[float] = cosines(self._snapshot.hyperedge_vectors[list(rows)], self._vector).tolist()
+        return found
+
+    def _by_words(self, edge: Hyperedge) -> float:
+        return float(len(self._words & set(terms(edge.text))))
+
+    @cached_property
+    def _vector(self) -> FloatArray:
+        assert self._embedder is not None
+        vector: FloatArray = self._embedder.encode([self._question], "query")[0]
+        return vector
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return set(terms(self._question)) - FUNCTION_WORDS
+
+
+def _within(passage: Passage, edge: Hyperedge) -> Span:
+    length = len(passage.text)
+    return Span(min(max(edge.start, 0), length), min(max(edge.end, 0), length))

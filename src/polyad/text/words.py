@@ -1,0 +1,36 @@
+"""Words of running text, as budgets of words count them: what white space divides, and each ideograph."""
+
+from __future__ import annotations
+
+import re
+
+from polyad.model import Span
+
+_WITHOUT_SPACES = "\u2e80-\U0003ffff"
+"""Scripts that put no blanks between words: there each character counts."""
+
+_WORD = re.compile(rf"(?=\S)[{_WITHOUT_SPACES}]|[^\s{_WITHOUT_SPACES}]+")
+_TERM = re.compile(rf"(?=\w)[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+")
+
+
+def count_words(text: str) -> int:
+    r"""How many words there are.
+
+    >>> count_words("Who funded the trial?"), count_words("\u6771\u4eac tower")
+    (4, 3)
+    """
+    return _WORD.subn("", text)[1]
+
+
+def word_spans(text: str) -> list[Span]:
+    """Where each word is, in order."""
+    return [Span(*match.span()) for match in _WORD.finditer(text)]
+
+
+def terms(text: str) -> list[str]:
+    """The words without case and punctuation: what remains equal when a text goes through another format.
+
+    >>> terms("The Trial -- it was FUNDED.")
+    ['the', 'trial', 'it', 'was', 'funded']
+    """
+    return _TERM.findall(text.casefold())

@@ -1,0 +1,30 @@
+"""The parts of a passage that fit a question best."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyad.engine import Engine
+from polyad.model import Passage, Span
+from polyad.protocols import Embedder
+from polyad.retrieval.nearest import NearestParts
+
+
+@pytest.mark.parametrize("embeds", [True, False])
+def test_the_hyperedge_nearest_to_the_question_comes_first(
+    small_engine: Engine, embedder: Embedder, embeds: bool
+) -> None:
+    snapshot, _, _ = small_engine.training_parts()
+    nearest = NearestParts(snapshot, "What is it known for, orchards?", embedder if embeds else None)
+    passage = small_engine.passage("aldby#0000")
+    parts = nearest(passage)
+    assert "orchards" in parts[0].span.of(passage.text)
+    assert [part.nearness for part in parts] == sorted((part.nearness for part in parts), reverse=True)
+    assert nearest(passage) is parts
+
+
+def test_a_passage_without_hyperedges_is_one_part(small_engine: Engine) -> None:
+    snapshot, _, _ = small_engine.training_parts()
+    unknown = Passage("gone#0000", "gone", "", "Some text.", 0, 10)
+    ((part),) = NearestParts(snapshot, "x", None)(unknown)
+    assert part.span == Span(0, 10)

@@ -1,0 +1,55 @@
+"""What a retriever finds, in the order of a reranker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from polyad.errors import RerankerError
+from polyad.model import Evidence, FloatArray, Passage, ScoredPassage
+from polyad.retrieval.reranking import reranked
+
+
+class ByLength:
+    """The shortest passage is the best."""
+
+    name = "length"
+
+    def __init__(self, *scores: float) -> None:
+        self.read: list[str] = []
+        self._scores = scores
+
+    def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
+        self.read += passages
+        return np.array(self._scores or [-len(passage) for passage in passages], dtype=np.float32)
+
+
+def retrieve(k: int) -> Evidence:
+    passages = [Passage(f"d{n}#0000", f"d{n}", f"T{n}" * (n == 1), "x" * (100 - n), 0, 100 - n) for n in range(60)]
+    return Evidence("q", "test", tuple(ScoredPassage(passage, 1.0, "found") for passage in passages[:k]))
+
+
+def test_fifty_passages_are_read_and_put_in_order() -> None:
+    judge = ByLength()
+    found = reranked(retrieve, judge, 5).passages
+    assert [hit.passage.id for hit in found[:2]] == ["d49#0000", "d48#0000"]
+    assert (found[0].score, found[0].reason) == (-51.0, "placed here by the reranker; found")
+    assert (len(judge.read), judge.read[1]) == (50, "T1\n" + "x" * 99)
+
+
+def test_as_many_are_read_as_are_wanted() -> None:
+    assert len(reranked(retrieve, ByLength(), 55).passages) == 55
+
+
+def test_nothing_found_is_not_reranked() -> None:
+    judge = ByLength()
+    assert reranked(lambda k: Evidence("q", "test"), judge, 5).passages == ()
+    assert judge.read == []
+
+
+@pytest.mark.parametrize("scores", [(1.0, 2.0), (float("nan"),) * 50])
+def test_a_reranker_that_breaks_its_promise_is_an_error(scores: tuple[float, ...]) -> None:
+    with pytest.raises(RerankerError, match="'length' gave no finite number for each of 50 passages"):
+        reranked(retrieve, ByLength(*scores), 5)

@@ -1,0 +1,57 @@
+"""Where hits and citations stand, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyad.cli.places import also_in, file_of, named, snippet
+from polyad.model import Location, Origin, Passage, ScoredPassage, Span
+
+
+def passage(text: str = "text", title: str = "", **place: int | str) -> Passage:
+    return Passage("d.pdf#0001", "d.pdf", title, text, 0, len(text), **place)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("found", "title", "words"),
+    [
+        (
+            passage(page=36, heading="9 Reading Excel spreadsheets"),
+            "R Data Import/Export",
+            'R Data Import/Export, p. 36, "9 Reading Excel spreadsheets"',
+        ),
+        (passage(title="Handbook / Pumps", heading="Handbook / Pumps"), "Handbook", 'Handbook, "Pumps"'),
+        (passage(title="Handbook / Pumps", heading="Handbook / Pumps"), "", "Handbook / Pumps"),
+        (passage(slide=3), "Talk", "Talk, slide 3"),
+        (passage(sheet="Costs"), "Budget", "Budget, sheet Costs"),
+        (passage(), "", "d.pdf"),
+    ],
+)
+def test_a_passage_is_named_by_its_document_and_its_place(found: Passage, title: str, words: str) -> None:
+    assert named(found, Origin(title)) == words
+
+
+def test_a_document_is_known_by_its_file_or_else_by_its_address() -> None:
+    assert file_of(Origin(source="docs/R-data.pdf", url="http://r/")) == "R-data.pdf"
+    assert file_of(Origin(url="http://r/")) == "http://r/"
+    assert file_of(Origin()) == ""
+
+
+def test_copies_are_named_by_title_place_and_file() -> None:
+    copies = (
+        (Origin("Manual", "a/m.pdf"), Location(0, 9, page=2)),
+        (Origin("", "a/m.txt"), Location(0, 9)),
+        (Origin(), Location(0, 9)),
+    )
+    hit = ScoredPassage(passage(), 1.0, copies=copies)
+    assert list(also_in(hit)) == ["Manual, p. 2, m.pdf", "m.txt", "another document"]
+
+
+def test_a_snippet_is_the_best_match_unless_the_beginning_shows_it() -> None:
+    text = "# Manual\n\nIt begins here. " + "Nothing is said. " * 30 + "The pump is bled. " + "It ends. " * 9
+    start = text.index("The pump")
+    hit = ScoredPassage(passage(text, "Manual"), 1.0, highlight=Span(start, start + 17))
+    assert snippet(hit, 40).startswith("... The pump is bled. It ends.")
+    near = ScoredPassage(passage(text, "Manual"), 1.0, highlight=Span(10, 25))
+    assert snippet(near, 40).startswith("It begins here. Nothing")
+    assert snippet(ScoredPassage(passage(text, "Manual"), 1.0), 40).startswith("It begins here. Nothing")

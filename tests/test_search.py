@@ -1,0 +1,150 @@
+"""What a search on a real index gives back, and what an answer cites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.config import AnswerSettings, Settings, SplitSettings
+from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
+from polyad.errors import SettingError
+from polyad.model import Document, FloatArray, Location, Section
+from polyad.text.words import count_words
+
+PUMP = "The pump moves water from the tank to the basin. It has to be bled before it is started."
+VALVE = "A valve stays open until the pressure falls below the limit. Then it is closed by hand."
+BOOK = "Whoever works at the station writes down what was done, and signs the page in the book at the end of the day."
+KEYS = (
+    "Keys hang on the board beside the door, in the order of the rooms that they open, from the lowest to the highest."
+)
+WALK = "Visitors are led around the building on the first Sunday of each month, in groups of ten, with a lamp for each."
+MANUAL = "\n\n".join([f"{PUMP} {BOOK}", f"{KEYS} {VALVE}", f"Otters live behind the station. {WALK}"])
+QUESTION = "What has to be done before the pump is started?"
+HEADING = "Operation"
+
+
+@pytest.fixture
+def manual(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Engine:
+    """An index of one document in three passages, the same as plain text, and another document."""
+    split = SplitSettings(passage_tokens=50, overlap_tokens=0, section_tokens=0)
+    places = tuple(
+        Location(start, start + 100, page)
+        for page, start in enumerate((0, MANUAL.index(VALVE) - 10, MANUAL.index("Otters")), 1)
+    )
+    sections = (Section("Manual", 0, len(MANUAL)), Section(HEADING, 0, len(MANUAL)))
+    documents = [
+        Document(
+            "manual.html", "Manual", MANUAL, "docs/manual.html", sections=sections, places=places, url="http://m/"
+        ),
+        Document("manual.txt", "", MANUAL.upper(), "docs/manual.txt", metadata={"author": "Ada"}),
+        Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702.", "bell.md"),
+    ]
+    engine = Engine.open(tmp_path / "kb", embedder=embedder, settings=Settings(split=split))
+    assert engine.index_documents(documents).counts.passages == 7
+    return engine
+
+
+@pytest.mark.parametrize("retriever", sorted({*RETRIEVERS} - NEED_LANGUAGE_MODEL - {"none"}))
+def test_every_retrievers_passages_become_hits(manual: Engine, retriever: str) -> None:
+    found = manual.search(QUESTION, 4, retriever=retriever)
+    shown = " ".join(hit.passage.text.lower() for hit in found.passages)
+    assert shown.count("before it is started") == 1
+    assert max(shown.count(words) for words in ("below the limit", "otters live")) <= 1
+    hits = [hit for hit in found.passages if hit.passage.document_id.startswith("manual")]
+    assert 1 <= len(hits) <= 3
+    for hit in hits:
+        assert hit.passage.text.lower() == MANUAL[hit.passage.start : hit.passage.end].lower()
+        assert [len({hit.origin.source, origin.source}) for origin, _ in hit.copies] == [2]
+    best = next(hit for hit in hits if "bled" in hit.passage.text.lower())
+    assert best.highlight is not None
+    assert "bled" in best.highlight.of(best.passage.text).lower()
+    for scored in found.hyperedges:
+        edge = scored.hyperedge
+        (own,) = (hit for hit in found.passages if hit.passage.id == edge.passage_id)
+        assert own.passage.text[edge.start : edge.end] == edge.text
+
+
+def test_measurements_see_passages_as_they_are_ranked(manual: Engine) -> None:
+    found = manual.search(QUESTION, 5, retriever="standard", merge=False)
+    bare = manual.retriever("standard").retrieve(QUESTION, 5)
+    assert replace(found, timings=bare.timings) == bare
+    assert len({hit.passage.id for hit in found.passages}) == 5
+    assert all((hit.copies, hit.highlight) == ((), None) for hit in found.passages)
+
+
+@pytest.mark.parametrize("retriever", ["default", "standard", "bm25"])
+@pytest.mark.parametrize("words", [10, 50, 200])
+def test_a_budget_of_words_holds(manual: Engine, retriever: str, words: int) -> None:
+    found = manual.search(QUESTION, words=words, retriever=retriever)
+    assert 0 < sum(count_words(hit.passage.text.replace(" … ", " ")) for hit in found.passages) <= words
+    assert "pump" in found.passages[0].passage.text.lower()
+
+
+class Reversing:
+    """Prefers what stands behind in the alphabet."""
+
+    name = "reversing"
+
+    def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
+        order = sorted(passages)
+        return np.array([order.index(passage) for passage in passages], dtype=np.float32)
+
+
+def test_a_reranker_orders_what_was_found(
+    manual: Engine, tmp_path: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    with Engine.open(tmp_path / "kb", embedder=embedder, reranker=Reversing()) as engine:
+        found = engine.search(QUESTION, 2, retriever="standard", merge=False)
+        everything = engine.search(QUESTION, 7, retriever="standard", merge=False)
+    assert [hit.passage.id for hit in found.passages] == [hit.passage.id for hit in everything.passages[:2]]
+    texts = [
+        f"{hit.passage.title}\n{hit.passage.text}" if hit.passage.title else hit.passage.text
+        for hit in everything.passages
+    ]
+    assert texts == sorted(texts, reverse=True)
+
+
+def test_a_least_relevance_is_refused_where_none_is_measured(manual: Engine) -> None:
+    with pytest.raises(SettingError, match=r"min_relevance is 0\.2; expected 0 with 'bm25'"):
+        manual.search(QUESTION, retriever="bm25", min_relevance=0.2)
+
+
+def test_a_citation_says_where_its_passage_stands(
+    manual: Engine, tmp_path: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    model = ScriptedLanguageModel(["It has to be bled [1]."])
+    with Engine.open(tmp_path / "kb", embedder=embedder, language_model=model) as engine:
+        answer = engine.ask("valve pressure limit", 1, retriever="standard")
+    (citation,) = answer.citations
+    (hit,) = answer.evidence.passages
+    assert (citation.title, citation.location, citation.origin) == (
+        hit.passage.title,
+        hit.passage.location,
+        hit.origin,
+    )
+
+
+def test_a_passage_that_a_fact_brought_in_has_its_title_too(
+    tmp_path: Path, small_index_dir: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    model = ScriptedLanguageModel(["She was born in Aldby [2]."])
+    settings = Settings(answer=AnswerSettings(use_passages=False))
+    with Engine.open(
+        small_index_dir, embedder=embedder, language_model=model, settings=settings, create=False
+    ) as engine:
+        evidence = engine.search("Where was the maker of the Bell of Tarn born?", 2)
+        moreau = [edge for edge in evidence.hyperedges if edge.hyperedge.passage_id == "moreau#0000"]
+        alone = type(evidence)(
+            evidence.question,
+            evidence.retriever,
+            tuple(hit for hit in evidence.passages if hit.passage.id != "moreau#0000"),
+            tuple(moreau),
+        )
+        (citation,) = engine.answer(alone).citations
+    assert (citation.passage_id, citation.title, citation.origin.title) == ("moreau#0000", "Ines Moreau", "Ines Moreau")
