@@ -36,15 +36,19 @@ class Example:
 
     Attributes:
         signals: Of its candidates, float32 ``[candidates, signals]``.
-        is_gold: Which of them are gold, ``[candidates]``.
-        gold: How many gold passages there are.
+        holds: Which of them hold each piece of evidence, such as a gold document; ``[candidates, evidence]``.
         linkability: Of the index, in [0, 1]: how far the weights of linked texts count.
     """
 
     signals: FloatArray
-    is_gold: BoolArray
-    gold: int
+    holds: BoolArray
     linkability: float = 1.0
+
+    @property
+    def is_gold(self) -> BoolArray:
+        """Which candidates hold any evidence, ``[candidates]``."""
+        found: BoolArray = np.any(self.holds, axis=1)
+        return found
 
     def profiled(self, count: int) -> FloatArray:
         """The first ``count`` signals, each for linked and for unlinked texts; ``[candidates, 2 x count]``."""
@@ -123,7 +127,7 @@ class _ListwiseLoss:
 
 
 def recall_at(examples: Sequence[Example], weights: FloatArray, k: int) -> float:
-    """Share of the gold passages among the best ``k`` candidates by the first signals, averaged over questions.
+    """Share of the evidence in the best ``k`` candidates by the first signals, averaged over questions.
 
     Args:
         examples: Questions.
@@ -133,13 +137,13 @@ def recall_at(examples: Sequence[Example], weights: FloatArray, k: int) -> float
     shares = []
     for example in examples:
         best = np.argsort(-(example.profiled(len(weights) // 2) @ weights), kind="stable")[:k]
-        shares.append(example.is_gold[best].sum() / example.gold)
+        shares.append(example.holds[best].any(axis=0).mean())
     return float(np.mean(shares))
 
 
 def coverage(examples: Sequence[Example]) -> float:
-    """Share of the gold passages among all candidates: the most that any scorer can reach."""
-    return float(np.mean([example.is_gold.sum() / example.gold for example in examples]))
+    """Share of the evidence among all candidates: the most that any scorer can reach."""
+    return float(np.mean([example.holds.any(axis=0).mean() for example in examples]))
 
 
 def _with_importance(
@@ -182,8 +186,9 @@ def examples_of(found: Iterable[Candidates], queries: Sequence[Query]) -> list[E
     return [
         Example(
             candidates.signals,
-            np.array([document in query.gold for document in candidates.documents], dtype=bool),
-            len(query.gold),
+            np.array(
+                [[document == gold for gold in sorted(query.gold)] for document in candidates.documents], dtype=bool
+            ),
             candidates.linkability,
         )
         for query, candidates in zip(queries, found, strict=True)

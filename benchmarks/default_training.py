@@ -1,0 +1,201 @@
+"""Trains the weights that come with polyad, and measures each kind of text by weights that never saw it.
+
+    python benchmarks/default_training.py BEIR_DIR... --prose FOLDER [--store DIR] [--to DIR] [--json FILE]
+
+One scorer has to serve every kind of text, so it is trained on several: each benchmark as it is, with its titles
+stripped, and with ten of its articles joined to one document without titles; and questions about books, whose evidence
+are sentences. Each set counts the same. The figures are of weights trained without the benchmark in any shape (those
+named alike but for what follows a hyphen count as one), or without the book.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from polyad import Engine
+from polyad.adapters.reading.files import FileReader
+from polyad.config import ReadSettings
+from polyad.evaluation import signal_training
+from polyad.evaluation.datasets import Dataset, load
+from polyad.evaluation.evidence import found, within
+from polyad.evaluation.signal_training import Example, K, recall_at
+from polyad.model import Document
+from polyad.retrieval.default.signals import Candidates, profile_names, signal_names
+
+SEED = 7
+JOINED = 10
+RESAMPLES = 2000
+PROSE = "prose"
+
+
+class Shape(NamedTuple):
+    """A benchmark in one shape: its documents, and which passages hold each of its own documents."""
+
+    name: str
+    documents: Sequence[Document]
+    holds: Callable[[Engine, str, str], bool]
+    """Whether a passage, by its id, holds one of the benchmark's documents."""
+
+
+def main() -> None:
+    """Gather the signals of every question, train without each kind of text in turn, then on all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
+    parser.add_argument("--prose", type=Path, required=True, help="books and their questions.jsonl")
+    parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
+    parser.add_argument("--to", type=Path, help="write the weights here")
+    parser.add_argument("--json", type=Path, help="save the figures here")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        stores = arguments.store or Path(temporary)
+        sets = articles(arguments.folders, stores)
+        books = prose(arguments.prose, stores)
+    rows = [*unseen_articles(sets, books), *unseen_books(sets, books)]
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    if arguments.to:
+        signal_training.save({**sets, PROSE: together(books)}, arguments.to)
+
+
+def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[Example]]:
+    """The examples of each benchmark in each shape, by both names."""
+    sets = {}
+    for dataset in map(load, folders):
+        for shape in shapes(dataset):
+            with Engine.open(stores / f"{dataset.name}-{shape.name}") as engine:
+                engine.index_documents(shape.documents)
+                signals = engine.signals([query.text for query in dataset.queries])
+                sets[f"{dataset.name} {shape.name}"] = [
+                    example_of(engine, candidates, sorted(query.gold), shape.holds)
+                    for query, candidates in zip(dataset.queries, signals, strict=True)
+                ]
+        print(f"signals of {dataset.name}", flush=True)
+    return sets
+
+
+def shapes(dataset: Dataset) -> Iterator[Shape]:
+    """A benchmark as it is, without titles, and joined by ten."""
+    read = FileReader(ReadSettings()).read([dataset.corpus])
+    documents = [document for document in read if isinstance(document, Document)]
+    yield Shape("as it is", documents, lambda engine, passage, gold: engine.passage(passage).document_id == gold)
+    bare = [Document(document.id, "", document.text) for document in documents]
+    yield Shape("no titles", bare, lambda engine, passage, gold: engine.passage(passage).document_id == gold)
+    joined, places = join(documents, JOINED)
+
+    def holds(engine: Engine, passage_id: str, gold: str) -> bool:
+        passage, (id, start, end) = engine.passage(passage_id), places[gold]
+        shared = min(passage.end, end) - max(passage.start, start)
+        return passage.document_id == id and 2 * shared >= min(end - start, passage.end - passage.start)
+
+    yield Shape(f"joined by {JOINED}", joined, holds)
+
+
+def join(documents: Sequence[Document], count: int) -> tuple[list[Document], dict[str, tuple[str, int, int]]]:
+    """Shuffled documents joined by so many, without titles; and where each is: document, start and end."""
+    shuffled = list(documents)
+    random.Random(SEED).shuffle(shuffled)
+    joined, places = [], {}
+    for first in range(0, len(shuffled), count):
+        id, text = f"joined {first // count}", ""
+        for document in shuffled[first : first + count]:
+            places[document.id] = id, len(text), len(text) + len(document.text)
+            text += document.text + "\n\n"
+        joined.append(Document(id, "", text))
+    return joined, places
+
+
+def prose(folder: Path, stores: Path) -> dict[str, list[Example]]:
+    """The examples of each book; all books are in one index."""
+    questions = [json.loads(line) for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    books: dict[str, list[Example]] = {}
+    seen: dict[str, str] = {}
+
+    def holds(engine: Engine, passage: str, sentence: str) -> bool:
+        if passage not in seen:
+            seen[passage] = within([engine.passage(passage).text])
+        return found(sentence, seen[passage])
+
+    with Engine.open(stores / PROSE) as engine:
+        engine.index(sorted(folder.glob("*.txt")))
+        signals = engine.signals([question["text"] for question in questions])
+        for question, candidates in zip(questions, signals, strict=True):
+            example = example_of(engine, candidates, question["evidence"], holds)
+            books.setdefault(question["metadata"]["book"], []).append(example)
+    print("signals of prose", flush=True)
+    return books
+
+
+def example_of(
+    engine: Engine, candidates: Candidates, evidence: Sequence[str], holds: Callable[[Engine, str, str], bool]
+) -> Example:
+    """The candidates of a question, with which of them hold its evidence."""
+    rows = [[holds(engine, passage, piece) for piece in evidence] for passage in candidates.passages]
+    return Example(candidates.signals, np.array(rows, dtype=bool).reshape(-1, len(evidence)), candidates.linkability)
+
+
+def unseen_articles(
+    sets: Mapping[str, Sequence[Example]], books: Mapping[str, Sequence[Example]]
+) -> Iterator[dict[str, object]]:
+    """Recall on each benchmark in each shape, of weights trained without the benchmark in any."""
+    names = signal_names(rewriting=False)
+    for family in sorted({family_of(name) for name in sets}):
+        others = [examples for name, examples in sets.items() if family_of(name) != family]
+        if not others:
+            continue
+        weights = signal_training.train([*others, together(books)], names).vector(profile_names(names))
+        for name, examples in sets.items():
+            if family_of(name) == family:
+                each = np.array([recall_at([example], weights, K) for example in examples])
+                yield told(name, each)
+
+
+def unseen_books(
+    sets: Mapping[str, Sequence[Example]], books: Mapping[str, Sequence[Example]]
+) -> Iterator[dict[str, object]]:
+    """Recall on each book, of weights trained without it."""
+    for book, weights in weights_without_each(sets, books).items():
+        yield told(book, np.array([recall_at([example], weights, K) for example in books[book]]))
+
+
+def weights_without_each(
+    sets: Mapping[str, Sequence[Example]], books: Mapping[str, Sequence[Example]]
+) -> dict[str, np.ndarray]:
+    """By book, weights trained on all that is not from it."""
+    names = signal_names(rewriting=False)
+    trained = {}
+    for book in books:
+        others = {other: examples for other, examples in books.items() if other != book}
+        trained[book] = signal_training.train([*sets.values(), together(others)], names).vector(profile_names(names))
+    return trained
+
+
+def together(books: Mapping[str, Sequence[Example]]) -> list[Example]:
+    """The examples of all books as one set."""
+    return [example for examples in books.values() for example in examples]
+
+
+def family_of(name: str) -> str:
+    """What a set is called but for its shape and what follows a hyphen: "musique" of "musique-more no titles"."""
+    return name.split()[0].split("-")[0]
+
+
+def told(name: str, each: np.ndarray) -> dict[str, object]:
+    """Print and return the mean of some recalls with its interval: 95 of 100 means of resampled questions."""
+    chosen = np.random.default_rng(SEED).integers(len(each), size=(RESAMPLES, len(each)))
+    low, high = np.percentile(each[chosen].mean(axis=1), [2.5, 97.5])
+    print(
+        f"{name:28} {100 * each.mean():5.1f}  ({100 * low:.1f} to {100 * high:.1f}), {len(each)} questions", flush=True
+    )
+    return {"set": name, f"recall@{K}": round(float(each.mean()), 4), "interval": [round(low, 4), round(high, 4)]}
+
+
+if __name__ == "__main__":
+    main()
