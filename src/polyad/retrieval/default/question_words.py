@@ -16,7 +16,8 @@ class QuestionWords:
     """Which passages hold which words of a question.
 
     Attributes:
-        weights: Of each word, its inverse document frequency as a share of the sum of all; ``[words]``.
+        weights: Of each word, its inverse document frequency as a share of the sum over all of the question, those that
+            no passage holds included; ``[words]``.
         rows: The passages that hold each word, sorted.
     """
 
@@ -25,9 +26,10 @@ class QuestionWords:
 
     @classmethod
     def of(cls, question: str, snapshot: Snapshot) -> QuestionWords:
-        """The words of a question that some passage holds."""
-        rows = [found for found in snapshot.passages_with_words(question) if len(found)]
-        rarity = np.array([np.log(1 + snapshot.passage_count / len(found)) for found in rows], dtype=np.float32)
+        """The words of a question and the passages that hold them."""
+        rows = snapshot.passages_with_words(question)
+        counts = np.array([max(1, len(found)) for found in rows], dtype=np.float32)
+        rarity = np.log(1 + snapshot.passage_count / counts)
         return cls(rarity / max(float(rarity.sum()), 1e-9), tuple(rows))
 
     def held(self, passages: IntArray) -> BoolArray:
