@@ -126,7 +126,16 @@ class FileReader:
         content: Content = _function(self._one_document[extension])(path.read_bytes())
         if not content.text.strip():
             raise ReadError("empty: no text")
-        yield Document(name, content.title, content.text, source=name, sections=content.sections)
+        yield Document(
+            name,
+            content.title,
+            content.text,
+            source=name,
+            sections=content.sections,
+            url=content.url,
+            metadata=content.metadata,
+            places=content.places,
+        )
 
     def _records(self, path: Path, name: str, extension: str) -> Iterator[Document | Failure]:
         is_empty = True

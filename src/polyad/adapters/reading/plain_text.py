@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from charset_normalizer import from_bytes
 
 from polyad.errors import ReadError
-from polyad.model import Section
+from polyad.model import Location, MetadataValue, Section
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -38,11 +40,23 @@ _SPACES = re.compile(r"\s+")
 
 
 class Content(NamedTuple):
-    """What a file says: ``title`` is a single line and may be empty; ``sections`` are spans of ``text``."""
+    """What a file says.
+
+    Attributes:
+        title: A single line; empty where the file has none.
+        text: Every span refers to it.
+        sections: Parts of it under headings.
+        places: Its pages, sheets or slides, in order, as spans that do not overlap.
+        metadata: What else the file says of itself.
+        url: Where a browser finds it, if the file says so.
+    """
 
     title: str
     text: str
     sections: tuple[Section, ...] = ()
+    places: tuple[Location, ...] = ()
+    metadata: Mapping[str, MetadataValue] = MappingProxyType({})
+    url: str = ""
 
 
 def clean(text: str) -> str:
