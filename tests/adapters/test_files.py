@@ -5,7 +5,8 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from polyad.adapters.reading.markdown import read_markdown
 from polyad.adapters.reading.plain_text import clean, decode
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
-from polyad.model import Document, Failure
+from polyad.model import Document, Failure, MetadataValue
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,18 @@ def read_one(path: str) -> Document:
     (document,) = read(path)
     assert isinstance(document, Document), document
     return document
+
+
+def records(*paths: str) -> list[Document | Failure]:
+    """What is read, without what is known of its file."""
+    of_file = ("path", "folder", "extension", "modified")
+
+    def without(known: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
+        return {key: value for key, value in known.items() if key not in of_file}
+
+    return [
+        replace(item, metadata=without(item.metadata)) if isinstance(item, Document) else item for item in read(*paths)
+    ]
 
 
 def failure_of(path: str, max_bytes: int = 10**6) -> str:
@@ -244,9 +257,45 @@ def test_stray_control_characters_become_blanks_and_line_endings_newlines() -> N
     assert read_one("a.txt").text == "one two  three\nfour\nfive\nsix  and a good deal more"
 
 
-def test_plain_text_has_no_title() -> None:
-    write("a.txt", "A first line\n\nand more")
-    assert read_one("a.txt").title == ""
+def titled(path: str) -> tuple[str, object]:
+    """A document's title, and where it is from if not from the document."""
+    document = read_one(path)
+    return document.title, document.metadata.get("title_from")
+
+
+def test_plain_text_is_called_by_its_file_which_is_said() -> None:
+    write("manuals/the-old_pump.v2.txt", "A first line\n\nand more")
+    assert titled("manuals/the-old_pump.v2.txt") == ("the old pump.v2", "file name")
+
+
+@pytest.mark.parametrize(
+    ("path", "heading", "title"),
+    [
+        ("old-pumps.md", "Valves", ("Valves", None)),
+        ("old-pumps.md", "Chapter 1", ("old pumps", "file name")),
+        ("old-pumps.md", "2. Introduction", ("old pumps", "file name")),
+        ("intro.md", "Introduction", ("Introduction", None)),
+        ("old-pumps/README.md", "Contents", ("old pumps / README", "file name")),
+        ("README.md", "", ("README", "file name")),
+    ],
+)
+def test_a_heading_that_could_be_any_documents_is_no_title_where_the_files_name_says_more(
+    path: str, heading: str, title: tuple[str, str | None]
+) -> None:
+    write(path, f"# {heading}\n\nText." if heading else "Text.")
+    assert titled(path) == title
+
+
+def test_the_metadata_of_every_document_says_where_its_file_is_and_when_it_was_written() -> None:
+    for name in ("manuals/A.TXT", "manuals/a.jsonl"):
+        write(name, '{"text": "one"}')
+        os.utime(name, (1_700_000_000.5, 1_700_000_000.5))
+    text, record = read("manuals")
+    known = {"folder": "manuals", "modified": "2023-11-14T22:13:20+00:00"}
+    assert isinstance(text, Document)
+    assert isinstance(record, Document)
+    assert text.metadata == {**known, "path": "manuals/A.TXT", "extension": ".txt", "title_from": "file name"}
+    assert record.metadata == {**known, "path": "manuals/a.jsonl", "extension": ".jsonl"}
 
 
 @given(st.text(st.characters(exclude_categories=[])))
@@ -555,8 +604,8 @@ def test_the_sections_of_a_pdf_are_those_of_its_outline() -> None:
 
 @pytest.mark.parametrize("title", ["untitled", "Microsoft Word - pump.doc", "pump-v2.docx"])
 def test_a_title_that_a_program_made_up_is_not_taken(title: str) -> None:
-    write("a.pdf", pdf("text", title=title))
-    assert read_one("a.pdf").title == ""
+    write("the-pump.pdf", pdf("text", title=title))
+    assert titled("the-pump.pdf") == ("the pump", "file name")
 
 
 def test_a_pdf_that_needs_a_password_is_reported_and_one_that_forbids_printing_is_read() -> None:
@@ -585,10 +634,48 @@ def test_every_json_line_is_a_document() -> None:
         "a.jsonl",
         '{"_id": "x", "title": "A\\n title", "text": "One.\\r\\nTwo.", "url": 1}\n\n{"_id": 7, "text": "中文"}\n',
     )
-    assert read("a.jsonl") == [
-        Document("x", "A title", "One.\nTwo.", source="a.jsonl:1"),
+    assert records("a.jsonl") == [
+        Document("x", "A title", "One.\nTwo.", source="a.jsonl:1", metadata={"url": 1}),
         Document("7", "", "中文", source="a.jsonl:3"),
     ]
+
+
+def test_the_other_keys_of_a_json_line_and_its_metadata_are_kept_as_metadata_of_the_document() -> None:
+    record = {
+        "_id": "x",
+        "id": 7,
+        "text": "One.",
+        "url": "https://pumps.example/x",
+        "metadata": {"year": 1702, "tags": ["old", "pump"], "none": None},
+        "year": 1703,
+        "parts": {"seals": [1, 2]},
+        "": True,
+        "size": 10**30,
+        "ratio": float("nan"),
+    }
+    write("a.jsonl", json.dumps(record))
+    (document,) = records("a.jsonl")
+    assert isinstance(document, Document)
+    assert document.url == "https://pumps.example/x"
+    assert document.metadata == {
+        "year": 1702,
+        "tags": ("old", "pump"),
+        "id": 7,
+        "year 2": 1703,
+        "parts": '{"seals": [1, 2]}',
+        "unnamed": True,
+        "size": "1" + "0" * 30,
+        "ratio": "NaN",
+    }
+
+
+def test_keys_for_which_there_is_no_room_are_named() -> None:
+    write("a.jsonl", json.dumps({"text": "One.", **{f"key {number}": number for number in range(70)}}))
+    metadata = read_one("a.jsonl").metadata
+    assert len(metadata) <= 64
+    left_out = metadata["left_out"]
+    assert isinstance(left_out, tuple)
+    assert {f"key {number}" for number in range(70)} <= {*metadata, *left_out}
 
 
 def test_a_json_line_without_an_id_is_known_by_its_place() -> None:
@@ -625,7 +712,7 @@ def test_a_bad_json_line_is_reported_by_its_place_and_the_rest_is_read(line: str
 def test_an_id_that_comes_again_is_left_to_the_indexer() -> None:
     write("a.jsonl", '{"_id": "x", "text": "one"}\n{"_id": "x", "text": "two"}\n')
     write("b.jsonl", '{"_id": "x", "text": "one"}\n')
-    assert read("a.jsonl", "b.jsonl") == [
+    assert records("a.jsonl", "b.jsonl") == [
         Document("x", "", "one", source="a.jsonl:1"),
         Document("x", "", "two", source="a.jsonl:2"),
         Document("x", "", "one", source="b.jsonl:1"),
@@ -664,24 +751,36 @@ def test_a_file_of_no_records_or_of_binary_data_is_reported(name: str) -> None:
 
 def test_a_row_is_a_document_of_its_columns() -> None:
     write("a.csv", 'name,flow,\n"P1, main",3 l/s,\n\nP2,"4\nl/s",spare,more\n,,\n')
-    assert read("a.csv") == [
-        Document("a.csv:2", "", "name: P1, main\nflow: 3 l/s", source="a.csv:2"),
-        Document("a.csv:4", "", "name: P2\nflow: 4 l/s\ncolumn 3: spare\ncolumn 4: more", source="a.csv:4"),
+    assert records("a.csv") == [
+        Document(
+            "a.csv:2",
+            "",
+            "name: P1, main\nflow: 3 l/s",
+            source="a.csv:2",
+            metadata={"name": "P1, main", "flow": "3 l/s"},
+        ),
+        Document(
+            "a.csv:4",
+            "",
+            "name: P2\nflow: 4 l/s\ncolumn 3: spare\ncolumn 4: more",
+            source="a.csv:4",
+            metadata={"name": "P2", "flow": "4 l/s", "column 3": "spare", "column 4": "more"},
+        ),
     ]
 
 
 def test_columns_with_the_names_of_json_lines_mean_the_same() -> None:
-    write("a.csv", "_ID,Title,Text,url\nx,A title,One.,u\n,,Two.,u\ny,,,u\n")
-    assert read("a.csv") == [
-        Document("x", "A title", "One.", source="a.csv:2"),
-        Document("a.csv:3", "", "Two.", source="a.csv:3"),
+    write("a.csv", "_ID,Title,Text,url,flow\nx,A title,One.,u,3\n,,Two.,u,\ny,,,u,\n")
+    assert records("a.csv") == [
+        Document("x", "A title", "One.", source="a.csv:2", url="u", metadata={"flow": "3"}),
+        Document("a.csv:3", "", "Two.", source="a.csv:3", url="u"),
         Failure("a.csv:4", "empty: no text"),
     ]
 
 
 def test_a_row_without_a_text_column_has_its_own_id_and_title() -> None:
     write("a.csv", "_id;title;flow\nx;Pump;3\n")
-    assert read("a.csv") == [Document("x", "Pump", "flow: 3", source="a.csv:2")]
+    assert records("a.csv") == [Document("x", "Pump", "flow: 3", source="a.csv:2", metadata={"flow": "3"})]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -706,8 +805,8 @@ def test_a_row_above_the_limit_is_reported() -> None:
 )
 def test_a_quote_without_its_pair_ends_the_file_with_a_failure_that_names_the_line(row: str, reason: str) -> None:
     write("a.csv", f'name,flow\n"P1\nmain",3\n{row}\nP3,5\n')
-    assert read("a.csv") == [
-        Document("a.csv:2", "", "name: P1 main\nflow: 3", source="a.csv:2"),
+    assert records("a.csv") == [
+        Document("a.csv:2", "", "name: P1 main\nflow: 3", source="a.csv:2", metadata={"name": "P1 main", "flow": "3"}),
         Failure("a.csv:3", f"not CSV, and nothing from line 4 on was read: {reason}"),
     ]
 

@@ -6,9 +6,12 @@ import importlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from polyad.adapters.reading.metadata import FILE_NAME, TITLE_FROM, of_file
+from polyad.adapters.reading.names import name_of_file, names_nothing
 from polyad.adapters.reading.plain_text import Content, single_line
 from polyad.adapters.reading.sources import displayed
 from polyad.config import ReadSettings
@@ -38,6 +41,10 @@ class FileReader:
 
     Hidden files and folders are passed over, symbolic links followed, and no folder is visited twice. A document's id
     is its path as given, normalised and with forward slashes, so the same command gives the same ids.
+
+    A document without a title of its own has the file's name for one, and then ``title_from`` in its metadata is
+    ``file name``; a record of a file of many has none. The metadata of each has ``path``, ``folder``, ``extension``
+    and ``modified``, unless the document itself says something else under these names.
 
     Args:
         settings: How large a document may be.
@@ -126,24 +133,38 @@ class FileReader:
         content: Content = _function(self._one_document[extension])(path.read_bytes())
         if not content.text.strip():
             raise ReadError("empty: no text")
-        yield Document(
-            name,
-            content.title,
-            content.text,
-            source=name,
-            sections=content.sections,
-            url=content.url,
-            metadata=content.metadata,
-            places=content.places,
-        )
+        yield _document(path, name, content)
 
     def _records(self, path: Path, name: str, extension: str) -> Iterator[Document | Failure]:
         is_empty = True
+        known = of_file(path)
         for record in _function(self._many_documents[extension])(path, name, self._settings.max_bytes):
             is_empty = False
-            yield record
+            is_document = isinstance(record, Document)
+            yield replace(record, metadata={**known, **record.metadata}) if is_document else record
         if is_empty:
             raise ReadError("empty: no records")
+
+
+def _document(path: Path, name: str, content: Content) -> Document:
+    """A file of one document. One that has no title, or one that names nothing, is called by the file's name."""
+    metadata = {**of_file(path), **content.metadata}
+    title = content.title
+    if not title or names_nothing(title):
+        from_name = single_line(name_of_file(Path(name)))
+        if not title or not names_nothing(from_name):
+            title = from_name
+            metadata[TITLE_FROM] = FILE_NAME
+    return Document(
+        name,
+        title,
+        content.text,
+        source=name,
+        sections=content.sections,
+        url=content.url,
+        metadata=metadata,
+        places=content.places,
+    )
 
 
 def require_reachable(path: Path) -> None:

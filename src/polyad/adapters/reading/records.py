@@ -5,22 +5,28 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TextIO
 
+from polyad.adapters.reading.metadata import metadata_of
 from polyad.adapters.reading.plain_text import clean, encoding_of, require_text, single_line
 from polyad.errors import ReadError
-from polyad.model import Document, Failure
+from polyad.model import Document, Failure, MetadataValue
 
 _SAMPLE = 64 * 1024
 """Bytes that the encoding is determined from."""
 
 _DELIMITERS = ",;\t|"
 
+_NAMED = frozenset({"title", "text"})
+"""Keys of a JSON line that are no metadata, beside those that all kinds of records have."""
+
 
 def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Every line ``{"_id", "title", "text"}`` as a document; other keys are ignored.
+    """Every line ``{"_id", "title", "text", "url"}`` as a document.
+
+    Its metadata is what an object ``metadata`` holds, and all other keys.
 
     A record without ``_id`` is known by its ``id``, which many collections have instead, or else by its line, as
     ``name:line``. Only an identity of its own lets a record be recognised after lines were inserted before it.
@@ -40,9 +46,9 @@ def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document 
 def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
     """Every row below the first, which names the columns, as a document.
 
-    Columns ``_id``, ``title`` and ``text`` mean what they mean in JSON lines, and then others are ignored. Without a
-    column ``text`` the text is a line ``column: value`` for each value. A row without ``_id`` is known as ``name:row``,
-    counting as a spreadsheet does, which shows the names in row 1.
+    Columns ``_id``, ``title``, ``text`` and ``url`` mean what they mean in JSON lines, and others are metadata. Without
+    a column ``text`` the text is a line ``column: value`` for each of these. A row without ``_id`` is known as
+    ``name:row``, counting as a spreadsheet does, which shows the names in row 1.
 
     Args:
         file: What to read. Comma, semicolon, tab or bar separate its values, whichever is most frequent in line 1.
@@ -175,7 +181,26 @@ def _record(record: object, place: str) -> Document:
     text = record.get("text")
     if not isinstance(text, str):
         raise ReadError(f'"text" is {shown(text)}; expected a string')
-    return _document(identity_of(record), string_of(record, "title"), text, place)
+    url, metadata = description_of(record, _NAMED)
+    return _document(identity_of(record), string_of(record, "title"), text, place, url, metadata)
+
+
+def description_of(record: Mapping[str, object], named: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
+    """The address of a record, and its metadata: what stands in its object ``metadata``, then its other keys.
+
+    Args:
+        record: A JSON object.
+        named: The keys that mean something else, beside that of its identity.
+    """
+    identity = "_id" if "_id" in record else "id"
+    others = {key: value for key, value in record.items() if key not in named and key != identity}
+    url, within = record.get("url"), record.get("metadata")
+    if isinstance(url, str):
+        del others["url"]
+    if isinstance(within, dict):
+        del others["metadata"]
+    pairs = [*(within.items() if isinstance(within, dict) else ()), *others.items()]
+    return single_line(url) if isinstance(url, str) else "", metadata_of(pairs)
 
 
 def values_of(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -194,17 +219,19 @@ def values_of(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) 
 
 
 def _row(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
-    named = values_of(columns, row, ("_id", "title", "text"))
+    named = values_of(columns, row, ("_id", "title", "text", "url"))
+    others = [(column, value) for column, value in cells(columns, row) if column.lower() not in named]
     text = named.get("text")
     if text is None:
-        text = "\n".join(
-            f"{column}: {value}" for column, value in cells(columns, row) if column.lower() not in ("_id", "title")
-        )
-    return _document(single_line(named.get("_id", "")), named.get("title", ""), text, place)
+        text = "\n".join(f"{column}: {value}" for column, value in others)
+    identity, url = (single_line(named.get(column, "")) for column in ("_id", "url"))
+    return _document(identity, named.get("title", ""), text, place, url, metadata_of(others))
 
 
-def _document(identity: str, title: str, text: str, place: str) -> Document:
+def _document(
+    identity: str, title: str, text: str, place: str, url: str, metadata: Mapping[str, MetadataValue]
+) -> Document:
     text = clean(text)
     if not text.strip():
         raise ReadError("empty: no text")
-    return Document(identity or place, single_line(title), text, source=place)
+    return Document(identity or place, single_line(title), text, source=place, url=url, metadata=metadata)
