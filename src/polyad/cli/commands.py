@@ -132,6 +132,9 @@ def index(
             "--prune", help="Remove documents that came from a PATH and are gone, unless nothing else is there either."
         ),
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 when files were skipped because of their kind.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -168,7 +171,7 @@ def index(
         output.say_json(shapes.index_json(report))
     else:
         output.show_index_report(report)
-    if not report.is_complete:
+    if not report.is_complete or (strict and report.skipped):
         raise typer.Exit(1)
 
 
