@@ -151,7 +151,7 @@ def test_soft_hyphens_and_invisible_blanks_are_not_part_of_words() -> None:
         ("The pump — Manual 3.2", "<h1>Manual 3.2</h1><h1>The pump</h1>", "The pump"),
         ("Introduction — Pumps", "<h1>Introduction</h1>", "Introduction — Pumps"),
         ("Works", "<h1>Pumps</h1>", "Works"),
-        ("Untitled document", "<h1>Contents</h1><h2>Pumps</h2>", "Pumps"),
+        ("Untitled document", "<h1>Contents</h1><h2>Seals</h2><h1>Pumps</h1>", "Pumps"),
         ("", "<h2>Seals</h2><h1>Pumps</h1>", "Pumps"),
         ("", "", ""),
     ],

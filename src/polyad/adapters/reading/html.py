@@ -100,7 +100,8 @@ def _title(whole: str, headings: list[Heading]) -> str:
     >>> _title("The pump \u2014 Manual 3.2", [Heading(1, "The pump", 0, 8)])
     'The pump'
     """
-    names = [heading.name for heading in sorted(headings, key=lambda heading: heading.rank)]
+    highest = min((heading.rank for heading in headings), default=0)
+    names = [heading.name for heading in headings if heading.rank == highest]
     if not whole or names_nothing(whole):
         return title_among(names) or whole
     ends = [found.span() for found in _SEPARATOR.finditer(whole)]

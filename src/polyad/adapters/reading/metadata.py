@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from types import MappingProxyType
 
@@ -80,6 +80,8 @@ def _value(given: object) -> MetadataValue | None:
         return given
     if isinstance(given, list | tuple) and all(isinstance(item, str) for item in given):
         return tuple(item for item in given if item.strip()) or None
+    if isinstance(given, date | time):
+        return given.isoformat()
     return None if given is None else _as_json(given)
 
 
