@@ -819,3 +819,30 @@ def test_quotes_inside_a_value_that_does_not_begin_with_one_are_text() -> None:
 def test_a_value_above_the_limit_of_the_csv_module_is_read() -> None:
     write("a.csv", "text\n" + "x" * 200_000 + "\n")
     assert len(read_one("a.csv").text) == 200_000
+
+
+# Other kinds
+
+
+def test_source_code_is_text_called_by_the_whole_name_of_its_file() -> None:
+    write("tools/old_pump.py", "def start(pump):\n    return pump\n")
+    assert titled("tools/old_pump.py") == ("old_pump.py", "file name")
+    assert read_one("tools/old_pump.py").text == "def start(pump):\n    return pump\n"
+
+
+@pytest.mark.parametrize("extension", ["text", "rst", "markdown", "htm", "xhtml", "yaml", "sql"])
+def test_other_extensions_of_text_are_read(extension: str) -> None:
+    write(f"a.{extension}", "The pump is old.")
+    assert read_one(f"a.{extension}").text == "The pump is old."
+
+
+def test_a_text_that_says_what_it_is_called_is_called_so() -> None:
+    write(
+        "pg17.txt",
+        "The eBook of Pumps\n\nTitle: The Pump\n   and the Seal\n\nAuthor: Ines Moreau\n\n*** START ***\nDate: x",
+    )
+    document = read_one("pg17.txt")
+    assert titled("pg17.txt") == ("The Pump and the Seal", None)
+    assert document.metadata["author"] == "Ines Moreau"
+    assert "date" not in document.metadata
+    assert document.text.startswith("The eBook of Pumps")

@@ -18,8 +18,22 @@ from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, PolyadError, ReadError
 from polyad.model import Document, Failure
 
+_SOURCE_CODE = (
+    *(".bash", ".bat", ".c", ".cc", ".cfg", ".clj", ".cmake", ".conf", ".cpp", ".cs", ".cxx", ".dart", ".el", ".erl"),
+    *(".ex", ".exs", ".f90", ".go", ".gradle", ".graphql", ".groovy", ".h", ".hpp", ".hs", ".ini", ".java", ".jl"),
+    *(".js", ".jsx", ".kt", ".lisp", ".lua", ".m", ".mjs", ".ml", ".nim", ".php", ".pl", ".pm", ".properties"),
+    *(".proto", ".ps1", ".py", ".pyi", ".r", ".rb", ".rs", ".scala", ".scm", ".sh", ".sql", ".swift", ".tcl", ".tex"),
+    *(".tf", ".toml", ".ts", ".tsx", ".vb", ".vue", ".yaml", ".yml", ".zig"),
+)
+"""Extensions of what people write and read as text; not of data, of logs, or of what programs write."""
+
 _ONE_DOCUMENT = {
+    **dict.fromkeys(_SOURCE_CODE, "polyad.adapters.reading.source_code:read_source_code"),
     ".txt": "polyad.adapters.reading.plain_text:read_text",
+    ".text": "polyad.adapters.reading.plain_text:read_text",
+    ".rst": "polyad.adapters.reading.rst:read_rst",
+    ".eml": "polyad.adapters.reading.eml:read_eml",
+    ".xhtml": "polyad.adapters.reading.html:read_html",
     ".md": "polyad.adapters.reading.markdown:read_markdown",
     ".markdown": "polyad.adapters.reading.markdown:read_markdown",
     ".html": "polyad.adapters.reading.html:read_html",
@@ -120,7 +134,8 @@ class FileReader:
     def _load(self, path: Path) -> Iterator[Document | Failure]:
         name, extension = displayed(path), path.suffix.lower()
         if extension not in self._extensions:
-            expected = ", ".join(self._extensions)
+            kinds = [known for known in self._extensions if known not in _SOURCE_CODE]
+            expected = ", ".join(kinds) + (" or source code" if len(kinds) < len(self._extensions) else "")
             raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -151,7 +166,8 @@ def _document(path: Path, name: str, content: Content) -> Document:
     metadata = {**of_file(path), **content.metadata}
     title = content.title
     if not title or names_nothing(title):
-        from_name = single_line(name_of_file(Path(name)))
+        is_code = path.suffix.lower() in _SOURCE_CODE
+        from_name = single_line(Path(name).name if is_code else name_of_file(Path(name)))
         if not title or not names_nothing(from_name):
             title = from_name
             metadata[TITLE_FROM] = FILE_NAME
