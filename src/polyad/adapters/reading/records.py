@@ -18,6 +18,7 @@ _SAMPLE = 64 * 1024
 """Bytes that the encoding is determined from."""
 
 _DELIMITERS = ",;\t|"
+_LINE_END = "\r\n"
 
 _NAMED = frozenset({"title", "text"})
 """Keys of a JSON line that are no metadata, beside those that all kinds of records have."""
@@ -97,28 +98,108 @@ def convert_csv(
     where it ends cannot be told, so it is the last. For arguments and errors see :func:`read_csv`.
     """
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
-    with _open(file, newline="") as lines:
-        first = lines.readline(max_bytes)
-        delimiter = max(_DELIMITERS, key=first.count)
-        rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+    with _open(file, newline="") as stream:
+        lines = _Lines(stream, max_bytes)
         columns: list[str] = []
-        number, line = 0, 1
-        try:
-            for number, row in enumerate(rows, start=1):
-                place = f"{name}:{number}"
-                if number == 1:
-                    columns = [single_line(column) for column in row]
-                elif sum(map(len, row)) > max_bytes:
-                    yield _too_long(place, max_bytes)
-                elif any(value.strip() for value in row):
-                    try:
-                        yield convert(columns, row, place)
-                    except ReadError as error:
-                        yield Failure(place, str(error))
-                line = rows.line_num + 1
-        except csv.Error as error:
-            reason = f"not CSV, and nothing from line {line} on was read: {error}"
-            yield Failure(f"{name}:{number + 1}", reason)
+        number = 0
+        while not lines.is_at_end:
+            try:
+                for row in csv.reader(lines, delimiter=lines.delimiter, strict=True):
+                    lines.begin_record()
+                    number += 1
+                    place = f"{name}:{number}"
+                    if number == 1:
+                        columns = [single_line(column) for column in row]
+                    elif any(value.strip() for value in row):
+                        try:
+                            yield convert(columns, row, place)
+                        except ReadError as error:
+                            yield Failure(place, str(error))
+            except csv.Error as error:
+                reason = f"not CSV, and nothing from line {lines.record} on was read: {error}"
+                yield Failure(f"{name}:{number + 1}", reason)
+                return
+            except _TooLongError:
+                number += 1
+                yield _too_long(f"{name}:{number}", max_bytes)
+                if number == 1:  # without the names of its columns nothing else can be understood
+                    return
+                lines.skip_record()
+
+
+class _TooLongError(Exception):
+    """A row does not end within the limit."""
+
+
+class _Lines:
+    """The lines of a table, as :func:`csv.reader` takes them, of which no row is longer than a limit.
+
+    Attributes:
+        delimiter: What separates the values of the first line.
+        record: Number of the line that the row being read begins with.
+        is_at_end: Whether all was read.
+    """
+
+    def __init__(self, stream: TextIO, limit: int) -> None:
+        self._stream = stream
+        self._limit = limit
+        self._line = 0
+        self._held: list[str] = []  # of the row being read
+        self._size = 0
+        self._step = limit + len(_LINE_END)
+        self._first = stream.readline(self._step)
+        self.delimiter = max(_DELIMITERS, key=self._first.count)
+        self.record = 1
+        self.is_at_end = False
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line, self._first = self._first or self._stream.readline(self._step), ""
+        if not line:
+            self.is_at_end = True
+            raise StopIteration
+        self._line += line.endswith(("\n", "\r"))
+        self._held.append(line)
+        if self._size + len(line.rstrip(_LINE_END)) > self._limit:
+            raise _TooLongError
+        self._size += len(line)
+        return line
+
+    def begin_record(self) -> None:
+        """Count what comes next as another row."""
+        self._held, self._size = [], 0
+        self.record = self._line + 1
+
+    def skip_record(self) -> None:
+        """Go to the end of a row that is too long: the first line ending outside of quotes."""
+        is_quoted, before = False, self.delimiter
+        for piece in itertools.chain(self._held, iter(lambda: self._stream.readline(self._step), "")):
+            is_quoted = _ends_quoted(piece, is_quoted, before, self.delimiter)
+            before = piece[-1]
+            if not is_quoted and before in _LINE_END:
+                break
+        self.begin_record()
+
+
+def _ends_quoted(piece: str, is_quoted: bool, before: str, delimiter: str) -> bool:
+    """Whether a piece of CSV ends inside of quotes; they open only at the beginning of a value.
+
+    Args:
+        piece: Of a table.
+        is_quoted: Whether it begins inside of quotes.
+        before: The character before it.
+        delimiter: What separates values.
+    """
+    place = closed = -1
+    while (place := piece.find('"', place + 1)) >= 0:
+        if is_quoted:
+            is_quoted, closed = False, place
+        else:  # one directly behind the last is a quote within the value
+            last = piece[place - 1] if place else before
+            is_quoted = last in f"{delimiter}{_LINE_END}" or (last == '"' and closed in (place - 1, -1))
+    return is_quoted
 
 
 def cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
