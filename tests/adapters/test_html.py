@@ -29,6 +29,8 @@ SURROUNDINGS = [
     '<div class="edit-this-page">Away</div>',
     '<div id="footer">Away</div>',
     "<footer>Away</footer>",
+    '<div class="header"><p>Next: <a href="x">Away</a></p></div>',
+    '<div class="spirit-nav">Away</div><div class="copyright-footer">Away</div>',
     '<div class="cookie-banner">Away</div>',
     '<p aria-hidden="true">Away</p>',
     "<p hidden>Away</p>",
@@ -59,6 +61,8 @@ def test_a_main_content_with_hardly_any_text_is_not_believed() -> None:
 def test_what_holds_the_main_content_or_the_first_heading_is_never_clutter() -> None:
     assert text('<div class="toc"><main>Pumps are old.</main></div>') == "Pumps are old."
     assert text('<div class="navigation"><h1>Pumps</h1><p>Old.</p></div>') == "Pumps\n\nOld."
+    assert text('<div class="header"><h2>Pumps</h2></div><p>Old.</p>') == "Pumps\n\nOld."
+    assert text('<table><tr class="header"><th>Pump<th>Flow<tr><td>P1<td>3</table>') == "Pump: P1\tFlow: 3"
 
 
 def test_permalinks_are_dropped_and_other_links_to_places_of_the_page_are_not() -> None:
@@ -149,6 +153,7 @@ def test_soft_hyphens_and_invisible_blanks_are_not_part_of_words() -> None:
         ("The pump — Manual 3.2 documentation", "<h1>The pump</h1>", "The pump"),
         ("Manual | The pump", "<h1>The pump</h1>", "The pump"),
         ("The pump — Manual 3.2", "<h1>Manual 3.2</h1><h1>The pump</h1>", "The pump"),
+        ("seals | Manual 3.2", "<h1>Manual 3.2</h1><h1>The seals</h1>", "seals | Manual 3.2"),
         ("Introduction — Pumps", "<h1>Introduction</h1>", "Introduction — Pumps"),
         ("Works", "<h1>Pumps</h1>", "Works"),
         ("Untitled document", "<h1>Contents</h1><h2>Seals</h2><h1>Pumps</h1>", "Pumps"),
@@ -160,6 +165,11 @@ def test_the_title_is_the_part_of_the_pages_title_that_names_the_page(title: str
     page = from_markup(f"<title>{title}</title>{headings}<p>Text.")
     assert page.title == expected
     assert page.metadata.get("page_title") == (title if title and title != expected else None)
+
+
+def test_the_name_of_the_site_is_no_heading_of_the_page() -> None:
+    page = "<title>Seals - Pump manual</title><h1>Pump manual</h1><h1>Seals</h1><p>Worn.</p>"
+    assert sections(page) == {"Seals": "Seals\n\nWorn."}
 
 
 def test_what_a_page_says_of_itself_is_metadata_and_its_canonical_link_its_address() -> None:

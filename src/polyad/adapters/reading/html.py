@@ -89,6 +89,7 @@ def from_markup(markup: str, *, is_layout: bool = True) -> Content:
     text, headings = laid_out(tree, is_layout=is_layout)
     whole = single_line(tree.title or "")
     title = _title(whole, headings)
+    headings = _without_site(headings, whole, title)
     address, described = _described(tree)
     pairs = [*described, *([("page_title", whole)] if whole and whole != title else [])]
     return Content(title, text, sections_of(headings, text), metadata=metadata_of(pairs), url=address)
@@ -110,7 +111,15 @@ def _title(whole: str, headings: list[Heading]) -> str:
     for name in names:
         if name.casefold() in beginnings and not names_nothing(name):
             return name
-    return names[0] if names and names[0].casefold() in endings and not names_nothing(names[0]) else whole
+    is_alone = len(names) == 1 and names[0].casefold() in endings  # of several, that at the end names the site
+    return names[0] if is_alone and not names_nothing(names[0]) else whole
+
+
+def _without_site(headings: list[Heading], whole: str, title: str) -> list[Heading]:
+    """The headings but those that name the site, as the end of the page's title does: they are on all of its pages."""
+    endings = {whole[found.end() :].casefold() for found in _SEPARATOR.finditer(whole)}
+    kept = [heading for heading in headings if heading.name == title or heading.name.casefold() not in endings]
+    return kept or headings
 
 
 def _described(tree: HTMLTree) -> tuple[str, list[tuple[str, MetadataValue]]]:

@@ -21,24 +21,38 @@ _ROLES = frozenset(
 )
 _CONTENT_ROLES = frozenset({"main", "article", "document"})
 
+_NEVER = frozenset({"html", "body", "main", "article", "thead", "tbody", "tr", "th"})
+_RANKS = ("h1", "h2", "h3")
+
 _CLUTTER = """
 back-to-top backlink bottom-of-page breadcrumb breadcrumbs catlinks content-icon-container contents-sidebar
-cookie-banner cookie-bar cookie-consent cookie-notice cookies devsite-article-meta docnav edit-link edit-page
-edit-this-page editsection footer-nav gutter jump-to-nav line-number line-numbers lineno linenodiv linenos linenumber
-linenumbers list-of-equations list-of-examples list-of-figures list-of-tables md-content__button md-footer md-header
-md-nav md-sidebar md-skip md-source-file md-tabs mobile-header mw-editsection mw-jump-link nav navbar navbox
-navfooter navheader navigation navlinks nextprev
-noprint on-this-page page-nav page-toc pagination pagination-nav prev-next prev-next-area prevnext previous-next
-printfooter related related-pages rouge-gutter rst-footer-buttons rst-versions sharedaddy sidebar-drawer
-site-footer site-header skip-link skip-nav skip-to-content skiplink skiptocontent sphinxfooter sphinxsidebar
-sphinxsidebarwrapper sr-only sub-nav table-of-contents theme-doc-breadcrumbs theme-doc-toc-desktop
-theme-doc-toc-mobile theme-doc-version-badge theme-edit-this-page theme-last-updated toc toc-drawer toc_container
-tocwrapper top-nav topnav visually-hidden wy-breadcrumbs wy-nav-side wy-nav-top
+cookie-banner cookie-bar cookie-consent cookie-notice cookies copyright copyright-footer devsite-article-meta docnav
+edit-link edit-page edit-this-page editsection footer-nav footnote-back global-nav gutter header jump-to-nav
+line-number line-numbers lineno linenodiv linenos linenumber linenumbers list-of-equations list-of-examples
+list-of-figures list-of-tables md-content__button md-footer md-header md-nav md-sidebar md-skip md-source-file md-tabs
+mobile-header mw-editsection mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navlinks nextprev
+noprint on-this-page page-nav page-toc pagination pagination-nav prev-next prev-next-area previous-next prevnext
+printfooter related related-pages rouge-gutter rst-footer-buttons rst-versions sharedaddy sidebar-drawer site-footer
+site-header skip-link skip-nav skip-to-content skiplink skiptocontent sphinxfooter sphinxsidebar sphinxsidebarwrapper
+spirit-nav sr-only sub-nav table-of-contents theme-doc-breadcrumbs theme-doc-toc-desktop theme-doc-toc-mobile
+theme-doc-version-badge theme-edit-this-page theme-last-updated toc toc-drawer toc_container tocwrapper top-nav topnav
+visually-hidden wy-breadcrumbs wy-nav-side wy-nav-top
 """
 _CLASSES = frozenset(_CLUTTER.split())
 """Classes and ids that the generators of documentation give to what surrounds a text."""
 
-_IDS = _CLASSES | {"cookie", "footer", "nav-path", "side-nav", "sidebar", "siteSub", "jump-to-nav", "skip", "toctitle"}
+_IDS = _CLASSES | {
+    "banner",
+    "cookie",
+    "footer",
+    "nav-path",
+    "side-nav",
+    "sidebar",
+    "siteSub",
+    "jump-to-nav",
+    "skip",
+    "toctitle",
+}
 
 _NOTES = frozenset(
     [
@@ -61,9 +75,10 @@ class Clutter:
 
     def __init__(self, tree: HTMLTree) -> None:
         self._kept: set[DOMNode] = set()
-        body = tree.body
-        for selector in ("main", "[role=main]", "article", "h1") if body else ():
-            node: DOMNode | None = body.query_selector(selector) if body else None
+        found = [tree.body.query_selector(name) for name in ("main", "[role=main]", "article")] if tree.body else []
+        headings = (tree.body.query_selector(name) for name in _RANKS) if tree.body else ()
+        for kept in (*found, next((heading for heading in headings if heading), None)):
+            node: DOMNode | None = kept
             while node is not None and node not in self._kept:
                 self._kept.add(node)
                 node = node.parent
@@ -78,7 +93,7 @@ class Clutter:
         role = _attribute(node, "role")
         if role in _ROLES:
             return node not in self._kept
-        if role in _CONTENT_ROLES or node in self._kept or tag in ("html", "body", "main", "article"):
+        if role in _CONTENT_ROLES or node in self._kept or tag in _NEVER:
             return False
         if tag == "footer":
             return node.parent is None or node.parent.tag not in _QUOTING
