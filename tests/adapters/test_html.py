@@ -3,6 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from polyad.adapters.reading.html import from_markup, read_html
+from polyad.errors import ReadError
 
 
 def text(markup: str) -> str:
@@ -226,3 +227,8 @@ def test_a_declared_encoding_that_the_page_cannot_be_in_is_not_believed(charset:
 )
 def test_a_page_made_to_cost_much_is_read(markup: str) -> None:
     assert "Pump" in text(markup + "<p>Pump")  # some of these would take minutes, or all memory
+
+
+def test_a_page_of_more_tags_than_memory_may_be_spent_on_is_reported() -> None:
+    with pytest.raises(ReadError, match="3,000,000 tags in one page; at most 2,000,000 are read"):
+        from_markup("<p>" * 3_000_000)

@@ -9,7 +9,7 @@ from polyad.adapters.reading.headings import Heading, sections_of
 from polyad.adapters.reading.metadata import metadata_of
 from polyad.adapters.reading.names import names_nothing, title_among
 from polyad.adapters.reading.plain_text import Content, encoding_of, require_text, single_line
-from polyad.errors import MissingExtraError
+from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
 
 try:
@@ -38,6 +38,9 @@ _STYLING = re.compile(
     re.I,
 )
 """Tags that only style letters. Those left open are repeated by the parser in every paragraph that follows."""
+
+_MOST_TAGS = 2_000_000
+"""Tags of a page, each of which takes up to 500 bytes of memory; a page of 10 MB has about 700,000."""
 
 _SEPARATOR = re.compile(r"\s+[-\u2013\u2014|\xb7\xbb\u2022]+\s+|\s*::\s*|:\s+")
 _DESCRIBED = {
@@ -84,7 +87,12 @@ def from_markup(markup: str, *, is_layout: bool = True) -> Content:
     Args:
         markup: HTML.
         is_layout: Whether a table may be there for the layout of a page, so that a cell of several lines keeps them.
+
+    Raises:
+        ReadError: It has more tags than memory may be spent on.
     """
+    if (tags := markup.count("<")) > _MOST_TAGS:
+        raise ReadError(f"{tags:,} tags in one page; at most {_MOST_TAGS:,} are read: split it")
     tree = HTMLTree.parse(_STYLING.sub("", _OVERLOADED.sub(r"\1", markup)))
     text, headings = laid_out(tree, is_layout=is_layout)
     whole = single_line(tree.title or "")

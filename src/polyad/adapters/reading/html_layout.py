@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from resiliparse.parse.html import DOMNode, ElementNode, HTMLTree
 
+from polyad.adapters.reading.flow import Flow
 from polyad.adapters.reading.headings import LONGEST, Heading
 from polyad.adapters.reading.html_clutter import Clutter, is_main, is_note
-from polyad.adapters.reading.plain_text import clean, single_line
+from polyad.adapters.reading.plain_text import single_line
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BLOCKS = frozenset(
@@ -21,9 +22,7 @@ _BLOCKS = frozenset(
         *("p", "pre", "section", "summary", "table", "tr", "ul"),
     ]
 )
-_SPACES = re.compile(r"\s+")
 _EMPTY_LINES = re.compile(r"\n{2,}")
-_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 _DEEPEST = 8
 """Tables inside one another that are laid out as tables; what is deeper is taken as paragraphs."""
@@ -60,86 +59,6 @@ def laid_out(tree: HTMLTree, *, is_layout: bool = True) -> Layout:
     return _Page(is_layout).read(tree.document, lambda node: node.tag in ("script", "style", "title", "template"))
 
 
-@dataclass(slots=True)
-class _Flow:
-    """Text that is being written, on from where a line, a paragraph or a word may have to begin.
-
-    Attributes:
-        gap: Line endings to write before what comes next.
-        space: What separates the next word from the last, if no line ending does.
-        mark: What an item of a list begins with, until it is written.
-        is_fresh: Whether what comes next belongs directly behind what was written: no paragraph begins there.
-    """
-
-    pieces: list[str] = field(default_factory=list)
-    length: int = 0
-    headings: list[Heading] = field(default_factory=list)
-    gap: int = 0
-    space: str = ""
-    mark: str = ""
-    is_fresh: bool = False
-    line_start: int = 0
-
-    def end_line(self, gap: int) -> None:
-        """End the line; 2 for the paragraph too."""
-        if not self.is_fresh:
-            self.gap = max(self.gap, gap)
-            self.space = ""
-
-    def continue_after(self, gap: int, mark: str = "") -> None:
-        """Begin what belongs to what is before it: an item to its list, a definition to its term."""
-        self.gap, self.space, self.mark, self.is_fresh = gap, "", mark, True
-
-    def words(self, text: str) -> None:
-        """Write running text, whose white space separates words and means no more."""
-        collapsed = _SPACES.sub(" ", _INVISIBLE.sub("", clean(text)))
-        body = collapsed.strip(" ")
-        if collapsed.startswith(" "):
-            self.space = self.space or " "
-        if body:
-            self._begin()
-            self._write(body)
-            self.space = " " if collapsed.endswith(" ") else ""
-
-    def verbatim(self, text: str) -> None:
-        """Write text as it stands."""
-        if text := clean(text):
-            self._begin()
-            self._write(text)
-
-    def insert(self, text: str, headings: list[Heading]) -> None:
-        """Write what was laid out by itself."""
-        self._begin()
-        self.headings += [
-            heading._replace(start=heading.start + self.length, end=heading.end + self.length) for heading in headings
-        ]
-        self._write(text)
-
-    def strip_end(self) -> None:
-        """Take back white space at the end."""
-        while self.pieces and (kept := self.pieces[-1].rstrip()) != self.pieces[-1]:
-            self.length -= len(self.pieces[-1]) - len(kept)
-            if kept:
-                self.pieces[-1] = kept
-            else:
-                self.pieces.pop()
-
-    def _begin(self) -> None:
-        if self.gap or not self.length:
-            if self.length:
-                self._write("\n" * self.gap)
-            self.line_start = self.length
-            self._write(self.mark)
-        else:
-            self._write(self.space)
-        self.gap, self.space, self.mark, self.is_fresh = 0, "", "", False
-
-    def _write(self, text: str) -> None:
-        if text:
-            self.pieces.append(text)
-            self.length += len(text)
-
-
 class _Cell(NamedTuple):
     text: str
     headings: list[Heading]
@@ -172,7 +91,7 @@ class _Page:
 
     def __init__(self, is_layout: bool) -> None:
         self._is_layout = is_layout
-        self._flows = [_Flow()]
+        self._flows = [Flow()]
         self._tables: list[_Table] = []
         self._counts: list[int | None] = []  # of the items of each list around; None for a list without numbers
         self._notes = self._verbatim = self._deep = 0
@@ -191,7 +110,7 @@ class _Page:
         return self._layout()
 
     @property
-    def _flow(self) -> _Flow:
+    def _flow(self) -> Flow:
         return self._flows[-1]
 
     def _text(self, text: str) -> None:
@@ -262,7 +181,7 @@ class _Page:
         elif tag == "tr":
             self._tables[-1].row = []
         else:
-            self._flows.append(_Flow())
+            self._flows.append(Flow())
 
     def _leave(self, tag: str, node: ElementNode) -> None:
         is_note_ended = self._notes and is_note(node)
