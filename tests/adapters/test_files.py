@@ -197,6 +197,14 @@ def test_a_missing_package_is_reported_with_the_command_that_installs_it(
 # Text
 
 
+def test_a_file_written_beyond_the_calendar_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a.txt", "text")
+    found = list(Path("a.txt").stat())
+    found[8] = 2**60  # when it was written
+    monkeypatch.setattr(Path, "stat", lambda self, **_: os.stat_result(found))
+    assert "modified" not in read_one("a.txt").metadata
+
+
 @pytest.mark.parametrize("content", ["", " \n\t", "\ufeff"])
 @pytest.mark.parametrize("extension", ["txt", "md", "html"])
 def test_a_file_without_text_is_reported(content: str, extension: str) -> None:

@@ -27,16 +27,16 @@ _RANKS = ("h1", "h2", "h3")
 _CLUTTER = """
 back-to-top backlink bottom-of-page breadcrumb breadcrumbs catlinks content-icon-container contents-sidebar
 cookie-banner cookie-bar cookie-consent cookie-notice cookies copyright copyright-footer devsite-article-meta docnav
-edit-link edit-page edit-this-page editsection footer-nav footnote-back global-nav gutter header jump-to-nav
+edit-link edit-page edit-this-page editsection footer-nav footnote-back global-nav gutter header hideme jump-to-nav
 line-number line-numbers lineno linenodiv linenos linenumber linenumbers list-of-equations list-of-examples
 list-of-figures list-of-tables md-content__button md-footer md-header md-nav md-sidebar md-skip md-source-file md-tabs
 mobile-header mw-editsection mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navlinks nextprev
 noprint on-this-page page-nav page-toc pagination pagination-nav prev-next prev-next-area previous-next prevnext
-printfooter related related-pages rouge-gutter rst-footer-buttons rst-versions sharedaddy sidebar-drawer site-footer
-site-header skip-link skip-nav skip-to-content skiplink skiptocontent sphinxfooter sphinxsidebar sphinxsidebarwrapper
-spirit-nav sr-only sub-nav table-of-contents theme-doc-breadcrumbs theme-doc-toc-desktop theme-doc-toc-mobile
-theme-doc-version-badge theme-edit-this-page theme-last-updated toc toc-drawer toc_container tocwrapper top-nav topnav
-visually-hidden wy-breadcrumbs wy-nav-side wy-nav-top
+printfooter related related-pages rightside rouge-gutter rst-footer-buttons rst-versions sharedaddy sidebar-drawer
+site-footer site-header skip-link skip-nav skip-to-content skiplink skiptocontent sphinxfooter sphinxsidebar
+sphinxsidebarwrapper spirit-nav sr-only sub-nav table-of-contents theme-doc-breadcrumbs theme-doc-toc-desktop
+theme-doc-toc-mobile theme-doc-version-badge theme-edit-this-page theme-last-updated toc toc-drawer toc_container
+tocwrapper top-nav topnav visually-hidden wy-breadcrumbs wy-nav-side wy-nav-top
 """
 _CLASSES = frozenset(_CLUTTER.split())
 """Classes and ids that the generators of documentation give to what surrounds a text."""

@@ -56,18 +56,17 @@ def metadata_of(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]
 
 
 def of_file(path: Path) -> dict[str, MetadataValue]:
-    """Where a file lies, its kind, and when it was last written, in UTC.
+    """Where a file lies, its kind, and when it was last written, in UTC, unless that is beyond the calendar.
 
     Raises:
         OSError: It cannot be looked at.
     """
-    modified = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
-    return {
-        "path": displayed(path),
-        "folder": displayed(path.parent),
-        "extension": path.suffix.lower(),
-        "modified": modified.isoformat(),
-    }
+    place = {"path": displayed(path), "folder": displayed(path.parent), "extension": path.suffix.lower()}
+    written = int(path.stat().st_mtime)
+    try:
+        return {**place, "modified": datetime.fromtimestamp(written, UTC).isoformat()}
+    except (OverflowError, ValueError, OSError):
+        return {**place}
 
 
 def _value(given: object) -> MetadataValue | None:
