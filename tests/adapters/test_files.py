@@ -840,9 +840,16 @@ def test_a_row_without_end_is_not_held_in_memory() -> None:
 
 def test_names_of_columns_without_end_are_a_failure_and_all_there_is() -> None:
     write("a.csv", "x" * 500 + "\nshort\n")
-    assert read("a.csv", max_bytes=100) == [
-        Failure("a.csv:1", "longer than 100 characters, the limit for one document")
-    ]
+    reason = "longer than 100 characters, the limit for one document; nothing from line 1 on was read"
+    assert read("a.csv", max_bytes=100) == [Failure("a.csv:1", reason)]
+
+
+def test_a_quote_without_its_pair_in_a_long_table_says_that_nothing_behind_it_was_read() -> None:
+    write("a.csv", 'text\none\n"two\n' + "three\n" * 100)
+    first, failure = read("a.csv", max_bytes=100)
+    assert first.id == "a.csv:2"
+    assert isinstance(failure, Failure)
+    assert failure.reason.endswith("; nothing from line 3 on was read")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
+import re
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from polyad.adapters.reading.html import from_markup, read_html
 from polyad.errors import ReadError
@@ -141,6 +144,10 @@ def test_code_keeps_its_lines_and_blanks() -> None:
     assert text("<p>Run:</p><pre>\nif  a:<br>    b\n\n  c </pre><p>End.") == "Run:\n\nif  a:\n    b\n\n  c\n\nEnd."
 
 
+def test_code_within_code_is_not_joined_with_what_follows() -> None:
+    assert text("<pre>a<div><pre>b </pre></div>c</pre>") == "ab\n\nc"
+
+
 def test_soft_hyphens_and_invisible_blanks_are_not_part_of_words() -> None:
     assert text("<p>infra&shy;struc&#8203;ture") == "infrastructure"
 
@@ -232,3 +239,17 @@ def test_a_page_made_to_cost_much_is_read(markup: str) -> None:
 def test_a_page_of_more_tags_than_memory_may_be_spent_on_is_reported() -> None:
     with pytest.raises(ReadError, match="3,000,000 tags in one page; at most 2,000,000 are read"):
         from_markup("<p>" * 3_000_000)
+
+
+TAGS = "h1 h2 p div ul ol li dl dt dd table tr td th pre br span b a section blockquote hr"
+PIECES = [*(f"<{tag}>" for tag in TAGS.split()), *(f"</{tag}>" for tag in TAGS.split()), *[" w ", "x y "] * 20]
+
+
+@given(st.lists(st.sampled_from(PIECES)))
+def test_no_word_of_a_page_is_lost_or_joined_with_another(pieces: list[str]) -> None:
+    page = from_markup("".join(pieces))
+    written = re.findall(r"[wxy]+", re.sub("<.*?>", " ", "".join(pieces)))
+    shown = re.findall(r"[wxy]+", page.text)
+    assert set(shown) == set(written)
+    assert len(shown) >= len(written)  # names of columns stand before each of their cells
+    assert all(section.name.split()[0] in page.text[section.start : section.end] for section in page.sections)

@@ -163,7 +163,7 @@ class _Page:
                 mark = f"{count + 1}. "
             else:
                 mark = "• "
-            gap = self._flow.gap if before is None else 1
+            gap = max(1, self._flow.gap) if before is None else 1
             self._flow.continue_after(gap, "  " * max(1, min(len(self._counts), _DEEPEST)) + mark)
         elif before is not None and before.tag == "dt":
             self._flow.continue_after(1)
@@ -197,6 +197,7 @@ class _Page:
         if tag == "pre":
             self._verbatim -= 1
             self._flow.strip_end()
+            self._flow.end_line(2)  # also inside of another one
         elif tag in ("ul", "ol", "menu"):
             self._counts.pop()
         if tag == "li":

@@ -120,11 +120,13 @@ def convert_csv(
                 yield Failure(f"{name}:{number + 1}", reason)
                 return
             except _TooLongError:
-                number += 1
-                yield _too_long(f"{name}:{number}", max_bytes)
-                if number == 1:  # without the names of its columns nothing else can be understood
+                number, line = number + 1, lines.record
+                failure = _too_long(f"{name}:{number}", max_bytes)
+                has_end = lines.skip_record()
+                if number == 1 or not has_end:  # a table without names of columns, or a quote without its pair
+                    yield Failure(failure.id, f"{failure.reason}; nothing from line {line} on was read")
                     return
-                lines.skip_record()
+                yield failure
 
 
 class _TooLongError(Exception):
@@ -172,8 +174,8 @@ class _Lines:
         self._held, self._size = [], 0
         self.record = self._line + 1
 
-    def skip_record(self) -> None:
-        """Go to the end of a row that is too long: the first line ending outside of quotes."""
+    def skip_record(self) -> bool:
+        """Go to the end of a row that is too long, the first line ending outside of quotes; whether it has one."""
         is_quoted, before = False, self.delimiter
         for piece in itertools.chain(self._held, iter(lambda: self._stream.readline(self._step), "")):
             is_quoted = _ends_quoted(piece, is_quoted, before, self.delimiter)
@@ -181,6 +183,7 @@ class _Lines:
             if not is_quoted and before in _LINE_END:
                 break
         self.begin_record()
+        return not is_quoted
 
 
 def _ends_quoted(piece: str, is_quoted: bool, before: str, delimiter: str) -> bool:
