@@ -94,12 +94,28 @@ def test_index_reports_what_became_of_each_document(run: Run, tmp_path: Path) ->
     assert first["seconds"] >= first["encode_seconds"] > 0
     assert found.stderr.splitlines() == [
         "polyad: failed: folder/d.md: empty: no text",
-        "polyad: warning: skipped, not a kind of file that --method semantic-units reads: folder/c.xyz",
+        "polyad: warning: skipped 1 file: 1 .xyz; not of a kind that --method semantic-units reads",
     ]
     (folder / "d.md").unlink()
     (folder / "b.txt").write_text("Ines Moreau was born in Corven.", encoding="utf-8")
     again = result_of(run("index", "folder", "--store", "kb", "--json"))
     assert [again[name] for name in ("added", "updated", "unchanged", "failed")] == [0, 1, 1, 0]
+
+
+def test_skipped_files_are_listed_by_kind_and_fail_a_strict_run(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name in ("a.txt", "b.png", "c.PNG", "d.exe", "e"):
+        (tmp_path / "folder" / name).write_text("The Bell of Tarn.", encoding="utf-8")
+    loose = run("index", "folder", "--store", "kb", "--json")
+    report = result_of(loose)
+    assert report["skipped_kinds"] == {".png": 2, ".exe": 1, "without extension": 1}
+    assert report["skipped_files"] == ["folder/b.png", "folder/c.PNG", "folder/d.exe", "folder/e"]
+    assert "skipped 4 files: 2 .png, 1 .exe, 1 without extension; " in loose.stderr
+    strict = run("index", "folder", "--store", "kb", "--strict", "--json")
+    assert result_of(strict, code=1)["unchanged"] == 1
+    (tmp_path / "folder2").mkdir()
+    (tmp_path / "folder2" / "a.txt").write_text("The Bell of Tarn.", encoding="utf-8")
+    assert run("index", "folder2", "--store", "kb", "--strict").exit_code == 0
 
 
 def test_index_says_in_words_what_it_did(run: Run, tmp_path: Path) -> None:

@@ -27,6 +27,9 @@ SUBJECT = "subject"
 MetadataValue = str | int | float | bool | tuple[str, ...]
 """What a key of a document's metadata may hold."""
 
+METADATA_KEYS = 64
+"""How many keys the metadata of a document may have."""
+
 
 class HyperedgeKind(StrEnum):
     """How a hyperedge came about."""

@@ -4,8 +4,10 @@ import json
 import os
 import re
 import sys
+import tracemalloc
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from polyad.adapters.reading.markdown import read_markdown
 from polyad.adapters.reading.plain_text import clean, decode
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
-from polyad.model import Document, Failure
+from polyad.model import Document, Failure, MetadataValue
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +47,18 @@ def read_one(path: str) -> Document:
     (document,) = read(path)
     assert isinstance(document, Document), document
     return document
+
+
+def records(*paths: str) -> list[Document | Failure]:
+    """What is read, without what is known of its file."""
+    of_file = ("path", "folder", "extension", "modified")
+
+    def without(known: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
+        return {key: value for key, value in known.items() if key not in of_file}
+
+    return [
+        replace(item, metadata=without(item.metadata)) if isinstance(item, Document) else item for item in read(*paths)
+    ]
 
 
 def failure_of(path: str, max_bytes: int = 10**6) -> str:
@@ -183,6 +197,14 @@ def test_a_missing_package_is_reported_with_the_command_that_installs_it(
 # Text
 
 
+def test_a_file_written_beyond_the_calendar_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a.txt", "text")
+    found = list(Path("a.txt").stat())
+    found[8] = 2**60  # when it was written
+    monkeypatch.setattr(Path, "stat", lambda self, **_: os.stat_result(found))
+    assert "modified" not in read_one("a.txt").metadata
+
+
 @pytest.mark.parametrize("content", ["", " \n\t", "\ufeff"])
 @pytest.mark.parametrize("extension", ["txt", "md", "html"])
 def test_a_file_without_text_is_reported(content: str, extension: str) -> None:
@@ -244,9 +266,45 @@ def test_stray_control_characters_become_blanks_and_line_endings_newlines() -> N
     assert read_one("a.txt").text == "one two  three\nfour\nfive\nsix  and a good deal more"
 
 
-def test_plain_text_has_no_title() -> None:
-    write("a.txt", "A first line\n\nand more")
-    assert read_one("a.txt").title == ""
+def titled(path: str) -> tuple[str, object]:
+    """A document's title, and where it is from if not from the document."""
+    document = read_one(path)
+    return document.title, document.metadata.get("title_from")
+
+
+def test_plain_text_is_called_by_its_file_which_is_said() -> None:
+    write("manuals/the-old_pump.v2.txt", "A first line\n\nand more")
+    assert titled("manuals/the-old_pump.v2.txt") == ("the old pump.v2", "file name")
+
+
+@pytest.mark.parametrize(
+    ("path", "heading", "title"),
+    [
+        ("old-pumps.md", "Valves", ("Valves", None)),
+        ("old-pumps.md", "Chapter 1", ("old pumps", "file name")),
+        ("old-pumps.md", "2. Introduction", ("old pumps", "file name")),
+        ("intro.md", "Introduction", ("Introduction", None)),
+        ("old-pumps/README.md", "Contents", ("old pumps / README", "file name")),
+        ("README.md", "", ("README", "file name")),
+    ],
+)
+def test_a_heading_that_could_be_any_documents_is_no_title_where_the_files_name_says_more(
+    path: str, heading: str, title: tuple[str, str | None]
+) -> None:
+    write(path, f"# {heading}\n\nText." if heading else "Text.")
+    assert titled(path) == title
+
+
+def test_the_metadata_of_every_document_says_where_its_file_is_and_when_it_was_written() -> None:
+    for name in ("manuals/A.TXT", "manuals/a.jsonl"):
+        write(name, '{"text": "one"}')
+        os.utime(name, (1_700_000_000.5, 1_700_000_000.5))
+    text, record = read("manuals")
+    known = {"folder": "manuals", "modified": "2023-11-14T22:13:20+00:00"}
+    assert isinstance(text, Document)
+    assert isinstance(record, Document)
+    assert text.metadata == {**known, "path": "manuals/A.TXT", "extension": ".txt", "title_from": "file name"}
+    assert record.metadata == {**known, "path": "manuals/a.jsonl", "extension": ".jsonl"}
 
 
 @given(st.text(st.characters(exclude_categories=[])))
@@ -270,9 +328,6 @@ def test_utf_8_is_read_as_it_was_written(text: str) -> None:
         ("```sh\n# a comment\n```\n# Pump", "Pump"),
         ("~~~~\n~~~\n# a comment\n~~~~\n# Pump", "Pump"),
         ("# [Pump](pump.html) snake_case", "Pump snake_case"),
-        ("---\ntitle: 'Pump: a guide'\ntags: x\n---\n# Other", "Pump: a guide"),
-        ("---\ntags: x\n---\n# Pump", "Pump"),
-        ("---\ntitle: ''\n---\n# Pump", "Pump"),
         ("# ##\n\n# Pump #1 ##", "Pump #1"),
         ("no heading\n#hashtag\n", ""),
         ("\n---\nonly a rule", ""),
@@ -338,9 +393,9 @@ def test_html_is_read_as_a_page_shows_it() -> None:
     write("a.html", PAGE)
     document = read_one("a.html")
     assert document.title == "The Pump & Valve"
-    for shown in ("Pumps", "A bold word.\nNext line.", "One", "Two", "Flow", "3 l/s", "中文。", "Aside", "Foot"):
+    for shown in ("Pumps", "A bold word.\nNext line.", "One", "Two", "Flow", "3 l/s", "中文。", "Aside"):
         assert shown in document.text
-    for hidden in ("alert", "p{}", "Home", "<", "Valve"):
+    for hidden in ("alert", "p{}", "Home", "<", "Valve", "Foot"):
         assert hidden not in document.text
     assert "One" not in document.text[document.text.index("Two") - 3 :]
 
@@ -443,7 +498,7 @@ def test_a_row_of_a_table_in_a_word_document_is_a_line() -> None:
         document.add_paragraph("After.")
 
     write("a.docx", word_document(build))
-    assert read_one("a.docx").text == "Before.\n\nPump\t\tFlow\nP1 new\t\t3 l/s at most\n\nAfter."
+    assert read_one("a.docx").text == "Before.\n\nPump\tFlow\nP1 new\t3 l/s at most\n\nAfter."
 
 
 def test_the_title_of_a_word_document_without_one_is_its_first_heading() -> None:
@@ -555,8 +610,8 @@ def test_the_sections_of_a_pdf_are_those_of_its_outline() -> None:
 
 @pytest.mark.parametrize("title", ["untitled", "Microsoft Word - pump.doc", "pump-v2.docx"])
 def test_a_title_that_a_program_made_up_is_not_taken(title: str) -> None:
-    write("a.pdf", pdf("text", title=title))
-    assert read_one("a.pdf").title == ""
+    write("the-pump.pdf", pdf("text", title=title))
+    assert titled("the-pump.pdf") == ("the pump", "file name")
 
 
 def test_a_pdf_that_needs_a_password_is_reported_and_one_that_forbids_printing_is_read() -> None:
@@ -585,10 +640,48 @@ def test_every_json_line_is_a_document() -> None:
         "a.jsonl",
         '{"_id": "x", "title": "A\\n title", "text": "One.\\r\\nTwo.", "url": 1}\n\n{"_id": 7, "text": "中文"}\n',
     )
-    assert read("a.jsonl") == [
-        Document("x", "A title", "One.\nTwo.", source="a.jsonl:1"),
+    assert records("a.jsonl") == [
+        Document("x", "A title", "One.\nTwo.", source="a.jsonl:1", metadata={"url": 1}),
         Document("7", "", "中文", source="a.jsonl:3"),
     ]
+
+
+def test_the_other_keys_of_a_json_line_and_its_metadata_are_kept_as_metadata_of_the_document() -> None:
+    record = {
+        "_id": "x",
+        "id": 7,
+        "text": "One.",
+        "url": "https://pumps.example/x",
+        "metadata": {"year": 1702, "tags": ["old", "pump"], "none": None},
+        "year": 1703,
+        "parts": {"seals": [1, 2]},
+        "": True,
+        "size": 10**30,
+        "ratio": float("nan"),
+    }
+    write("a.jsonl", json.dumps(record))
+    (document,) = records("a.jsonl")
+    assert isinstance(document, Document)
+    assert document.url == "https://pumps.example/x"
+    assert document.metadata == {
+        "year": 1702,
+        "tags": ("old", "pump"),
+        "id": 7,
+        "year 2": 1703,
+        "parts": '{"seals": [1, 2]}',
+        "unnamed": True,
+        "size": "1" + "0" * 30,
+        "ratio": "NaN",
+    }
+
+
+def test_keys_for_which_there_is_no_room_are_named() -> None:
+    write("a.jsonl", json.dumps({"text": "One.", **{f"key {number}": number for number in range(70)}}))
+    metadata = read_one("a.jsonl").metadata
+    assert len(metadata) <= 64
+    left_out = metadata["left_out"]
+    assert isinstance(left_out, tuple)
+    assert {f"key {number}" for number in range(70)} <= {*metadata, *left_out}
 
 
 def test_a_json_line_without_an_id_is_known_by_its_place() -> None:
@@ -625,7 +718,7 @@ def test_a_bad_json_line_is_reported_by_its_place_and_the_rest_is_read(line: str
 def test_an_id_that_comes_again_is_left_to_the_indexer() -> None:
     write("a.jsonl", '{"_id": "x", "text": "one"}\n{"_id": "x", "text": "two"}\n')
     write("b.jsonl", '{"_id": "x", "text": "one"}\n')
-    assert read("a.jsonl", "b.jsonl") == [
+    assert records("a.jsonl", "b.jsonl") == [
         Document("x", "", "one", source="a.jsonl:1"),
         Document("x", "", "two", source="a.jsonl:2"),
         Document("x", "", "one", source="b.jsonl:1"),
@@ -664,24 +757,36 @@ def test_a_file_of_no_records_or_of_binary_data_is_reported(name: str) -> None:
 
 def test_a_row_is_a_document_of_its_columns() -> None:
     write("a.csv", 'name,flow,\n"P1, main",3 l/s,\n\nP2,"4\nl/s",spare,more\n,,\n')
-    assert read("a.csv") == [
-        Document("a.csv:2", "", "name: P1, main\nflow: 3 l/s", source="a.csv:2"),
-        Document("a.csv:4", "", "name: P2\nflow: 4 l/s\ncolumn 3: spare\ncolumn 4: more", source="a.csv:4"),
+    assert records("a.csv") == [
+        Document(
+            "a.csv:2",
+            "",
+            "name: P1, main\nflow: 3 l/s",
+            source="a.csv:2",
+            metadata={"name": "P1, main", "flow": "3 l/s"},
+        ),
+        Document(
+            "a.csv:4",
+            "",
+            "name: P2\nflow: 4 l/s\ncolumn 3: spare\ncolumn 4: more",
+            source="a.csv:4",
+            metadata={"name": "P2", "flow": "4 l/s", "column 3": "spare", "column 4": "more"},
+        ),
     ]
 
 
 def test_columns_with_the_names_of_json_lines_mean_the_same() -> None:
-    write("a.csv", "_ID,Title,Text,url\nx,A title,One.,u\n,,Two.,u\ny,,,u\n")
-    assert read("a.csv") == [
-        Document("x", "A title", "One.", source="a.csv:2"),
-        Document("a.csv:3", "", "Two.", source="a.csv:3"),
+    write("a.csv", "_ID,Title,Text,url,flow\nx,A title,One.,u,3\n,,Two.,u,\ny,,,u,\n")
+    assert records("a.csv") == [
+        Document("x", "A title", "One.", source="a.csv:2", url="u", metadata={"flow": "3"}),
+        Document("a.csv:3", "", "Two.", source="a.csv:3", url="u"),
         Failure("a.csv:4", "empty: no text"),
     ]
 
 
 def test_a_row_without_a_text_column_has_its_own_id_and_title() -> None:
     write("a.csv", "_id;title;flow\nx;Pump;3\n")
-    assert read("a.csv") == [Document("x", "Pump", "flow: 3", source="a.csv:2")]
+    assert records("a.csv") == [Document("x", "Pump", "flow: 3", source="a.csv:2", metadata={"flow": "3"})]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -697,6 +802,56 @@ def test_a_row_above_the_limit_is_reported() -> None:
     assert isinstance(short, Document)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "long",
+    [
+        "x" * 5000,
+        f'"{"x" * 5000}"',
+        '"' + "x\n" * 5000 + '"',
+        '"' + 'a ""quote"", and\n' * 500 + '"',
+        '"a""' + "x" * 500 + '\nb"""',
+        'pipe of 5" ' + "x" * 500,
+        ",".join(['"x\ny"'] * 100),
+    ],
+)
+def test_a_row_without_end_is_left_out_wherever_it_ends_and_the_rest_is_read(long: str, end: str) -> None:
+    write("a.csv", f"text,flow{end}first,1{end}{long},2{end}last,3{end}")
+    first, failure, last = read("a.csv", max_bytes=100)
+    assert failure == Failure("a.csv:3", "longer than 100 characters, the limit for one document")
+    assert isinstance(first, Document)
+    assert isinstance(last, Document)
+    assert (first.text, last.text, last.id) == ("first", "last", "a.csv:4")
+
+
+def test_a_row_as_long_as_the_limit_is_read() -> None:
+    write("a.csv", f"text\r\n{'x' * 100}\r\ny\r\n")
+    assert ids(read("a.csv", max_bytes=100)) == ["a.csv:2", "a.csv:3"]
+
+
+def test_a_row_without_end_is_not_held_in_memory() -> None:
+    write("a.csv", "text\n" + "x" * 20_000_000 + "\nshort\n")
+    tracemalloc.start()
+    assert len(read("a.csv", max_bytes=100_000)) == 2
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_names_of_columns_without_end_are_a_failure_and_all_there_is() -> None:
+    write("a.csv", "x" * 500 + "\nshort\n")
+    reason = "longer than 100 characters, the limit for one document; nothing from line 1 on was read"
+    assert read("a.csv", max_bytes=100) == [Failure("a.csv:1", reason)]
+
+
+def test_a_quote_without_its_pair_in_a_long_table_says_that_nothing_behind_it_was_read() -> None:
+    write("a.csv", 'text\none\n"two\n' + "three\n" * 100)
+    first, failure = read("a.csv", max_bytes=100)
+    assert first.id == "a.csv:2"
+    assert isinstance(failure, Failure)
+    assert failure.reason.endswith("; nothing from line 3 on was read")
+
+
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
@@ -706,8 +861,8 @@ def test_a_row_above_the_limit_is_reported() -> None:
 )
 def test_a_quote_without_its_pair_ends_the_file_with_a_failure_that_names_the_line(row: str, reason: str) -> None:
     write("a.csv", f'name,flow\n"P1\nmain",3\n{row}\nP3,5\n')
-    assert read("a.csv") == [
-        Document("a.csv:2", "", "name: P1 main\nflow: 3", source="a.csv:2"),
+    assert records("a.csv") == [
+        Document("a.csv:2", "", "name: P1 main\nflow: 3", source="a.csv:2", metadata={"name": "P1 main", "flow": "3"}),
         Failure("a.csv:3", f"not CSV, and nothing from line 4 on was read: {reason}"),
     ]
 
@@ -731,3 +886,30 @@ def test_files_are_counted_without_those_of_other_kinds(tmp_path: Path) -> None:
     named = tmp_path / "c.exe"
     assert FileReader().count([tmp_path]) == 2
     assert FileReader().count([tmp_path, named]) == 3, "one that is named itself is a failure, and counted"
+
+
+# Other kinds
+
+
+def test_source_code_is_text_called_by_the_whole_name_of_its_file() -> None:
+    write("tools/old_pump.py", "def start(pump):\n    return pump\n")
+    assert titled("tools/old_pump.py") == ("old_pump.py", "file name")
+    assert read_one("tools/old_pump.py").text == "def start(pump):\n    return pump\n"
+
+
+@pytest.mark.parametrize("extension", ["text", "rst", "markdown", "htm", "xhtml", "yaml", "sql"])
+def test_other_extensions_of_text_are_read(extension: str) -> None:
+    write(f"a.{extension}", "The pump is old.")
+    assert read_one(f"a.{extension}").text == "The pump is old."
+
+
+def test_a_text_that_says_what_it_is_called_is_called_so() -> None:
+    write(
+        "pg17.txt",
+        "The eBook of Pumps\n\nTitle: The Pump\n   and the Seal\n\nAuthor: Ines Moreau\n\n*** START ***\nDate: x",
+    )
+    document = read_one("pg17.txt")
+    assert titled("pg17.txt") == ("The Pump and the Seal", None)
+    assert document.metadata["author"] == "Ines Moreau"
+    assert "date" not in document.metadata
+    assert document.text.startswith("The eBook of Pumps")

@@ -136,14 +136,18 @@ def index(
             "--prune", help="Remove documents that came from a PATH and are gone, unless nothing else is there either."
         ),
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 when files were skipped because of their kind.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Add documents to an index.
 
-    The index is made when there is none. Reads .txt .md .html .pdf .docx .csv and .jsonl. A document that was indexed
-    before is replaced if it changed and left alone if not, so running the same command again is cheap. One that
-    cannot be read is reported and the rest goes on; the exit code is then 1.
+    The index is made when there is none. Reads .txt .md .rst .html .pdf .docx .eml .csv .jsonl and source code. A
+    document that was indexed before is replaced if it changed and left alone if not, so running the same command again
+    is cheap. One that cannot be read is reported and the rest goes on; the exit code is then 1. Files of other kinds
+    are skipped, and listed by kind.
 
     With --method facts a language model extracts what each passage says, one call a passage; what it has replied is
     kept, so that a run that was stopped goes on where it was. With --method tuples each line of a .jsonl, or row of a
@@ -172,7 +176,7 @@ def index(
         output.say_json(shapes.index_json(report))
     else:
         output.show_index_report(report)
-    if not report.is_complete:
+    if not report.is_complete or (strict and report.skipped):
         raise typer.Exit(1)
 
 

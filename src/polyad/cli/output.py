@@ -234,8 +234,9 @@ def warn_of_failures(report: IndexReport) -> None:
     for reason, ids in by_reason.items():
         warn("failed", f"{_some(ids)}: {reason}")
     if report.skipped:
-        more = f" and {len(report.skipped) - 1} more" if len(report.skipped) > 1 else ""
-        warn("warning", f"skipped, not a kind of file that --method {report.method} reads: {report.skipped[0]}{more}")
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.skipped_kinds.items())
+        what = counted(len(report.skipped), "file")
+        warn("warning", f"skipped {what}: {kinds}; not of a kind that --method {report.method} reads")
 
 
 def _some(ids: Sequence[str]) -> str:

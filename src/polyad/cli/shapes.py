@@ -215,6 +215,7 @@ def index_json(report: IndexReport) -> dict[str, object]:
         "encode_seconds": round(report.encode_seconds, 3),
         "failures": [{"id": failure.id, "reason": failure.reason} for failure in report.failures],
         "skipped_files": list(report.skipped),
+        "skipped_kinds": dict(report.skipped_kinds),
         "stopped": counts.stopped,
         "usage": usage_json(report.usage),
         "notes": dict(report.notes),

@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass, field, replace
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.builder import Built, HyperedgeBuilder, hyperedge_id, passage_id
 from polyad.indexing.embedding import embed
+from polyad.indexing.metadata import checked
 from polyad.indexing.run_progress import RunProgress
 from polyad.indexing.sections import heading_of, sections_in, title_of
 from polyad.model import (
@@ -185,7 +186,8 @@ class Indexer:
         failures = []
         changed = []
         unchanged = 0
-        for item in batch:
+        for given in batch:
+            item = checked(given) if isinstance(given, Document) else given
             if isinstance(item, Failure):
                 failures.append(item)
                 continue
@@ -407,8 +409,12 @@ def _content(item: Document | Passage) -> list[str]:
 
 
 def _circumstances(document: Document) -> list[str]:
-    """What is known of a document beside its content: when it changes, nothing is built or embedded anew."""
-    known = {"url": document.url, "metadata": dict(document.metadata), "places": list(map(astuple, document.places))}
+    """What is known of a document beside its content: when it changes, nothing is built or embedded anew.
+
+    When its file was last written is left out: a file that was only touched is unchanged.
+    """
+    metadata = {key: value for key, value in document.metadata.items() if key != "modified"}
+    known = {"url": document.url, "metadata": metadata, "places": list(map(astuple, document.places))}
     return [json.dumps(known, sort_keys=True)]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from polyad.indexing.pipeline import IndexCounts
 from polyad.model import Failure, Usage
@@ -46,6 +48,12 @@ class IndexReport:
     def duplicates(self) -> tuple[tuple[str, str], ...]:
         """The id of each document written that has the content of one written earlier, and that one's id."""
         return self.counts.duplicates
+
+    @property
+    def skipped_kinds(self) -> Mapping[str, int]:
+        """How many files of each kind were skipped, by extension, the most frequent first."""
+        kinds = Counter(PurePath(name).suffix.lower() or "without extension" for name in self.skipped)
+        return dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def notes(self) -> Mapping[str, int]:

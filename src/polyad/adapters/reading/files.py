@@ -6,17 +6,34 @@ import importlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from polyad.adapters.reading.metadata import FILE_NAME, TITLE_FROM, of_file
+from polyad.adapters.reading.names import name_of_file, names_nothing
 from polyad.adapters.reading.plain_text import Content, single_line
 from polyad.adapters.reading.sources import displayed
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, PolyadError, ReadError
 from polyad.model import Document, Failure
 
+_SOURCE_CODE = (
+    *(".bash", ".bat", ".c", ".cc", ".cfg", ".clj", ".cmake", ".conf", ".cpp", ".cs", ".cxx", ".dart", ".el", ".erl"),
+    *(".ex", ".exs", ".f90", ".go", ".gradle", ".graphql", ".groovy", ".h", ".hpp", ".hs", ".ini", ".java", ".jl"),
+    *(".js", ".jsx", ".kt", ".lisp", ".lua", ".m", ".mjs", ".ml", ".nim", ".php", ".pl", ".pm", ".properties"),
+    *(".proto", ".ps1", ".py", ".pyi", ".r", ".rb", ".rs", ".scala", ".scm", ".sh", ".sql", ".swift", ".tcl", ".tex"),
+    *(".tf", ".toml", ".ts", ".tsx", ".vb", ".vue", ".yaml", ".yml", ".zig"),
+)
+"""Extensions of what people write and read as text; not of data, of logs, or of what programs write."""
+
 _ONE_DOCUMENT = {
+    **dict.fromkeys(_SOURCE_CODE, "polyad.adapters.reading.source_code:read_source_code"),
     ".txt": "polyad.adapters.reading.plain_text:read_text",
+    ".text": "polyad.adapters.reading.plain_text:read_text",
+    ".rst": "polyad.adapters.reading.rst:read_rst",
+    ".eml": "polyad.adapters.reading.eml:read_eml",
+    ".xhtml": "polyad.adapters.reading.html:read_html",
     ".md": "polyad.adapters.reading.markdown:read_markdown",
     ".markdown": "polyad.adapters.reading.markdown:read_markdown",
     ".html": "polyad.adapters.reading.html:read_html",
@@ -38,6 +55,10 @@ class FileReader:
 
     Hidden files and folders are passed over, symbolic links followed, and no folder is visited twice. A document's id
     is its path as given, normalised and with forward slashes, so the same command gives the same ids.
+
+    A document without a title of its own has the file's name for one, and then ``title_from`` in its metadata is
+    ``file name``; a record of a file of many has none. The metadata of each has ``path``, ``folder``, ``extension``
+    and ``modified``, unless the document itself says something else under these names.
 
     Args:
         settings: How large a document may be.
@@ -113,7 +134,8 @@ class FileReader:
     def _load(self, path: Path) -> Iterator[Document | Failure]:
         name, extension = displayed(path), path.suffix.lower()
         if extension not in self._extensions:
-            expected = ", ".join(self._extensions)
+            kinds = [known for known in self._extensions if known not in _SOURCE_CODE]
+            expected = ", ".join(kinds) + (" or source code" if len(kinds) < len(self._extensions) else "")
             raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -126,13 +148,15 @@ class FileReader:
         content: Content = _function(self._one_document[extension])(path.read_bytes())
         if not content.text.strip():
             raise ReadError("empty: no text")
-        yield Document(name, content.title, content.text, source=name, sections=content.sections)
+        yield _document(path, name, content)
 
     def _records(self, path: Path, name: str, extension: str) -> Iterator[Document | Failure]:
         is_empty = True
+        known = of_file(path)
         for record in _function(self._many_documents[extension])(path, name, self._settings.max_bytes):
             is_empty = False
-            yield record
+            is_document = isinstance(record, Document)
+            yield replace(record, metadata={**known, **record.metadata}) if is_document else record
         if is_empty:
             raise ReadError("empty: no records")
 
@@ -143,6 +167,28 @@ class FileReader:
             isinstance(path, Failure) or path in given or path.suffix.lower() in self._extensions
             for path in self._walk(given)
         )
+
+
+def _document(path: Path, name: str, content: Content) -> Document:
+    """A file of one document. One that has no title, or one that names nothing, is called by the file's name."""
+    metadata = {**of_file(path), **content.metadata}
+    title = content.title
+    if not title or names_nothing(title):
+        is_code = path.suffix.lower() in _SOURCE_CODE
+        from_name = single_line(Path(name).name if is_code else name_of_file(Path(name)))
+        if not title or not names_nothing(from_name):
+            title = from_name
+            metadata[TITLE_FROM] = FILE_NAME
+    return Document(
+        name,
+        title,
+        content.text,
+        source=name,
+        sections=content.sections,
+        url=content.url,
+        metadata=metadata,
+        places=content.places,
+    )
 
 
 def require_reachable(path: Path) -> None:

@@ -1,34 +1,77 @@
-"""HTML through Resiliparse, which lays text out in lines and loses none of it to guesses about what matters."""
+"""HTML through Resiliparse: what a page says, without what surrounds it on every page of its site."""
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Callable
 
 from polyad.adapters.reading.headings import Heading, sections_of
-from polyad.adapters.reading.plain_text import Content, clean, encoding_of, require_text, single_line
-from polyad.errors import MissingExtraError
+from polyad.adapters.reading.metadata import metadata_of
+from polyad.adapters.reading.names import names_nothing, title_among
+from polyad.adapters.reading.plain_text import Content, encoding_of, require_text, single_line
+from polyad.errors import MissingExtraError, ReadError
+from polyad.model import MetadataValue
 
 try:
-    from resiliparse.extract.html2text import extract_plain_text
-    from resiliparse.parse.html import DOMNode, HTMLTree
+    from resiliparse.parse.html import HTMLTree
 except ImportError as error:
     raise MissingExtraError("resiliparse", "documents") from error
+
+from polyad.adapters.reading.html_layout import laid_out
 
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _DECLARED_WITHIN = 4096
 """Bytes in which a page declares its encoding; the standard asks for 1,024."""
 
-_CELLS = ("td", "th")
+_NO_CHARSETS = frozenset({"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
+"""Python's codecs of text that are no encodings of pages."""
 
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_MARK = "\ue0f0{}\ue0f1"
-"""Put before a heading, with its rank in it, to find it in the text: characters that no page shows."""
-_MARKED = re.compile("\ue0f0([1-6])\ue0f1")
+_ATTRIBUTE = (
+    r"[ \t\n\f\r/]*+[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+"
+    r"(?:[ \t\n\f\r]*+=[ \t\n\f\r]*+(?:\"[^\"]*+\"?|'[^']*+'?|[^ \t\n\f\r>]*+))?+"
+)
+_OVERLOADED = re.compile(rf"(<[A-Za-z][^ \t\n\f\r/>]*+(?:{_ATTRIBUTE}){{256}}+)(?:{_ATTRIBUTE})++")
+"""A tag of more attributes than any page has. The parser compares each with all before it."""
+
+_STYLING = re.compile(
+    rf"</?(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[ \t\n\f\r/>])(?:{_ATTRIBUTE})*+[ \t\n\f\r/]*+>",
+    re.I,
+)
+"""Tags that only style letters. Those left open are repeated by the parser in every paragraph that follows."""
+
+_MOST_TAGS = 2_000_000
+"""Tags of a page, each of which takes up to 500 bytes of memory; a page of 10 MB has about 700,000."""
+
+_SEPARATOR = re.compile(r"\s+[-\u2013\u2014|\xb7\xbb\u2022]+\s+|\s*::\s*|:\s+")
+_DESCRIBED = {
+    "author": "author",
+    "article:author": "author",
+    "dc.creator": "author",
+    "dcterms.creator": "author",
+    "citation_author": "author",
+    "description": "description",
+    "dc.description": "description",
+    "dcterms.abstract": "description",
+    "og:description": "description",
+    "keywords": "keywords",
+    "dc.subject": "keywords",
+    "date": "date",
+    "dc.date": "date",
+    "dcterms.date": "date",
+    "dcterms.created": "date",
+    "dcterms.issued": "date",
+    "article:published_time": "date",
+    "citation_publication_date": "date",
+}
+"""What a page may say of itself, by the names that pages give it."""
+
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 def read_html(data: bytes) -> Content:
-    """What a page shows, without scripts, styles and ``<nav>``; the title is its ``<title>``, else its first ``<h1>``.
+    """What a page says, without scripts, navigation and the like.
+
+    The title is its ``<title>``, or the first heading where that is one part of it, or alone.
 
     Raises:
         ReadError: It is not text.
@@ -39,78 +82,74 @@ def read_html(data: bytes) -> Content:
 def from_markup(markup: str, *, is_layout: bool = True) -> Content:
     """The same for HTML that is already decoded.
 
-    A row of a table is a line, its cells apart by tabs.
+    A row of a table is a line, its cells apart by tabs, each with the name of its column where the first row gives it.
 
     Args:
         markup: HTML.
         is_layout: Whether a table may be there for the layout of a page, so that a cell of several lines keeps them.
+
+    Raises:
+        ReadError: It has more tags than memory may be spent on.
     """
-    tree = HTMLTree.parse(markup)
-    title = single_line(tree.title or _first_heading(tree))
-    _join_lines(tree, _is_lone_paragraph_of_cell if is_layout else _is_break_in_cell)
-    _mark_headings(tree)
-    text, headings = _without_marks(clean(extract_plain_text(tree, skip_elements=["nav"])))
-    if not text.strip():
-        text, headings = _without_marks(clean(extract_plain_text(tree)))
-    return Content(title, text, sections_of(headings, text))
+    if (tags := markup.count("<")) > _MOST_TAGS:
+        raise ReadError(f"{tags:,} tags in one page; at most {_MOST_TAGS:,} are read: split it")
+    tree = HTMLTree.parse(_STYLING.sub("", _OVERLOADED.sub(r"\1", markup)))
+    text, headings = laid_out(tree, is_layout=is_layout)
+    whole = single_line(tree.title or "")
+    title = _title(whole, headings)
+    headings = _without_site(headings, whole, title)
+    address, described = _described(tree)
+    pairs = [*described, *([("page_title", whole)] if whole and whole != title else [])]
+    return Content(title, text, sections_of(headings, text), metadata=metadata_of(pairs), url=address)
 
 
-def _join_lines(tree: HTMLTree, is_joined: Callable[[DOMNode], bool]) -> None:
-    """Put the contents of paragraphs and breaks in their place, with a blank before what comes next."""
-    # Not by a selector: each step through what it finds searches the page again.
-    for node in [node for node in tree.document or () if is_joined(node)]:
-        if (parent := node.parent) is None:
-            continue
-        for child in list(node.child_nodes):
-            parent.insert_before(child, node)
-        blank = tree.create_text_node(" ")
-        if node.next and blank:
-            parent.insert_before(blank, node)
-        node.decompose()
+def _title(whole: str, headings: list[Heading]) -> str:
+    """The beginning of the page's title, or its end, that is a heading too, without the site's name; else all of it.
+
+    >>> _title("The pump \u2014 Manual 3.2", [Heading(1, "The pump", 0, 8)])
+    'The pump'
+    """
+    highest = min((heading.rank for heading in headings), default=0)
+    names = [heading.name for heading in headings if heading.rank == highest]
+    if not whole or names_nothing(whole):
+        return title_among(names) or whole
+    ends = [found.span() for found in _SEPARATOR.finditer(whole)]
+    beginnings = {whole[:start].casefold() for start, _ in ends}
+    endings = {whole[end:].casefold() for _, end in ends}
+    for name in names:
+        if name.casefold() in beginnings and not names_nothing(name):
+            return name
+    is_alone = len(names) == 1 and names[0].casefold() in endings  # of several, that at the end names the site
+    return names[0] if is_alone and not names_nothing(names[0]) else whole
 
 
-def _is_lone_paragraph_of_cell(node: DOMNode) -> bool:
-    """Whether it is a paragraph and the only element of its cell."""
-    is_in_cell = node.tag == "p" and node.parent is not None and node.parent.tag in _CELLS
-    return is_in_cell and node.prev_element is None and node.next_element is None
+def _without_site(headings: list[Heading], whole: str, title: str) -> list[Heading]:
+    """The headings but those that name the site, as the end of the page's title does: they are on all of its pages."""
+    endings = {whole[found.end() :].casefold() for found in _SEPARATOR.finditer(whole)}
+    kept = [heading for heading in headings if heading.name == title or heading.name.casefold() not in endings]
+    return kept or headings
 
 
-def _is_break_in_cell(node: DOMNode) -> bool:
-    """Whether it is a paragraph or a break, anywhere in a cell."""
-    if node.tag not in ("p", "br"):
-        return False
-    above = node.parent
-    while above is not None and above.tag not in _CELLS:
-        above = above.parent
-    return above is not None
+def _described(tree: HTMLTree) -> tuple[str, list[tuple[str, MetadataValue]]]:
+    """The address of a page, and what its head says of it."""
+    found: dict[str, MetadataValue] = {}
+    address = ""
+    if tree.document and (root := tree.document.query_selector("html")) and (language := root.getattr("lang")):
+        found["language"] = single_line(language)
+    for node in tree.head.query_selector_all("meta, link") if tree.head else ():
+        name = (node.getattr("name") or node.getattr("property") or "").strip().lower()
+        value = single_line(node.getattr("content") or "")
+        if node.tag == "link" and node.getattr("rel") == "canonical":
+            name, value = "og:url", single_line(node.getattr("href") or "")
+        if name == "og:url" and _ADDRESS.fullmatch(value):
+            address = address or value
+        elif value and (key := _DESCRIBED.get(name)):
+            found.setdefault(key, _listed(value) if key == "keywords" else value)
+    return address, list(found.items())
 
 
-def _mark_headings(tree: HTMLTree) -> None:
-    ranked = [(node, _HEADINGS.index(node.tag) + 1) for node in tree.document or () if node.tag in _HEADINGS]
-    for node, rank in ranked:
-        if node.first_child and (mark := tree.create_text_node(_MARK.format(rank))):
-            node.insert_before(mark, node.first_child)
-
-
-def _without_marks(marked: str) -> tuple[str, list[Heading]]:
-    """The text, and the headings in it that begin a line or an item of a list."""
-    first, *rest = _MARKED.split(marked)
-    pieces, length = [first], len(first)
-    headings = []
-    for rank, following in zip(rest[::2], rest[1::2], strict=True):
-        before = pieces[-1].rpartition("\n")[2]
-        if not before.strip(" •"):
-            following = following.lstrip(" ")
-            line = following.partition("\n")[0]
-            headings.append(Heading(int(rank), single_line(line), length - len(before), length + len(line)))
-        pieces.append(following)
-        length += len(following)
-    return "".join(pieces), headings
-
-
-def _first_heading(tree: HTMLTree) -> str:
-    heading = tree.document.query_selector("h1") if tree.document else None
-    return str(heading.text) if heading else ""
+def _listed(words: str) -> tuple[str, ...]:
+    return tuple(word for part in words.split(",") if (word := part.strip()))
 
 
 def _decode(data: bytes) -> str:
@@ -121,10 +160,22 @@ def _decode(data: bytes) -> str:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
             pass
-        try:
-            return data.decode(declared[1].decode("ascii"), errors="replace")
-        except LookupError:
-            pass
+        if encoding := _charset(declared[1].decode("ascii")):
+            return data.decode(encoding, errors="replace")
     text = data.decode(encoding_of(data), errors="replace")
     require_text(text)
     return text
+
+
+def _charset(name: str) -> str:
+    """The codec of an encoding that a page may declare; empty if there is none.
+
+    A page that could be read as far as its declaration is not in UTF-16, whatever it says.
+    """
+    try:
+        found = codecs.lookup(name)
+    except (LookupError, ValueError):
+        return ""
+    codec = found.name.replace("-", "_")
+    is_charset = found._is_text_encoding and codec not in _NO_CHARSETS and not codec.startswith(("utf_16", "utf_32"))
+    return found.name if is_charset else ""

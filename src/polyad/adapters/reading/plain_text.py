@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from charset_normalizer import from_bytes
 
 from polyad.errors import ReadError
-from polyad.model import Section
+from polyad.model import Location, MetadataValue, Section
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -31,6 +33,11 @@ _DAMAGE = 0.1
 _NOISE = 0.1
 """Share of control characters above which a file is binary."""
 
+_HEADER_WITHIN = 3000
+"""Characters at the beginning of a text in which it may say what it is called."""
+
+_TITLE = re.compile(r"Title:[ \t]+\S")
+_HEADER_LINE = re.compile(r"(Title|Author|Editor|Translator|Language|Release date|Date):[ \t]+(\S.*)", re.IGNORECASE)
 _NEWLINE = re.compile("\r\n?|[\x0b\x0c\x85]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -38,11 +45,23 @@ _SPACES = re.compile(r"\s+")
 
 
 class Content(NamedTuple):
-    """What a file says: ``title`` is a single line and may be empty; ``sections`` are spans of ``text``."""
+    """What a file says.
+
+    Attributes:
+        title: A single line; empty where the file has none.
+        text: Every span refers to it.
+        sections: Parts of it under headings.
+        places: Its pages, sheets or slides, in order, as spans that do not overlap.
+        metadata: What else the file says of itself.
+        url: Where a browser finds it, if the file says so.
+    """
 
     title: str
     text: str
     sections: tuple[Section, ...] = ()
+    places: tuple[Location, ...] = ()
+    metadata: Mapping[str, MetadataValue] = MappingProxyType({})
+    url: str = ""
 
 
 def clean(text: str) -> str:
@@ -143,5 +162,29 @@ def _first_lines(data: bytes) -> bytes:
 
 
 def read_text(data: bytes) -> Content:
-    """A plain text file. It has no title: a file's name says too little to be taken for one."""
-    return Content("", decode(data))
+    """A plain text file. It has the title that lines such as ``Title: ...`` at its beginning give it, or none.
+
+    What other such lines say is metadata, as far as the first that is none; the text is whole.
+    """
+    text = decode(data)
+    known = _header(text)
+    return Content(known.pop("title", ""), text, metadata=dict(known))
+
+
+def _header(text: str) -> dict[str, str]:
+    """What a header such as that of Project Gutenberg's books says, by its lower-case names; empty without a title."""
+    lines = text[:_HEADER_WITHIN].split("\n")
+    first = next((place for place, line in enumerate(lines) if _TITLE.match(line)), len(lines))
+    found: dict[str, str] = {}
+    name = ""
+    for line in lines[first:]:
+        if field := _HEADER_LINE.match(line):
+            name = field[1].lower()
+            found.setdefault(name, single_line(field[2]))
+        elif line.startswith((" ", "\t")) and line.strip() and name:
+            found[name] = single_line(f"{found[name]} {line}")
+        elif line.strip():
+            break
+        else:
+            name = ""
+    return found

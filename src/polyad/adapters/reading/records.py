@@ -5,22 +5,29 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TextIO
 
+from polyad.adapters.reading.metadata import metadata_of
 from polyad.adapters.reading.plain_text import clean, encoding_of, require_text, single_line
 from polyad.errors import ReadError
-from polyad.model import Document, Failure
+from polyad.model import Document, Failure, MetadataValue
 
 _SAMPLE = 64 * 1024
 """Bytes that the encoding is determined from."""
 
 _DELIMITERS = ",;\t|"
+_LINE_END = "\r\n"
+
+_NAMED = frozenset({"title", "text"})
+"""Keys of a JSON line that are no metadata, beside those that all kinds of records have."""
 
 
 def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Every line ``{"_id", "title", "text"}`` as a document; other keys are ignored.
+    """Every line ``{"_id", "title", "text", "url"}`` as a document.
+
+    Its metadata is what an object ``metadata`` holds, and all other keys.
 
     A record without ``_id`` is known by its ``id``, which many collections have instead, or else by its line, as
     ``name:line``. Only an identity of its own lets a record be recognised after lines were inserted before it.
@@ -40,9 +47,9 @@ def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document 
 def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
     """Every row below the first, which names the columns, as a document.
 
-    Columns ``_id``, ``title`` and ``text`` mean what they mean in JSON lines, and then others are ignored. Without a
-    column ``text`` the text is a line ``column: value`` for each value. A row without ``_id`` is known as ``name:row``,
-    counting as a spreadsheet does, which shows the names in row 1.
+    Columns ``_id``, ``title``, ``text`` and ``url`` mean what they mean in JSON lines, and others are metadata. Without
+    a column ``text`` the text is a line ``column: value`` for each of these. A row without ``_id`` is known as
+    ``name:row``, counting as a spreadsheet does, which shows the names in row 1.
 
     Args:
         file: What to read. Comma, semicolon, tab or bar separate its values, whichever is most frequent in line 1.
@@ -91,28 +98,111 @@ def convert_csv(
     where it ends cannot be told, so it is the last. For arguments and errors see :func:`read_csv`.
     """
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
-    with _open(file, newline="") as lines:
-        first = lines.readline(max_bytes)
-        delimiter = max(_DELIMITERS, key=first.count)
-        rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=True)
+    with _open(file, newline="") as stream:
+        lines = _Lines(stream, max_bytes)
         columns: list[str] = []
-        number, line = 0, 1
-        try:
-            for number, row in enumerate(rows, start=1):
-                place = f"{name}:{number}"
-                if number == 1:
-                    columns = [single_line(column) for column in row]
-                elif sum(map(len, row)) > max_bytes:
-                    yield _too_long(place, max_bytes)
-                elif any(value.strip() for value in row):
-                    try:
-                        yield convert(columns, row, place)
-                    except ReadError as error:
-                        yield Failure(place, str(error))
-                line = rows.line_num + 1
-        except csv.Error as error:
-            reason = f"not CSV, and nothing from line {line} on was read: {error}"
-            yield Failure(f"{name}:{number + 1}", reason)
+        number = 0
+        while not lines.is_at_end:
+            try:
+                for row in csv.reader(lines, delimiter=lines.delimiter, strict=True):
+                    lines.begin_record()
+                    number += 1
+                    place = f"{name}:{number}"
+                    if number == 1:
+                        columns = [single_line(column) for column in row]
+                    elif any(value.strip() for value in row):
+                        try:
+                            yield convert(columns, row, place)
+                        except ReadError as error:
+                            yield Failure(place, str(error))
+            except csv.Error as error:
+                reason = f"not CSV, and nothing from line {lines.record} on was read: {error}"
+                yield Failure(f"{name}:{number + 1}", reason)
+                return
+            except _TooLongError:
+                number, line = number + 1, lines.record
+                failure = _too_long(f"{name}:{number}", max_bytes)
+                has_end = lines.skip_record()
+                if number == 1 or not has_end:  # a table without names of columns, or a quote without its pair
+                    yield Failure(failure.id, f"{failure.reason}; nothing from line {line} on was read")
+                    return
+                yield failure
+
+
+class _TooLongError(Exception):
+    """A row does not end within the limit."""
+
+
+class _Lines:
+    """The lines of a table, as :func:`csv.reader` takes them, of which no row is longer than a limit.
+
+    Attributes:
+        delimiter: What separates the values of the first line.
+        record: Number of the line that the row being read begins with.
+        is_at_end: Whether all was read.
+    """
+
+    def __init__(self, stream: TextIO, limit: int) -> None:
+        self._stream = stream
+        self._limit = limit
+        self._line = 0
+        self._held: list[str] = []  # of the row being read
+        self._size = 0
+        self._step = limit + len(_LINE_END)
+        self._first = stream.readline(self._step)
+        self.delimiter = max(_DELIMITERS, key=self._first.count)
+        self.record = 1
+        self.is_at_end = False
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line, self._first = self._first or self._stream.readline(self._step), ""
+        if not line:
+            self.is_at_end = True
+            raise StopIteration
+        self._line += line.endswith(("\n", "\r"))
+        self._held.append(line)
+        if self._size + len(line.rstrip(_LINE_END)) > self._limit:
+            raise _TooLongError
+        self._size += len(line)
+        return line
+
+    def begin_record(self) -> None:
+        """Count what comes next as another row."""
+        self._held, self._size = [], 0
+        self.record = self._line + 1
+
+    def skip_record(self) -> bool:
+        """Go to the end of a row that is too long, the first line ending outside of quotes; whether it has one."""
+        is_quoted, before = False, self.delimiter
+        for piece in itertools.chain(self._held, iter(lambda: self._stream.readline(self._step), "")):
+            is_quoted = _ends_quoted(piece, is_quoted, before, self.delimiter)
+            before = piece[-1]
+            if not is_quoted and before in _LINE_END:
+                break
+        self.begin_record()
+        return not is_quoted
+
+
+def _ends_quoted(piece: str, is_quoted: bool, before: str, delimiter: str) -> bool:
+    """Whether a piece of CSV ends inside of quotes; they open only at the beginning of a value.
+
+    Args:
+        piece: Of a table.
+        is_quoted: Whether it begins inside of quotes.
+        before: The character before it.
+        delimiter: What separates values.
+    """
+    place = closed = -1
+    while (place := piece.find('"', place + 1)) >= 0:
+        if is_quoted:
+            is_quoted, closed = False, place
+        else:  # one directly behind the last is a quote within the value
+            last = piece[place - 1] if place else before
+            is_quoted = last in f"{delimiter}{_LINE_END}" or (last == '"' and closed in (place - 1, -1))
+    return is_quoted
 
 
 def cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -175,7 +265,26 @@ def _record(record: object, place: str) -> Document:
     text = record.get("text")
     if not isinstance(text, str):
         raise ReadError(f'"text" is {shown(text)}; expected a string')
-    return _document(identity_of(record), string_of(record, "title"), text, place)
+    url, metadata = description_of(record, _NAMED)
+    return _document(identity_of(record), string_of(record, "title"), text, place, url, metadata)
+
+
+def description_of(record: Mapping[str, object], named: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
+    """The address of a record, and its metadata: what stands in its object ``metadata``, then its other keys.
+
+    Args:
+        record: A JSON object.
+        named: The keys that mean something else, beside that of its identity.
+    """
+    identity = "_id" if "_id" in record else "id"
+    others = {key: value for key, value in record.items() if key not in named and key != identity}
+    url, within = record.get("url"), record.get("metadata")
+    if isinstance(url, str):
+        del others["url"]
+    if isinstance(within, dict):
+        del others["metadata"]
+    pairs = [*(within.items() if isinstance(within, dict) else ()), *others.items()]
+    return single_line(url) if isinstance(url, str) else "", metadata_of(pairs)
 
 
 def values_of(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -194,17 +303,19 @@ def values_of(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) 
 
 
 def _row(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
-    named = values_of(columns, row, ("_id", "title", "text"))
+    named = values_of(columns, row, ("_id", "title", "text", "url"))
+    others = [(column, value) for column, value in cells(columns, row) if column.lower() not in named]
     text = named.get("text")
     if text is None:
-        text = "\n".join(
-            f"{column}: {value}" for column, value in cells(columns, row) if column.lower() not in ("_id", "title")
-        )
-    return _document(single_line(named.get("_id", "")), named.get("title", ""), text, place)
+        text = "\n".join(f"{column}: {value}" for column, value in others)
+    identity, url = (single_line(named.get(column, "")) for column in ("_id", "url"))
+    return _document(identity, named.get("title", ""), text, place, url, metadata_of(others))
 
 
-def _document(identity: str, title: str, text: str, place: str) -> Document:
+def _document(
+    identity: str, title: str, text: str, place: str, url: str, metadata: Mapping[str, MetadataValue]
+) -> Document:
     text = clean(text)
     if not text.strip():
         raise ReadError("empty: no text")
-    return Document(identity or place, single_line(title), text, source=place)
+    return Document(identity or place, single_line(title), text, source=place, url=url, metadata=metadata)

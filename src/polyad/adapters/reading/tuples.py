@@ -1,9 +1,10 @@
 """Facts that already are data: JSON lines and tables, each line or row one fact that joins any number of entities.
 
 A line of ``.jsonl`` is ``{"relation": "give", "arguments": [{"role": "giver", "entity": "Alice"}, ...]}``, and may hold
-``text``, ``title`` and ``_id``. In ``.csv`` a row is a fact, the columns are its roles and empty cells are left out;
-the columns ``_id``, ``relation`` and ``text`` mean what they mean in JSON lines. A fact that names no relation has the
-name of its file. No language model is needed: these are the facts one would be asked for (HyperRAG, section 2).
+``text``, ``title`` and ``_id``; other keys are metadata. In ``.csv`` a row is a fact, the columns are its roles and
+empty cells are left out; the columns ``_id``, ``relation`` and ``text`` mean what they mean in JSON lines. A fact that
+names no relation has the name of its file. No language model is needed: these are the facts one
+would be asked for (HyperRAG, section 2).
 
 An entity is text or a number. A number below 100, or a word such as "the", is no name that could join facts
 (:func:`polyad.text.keys.entity_key`): "42" as someone's age and "42" as someone's dose have nothing in common. Such a
@@ -19,6 +20,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from polyad.adapters.reading.files import FileReader
@@ -27,6 +29,7 @@ from polyad.adapters.reading.records import (
     cells,
     convert_csv,
     convert_json_lines,
+    description_of,
     identity_of,
     shown,
     string_of,
@@ -45,6 +48,9 @@ _FORMATS = {
 
 _COLUMNS = ("_id", "relation", "text")
 """Columns that are no roles."""
+
+_KEYS = frozenset({"relation", "arguments", "title", "text"})
+"""Keys of a line that are no metadata, beside those that all kinds of records have."""
 
 _DIGITS = 16  # of the hash in an id: 64 bits, so that a clash in a million facts is less likely than one in ten million
 _CAPITAL_WITHIN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -100,7 +106,10 @@ class _Facts:
             raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"relation", "arguments"}}')
         relation, title, text = (string_of(record, key) for key in ("relation", "title", "text"))
         arguments = _arguments(record.get("arguments"))
-        return self._document(identity_of(record), single_line(title), single_line(relation), arguments, text, place)
+        identity = identity_of(record)
+        document = self._document(identity, single_line(title), single_line(relation), arguments, text, place)
+        url, metadata = description_of(record, _KEYS)
+        return replace(document, url=url, metadata=metadata)
 
     def of_row(self, columns: Sequence[str], row: Sequence[str], place: str) -> Document:
         named = values_of(columns, row, _COLUMNS)
