@@ -23,6 +23,10 @@ _ONE_DOCUMENT = {
     ".htm": "polyad.adapters.reading.html:read_html",
     ".pdf": "polyad.adapters.reading.pdf:read_pdf",
     ".docx": "polyad.adapters.reading.docx:read_docx",
+    ".xlsx": "polyad.adapters.reading.xlsx:read_xlsx",
+    ".pptx": "polyad.adapters.reading.pptx:read_pptx",
+    ".epub": "polyad.adapters.reading.epub:read_epub",
+    ".odt": "polyad.adapters.reading.odt:read_odt",
 }
 """Extension to the ``module:function`` that turns the bytes of a file into one document."""
 
@@ -126,7 +130,16 @@ class FileReader:
         content: Content = _function(self._one_document[extension])(path.read_bytes())
         if not content.text.strip():
             raise ReadError("empty: no text")
-        yield Document(name, content.title, content.text, source=name, sections=content.sections)
+        yield Document(
+            name,
+            content.title,
+            content.text,
+            source=name,
+            sections=content.sections,
+            url=content.url,
+            metadata=content.metadata,
+            places=content.places,
+        )
 
     def _records(self, path: Path, name: str, extension: str) -> Iterator[Document | Failure]:
         is_empty = True

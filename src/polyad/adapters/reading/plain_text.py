@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from charset_normalizer import from_bytes
 
 from polyad.errors import ReadError
-from polyad.model import Section
+from polyad.model import Location, MetadataValue, Section
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -43,6 +45,9 @@ class Content(NamedTuple):
     title: str
     text: str
     sections: tuple[Section, ...] = ()
+    places: tuple[Location, ...] = ()
+    metadata: Mapping[str, MetadataValue] = MappingProxyType({})
+    url: str = ""
 
 
 def clean(text: str) -> str:

@@ -1,0 +1,272 @@
+"""What stands on the pages of a document and is no part of its text: running heads and feet, contents, indexes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from statistics import median
+from typing import NamedTuple
+
+from polyad.adapters.reading.pdf_lines import Line
+
+Pages = list[list[Line]]
+
+_ROWS = 2
+"""Rows at the top and at the bottom of a page that may be a running head or foot."""
+
+_SAME_HEIGHT = 2.0
+"""Points by which the height of a running head varies from page to page."""
+
+_LEAST_PAGES = 3
+"""Pages on which a line comes again before it is taken for a running head."""
+
+_LEAST_SHARE = 0.6
+"""Of the pages from its first to its last, or of every second if it is on such alone; some begin a chapter."""
+
+_LEAST_BAND = 0.9
+"""Of the pages with a line at some height, those on which it is a running head, for it to be one on all."""
+
+_NUMBER = re.compile(r"\d{1,9}|(?<!\w)[ivxlcIVXLC]{1,8}(?!\w)")
+_ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_FIRST_NUMBER = re.compile(r"\W*(\d{1,5}|[ivxlcIVXLC]{1,8})(?!\w)")
+_LAST_NUMBER = re.compile(r"(?:^|\s)(\d{1,5}|[ivxlcIVXLC]{1,8})\W*$")
+
+_LEAST_COUNTING = 0.1
+"""Share of all pages whose number stands in a row with words, for it to be one; footnotes have numbers too."""
+
+_TAIL = 60
+"""Characters at the end of a line in which the number of a page is looked for."""
+
+_LED = re.compile(r"(?:[.…·_] ?){4} *(?:\w{1,2}[-.])?(\d{1,5}|[ivxlcIVXLC]{1,8})(?:, *\d{1,5})*\W*$")
+"""A line of a table of contents or an index whose number stands behind leaders."""
+
+_NUMBERED = re.compile(
+    r"[^\d\s.,\u2013-]\W*[\s,] *(\d{1,5})(?:[-\u2013]\d{1,5})?(?:, *\d{1,5}(?:[-\u2013]\d{1,5})?)*[,;]?$"
+)
+"""The same without leaders."""
+
+_LISTING_TITLE = re.compile(
+    r"(?:(?:short |brief |detailed )?(?:table of )?contents|(?:\w+ ){0,3}index|list of (?:figures|tables))\W*",
+    re.IGNORECASE,
+)
+
+_LED_SHARE, _LED_LEAST = 0.4, 3
+_NUMBERED_SHARE, _NUMBERED_LEAST = 0.6, 8
+"""Share of the lines of a page that are entries, and how many, from which on it is a list of pages."""
+
+_LETTER = 2
+"""Characters of the letter above the entries of an index that begin with it, and a little more."""
+
+_IN_ORDER = 0.8
+"""Share of neighbouring entries that are in the order of a table of contents or of an index; not all, for columns."""
+
+
+class _Row(NamedTuple):
+    """Lines of a page that stand on one baseline, by their places on the page."""
+
+    baseline: float
+    places: tuple[int, ...]
+    text: str
+
+
+class _Edge(NamedTuple):
+    """A row near the top or the bottom of a page: the ``depth`` of the outermost is 0."""
+
+    page: int
+    depth: int
+    row: _Row
+
+
+def without_furniture(pages: Pages) -> Pages:
+    """The pages without running heads and feet, the numbers of pages, tables of contents and indexes."""
+    running = _running(pages)
+    return _without_listings(
+        [
+            [line for place, line in enumerate(page) if (number, place) not in running]
+            for number, page in enumerate(pages)
+        ]
+    )
+
+
+def _running(pages: Pages) -> set[tuple[int, int]]:
+    """The running heads and feet, by page and place on it."""
+    found: set[tuple[int, int]] = set()
+    from_top = [_rows(page) for page in pages]
+    for rows_of_pages in (from_top, [rows[::-1] for rows in from_top]):
+        edges = [
+            _Edge(page, depth, row) for page, rows in enumerate(rows_of_pages) for depth, row in enumerate(rows[:_ROWS])
+        ]
+        chosen = _repeated(edges) | _counting(edges, len(pages))
+        chosen |= _in_bands(edges, chosen)
+        found.update((edge.page, place) for edge in chosen for place in edge.row.places)
+    return found
+
+
+def _rows(page: Sequence[Line]) -> list[_Row]:
+    """The rows of a page from top to bottom. Lines that are turned another way than most are in none."""
+    turns = [line.turn for line in page]
+    usual = max(set(turns), key=turns.count, default=0)
+    upright = sorted(
+        (place for place, line in enumerate(page) if line.turn == usual), key=lambda at: -page[at].baseline
+    )
+    rows: list[list[int]] = []
+    for place in upright:
+        if rows and page[rows[-1][0]].baseline - page[place].baseline < _SAME_HEIGHT:
+            rows[-1].append(place)
+        else:
+            rows.append([place])
+    return [_row(page, sorted(row, key=lambda place: page[place].left)) for row in rows]
+
+
+def _row(page: Sequence[Line], places: Sequence[int]) -> _Row:
+    return _Row(page[places[0]].baseline, tuple(places), " ".join(page[place].text for place in places))
+
+
+def _repeated(edges: Sequence[_Edge]) -> set[_Edge]:
+    """Rows that come again page after page at one height, the numbers in them the same or growing with the pages'."""
+    groups: defaultdict[str, list[_Edge]] = defaultdict(list)
+    for edge in edges:
+        groups[_NUMBER.sub("\0", edge.row.text)].append(edge)
+    alike = (same for group in groups.values() if len(group) >= _LEAST_PAGES for same in _by_numbers(group))
+    return {edge for group in alike for edge in _on_most_pages(group)}
+
+
+def _by_numbers(group: Sequence[_Edge]) -> Iterable[list[_Edge]]:
+    """Rows of the same words in groups whose numbers are the same too, or grow as the pages do."""
+    numbers = [[_value(number) for number in _NUMBER.findall(edge.row.text)] for edge in group]
+    keys: list[list[int]] = [[] for _ in group]
+    for column in zip(*numbers, strict=True):
+        grown = [value - edge.page for value, edge in zip(column, group, strict=True)]
+        chosen = max(column, grown, key=lambda values: Counter(values).most_common(1)[0][1])
+        for key, value in zip(keys, chosen, strict=True):
+            key.append(value)
+    same: defaultdict[tuple[int, ...], list[_Edge]] = defaultdict(list)
+    for key, edge in zip(keys, group, strict=True):
+        same[tuple(key)].append(edge)
+    return same.values()
+
+
+def _counting(edges: Sequence[_Edge], count: int) -> set[_Edge]:
+    """Outermost rows that begin or end with a number which grows by one from page to page, of ``count`` pages."""
+    groups: defaultdict[tuple[bool, int], list[_Edge]] = defaultdict(list)
+    for edge in edges:
+        for pattern, text in ((_FIRST_NUMBER.match, edge.row.text), (_LAST_NUMBER.search, edge.row.text[-_TAIL:])):
+            if edge.depth == 0 and (number := pattern(text)):
+                groups[number[1].isdigit(), _value(number[1]) - edge.page].append(edge)
+    least = max(_LEAST_PAGES + 1, _LEAST_COUNTING * count)
+    chosen = (_on_most_pages(list(dict.fromkeys(group))) for group in groups.values())
+    return {edge for group in chosen if len(group) >= least for edge in group}
+
+
+def _value(number: str) -> int:
+    if number.isdigit():
+        return int(number)
+    values = [_ROMAN_DIGITS[digit] for digit in number.lower()]
+    return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
+
+
+def _on_most_pages(group: Sequence[_Edge]) -> list[_Edge]:
+    """The rows at the height that is usual among them, if most pages between the first and the last have one."""
+    if len(group) < _LEAST_PAGES:
+        return []
+    height = median(edge.row.baseline for edge in group)
+    level = [edge for edge in group if abs(edge.row.baseline - height) <= _SAME_HEIGHT]
+    pages = sorted({edge.page for edge in level})
+    step = 2 if len({page % 2 for page in pages}) == 1 else 1
+    is_usual = len(pages) >= _LEAST_PAGES and len(pages) >= _LEAST_SHARE * ((pages[-1] - pages[0]) / step + 1)
+    return level if is_usual else []
+
+
+def _in_bands(edges: Sequence[_Edge], running: set[_Edge]) -> set[_Edge]:
+    """Outermost rows at a height where nearly all others are running heads: those of chapters of a page or two."""
+    bands: defaultdict[int, list[_Edge]] = defaultdict(list)
+    for edge in edges:
+        if edge.depth == 0:
+            bands[round(edge.row.baseline)].append(edge)
+    found: set[_Edge] = set()
+    for band in bands.values():
+        known = sum(edge in running for edge in band)
+        if known >= 2 * _LEAST_PAGES and known >= _LEAST_BAND * len(band):
+            found.update(band)
+    return found
+
+
+class _Entry(NamedTuple):
+    """A line of a page that may be one of a table of contents or of an index."""
+
+    place: int
+    line: Line
+    number: int
+
+
+def _without_listings(pages: Pages) -> Pages:
+    """The pages without the lines of tables of contents and of indexes; what else is on them stays."""
+    kept = []
+    goes_on = False
+    for number, page in enumerate(pages):
+        entries = _entries(page, number, len(pages), goes_on)
+        goes_on = bool(entries)
+        kept.append(list(_unlisted(page, entries)) if entries else page)
+    return kept
+
+
+def _unlisted(page: Sequence[Line], entries: Sequence[_Entry]) -> Iterator[Line]:
+    """What is before the first entry and after the last, without titles and single letters."""
+    first, last = entries[0].place, entries[-1].place
+    for place, line in enumerate(page):
+        is_title = len(line.text) <= _LETTER or _LISTING_TITLE.fullmatch(line.text[:_TAIL])
+        if not (first <= place <= last or is_title):
+            yield line
+
+
+def _entries(page: Sequence[Line], number: int, count: int, goes_on: bool) -> list[_Entry]:
+    """The entries of a page that is a table of contents or an index; none of any other page.
+
+    Args:
+        page: Its lines.
+        number: The page's, from 0.
+        count: Of all pages.
+        goes_on: Whether the page before it is one.
+    """
+    led = list(_matching(page, _LED.search))
+    least = 1 if goes_on else _LED_LEAST
+    if len(led) >= max(least, _LED_SHARE * len(page)) and (_grow(led) or _are_sorted(led)):
+        return led
+    numbered = sorted([*led, *_matching(page, lambda text: None if _LED.search(text) else _NUMBERED.search(text))])
+    least = _LED_LEAST if goes_on else _NUMBERED_LEAST
+    if len(numbered) < max(least, _NUMBERED_SHARE * len(page)):
+        return []
+    if sum(entry.number <= count for entry in numbered) < _LEAST_BAND * len(numbered):
+        return []  # they are no numbers of pages
+    is_contents = number < max(_NUMBERED_LEAST, count // 5) and _grow(numbered)
+    is_index = number > count // 2 and (goes_on or (_are_sorted(numbered) and not _grow(numbered)))
+    return numbered if is_contents or is_index else []
+
+
+def _matching(page: Sequence[Line], find: Callable[[str], re.Match[str] | None]) -> Iterator[_Entry]:
+    for place, line in enumerate(page):
+        if match := find(line.text[-_TAIL:]):
+            yield _Entry(place, line, _value(match[1]))
+
+
+def _grow(entries: Sequence[_Entry]) -> bool:
+    """Whether their numbers do, as in a table of contents."""
+    pairs = [(entry.number, after.number) for entry, after in pairwise(entries)]
+    return sum(number <= after for number, after in pairs) >= _IN_ORDER * len(pairs)
+
+
+def _are_sorted(entries: Sequence[_Entry]) -> bool:
+    """Whether their names are in the order of the alphabet, as in an index; those below others by themselves."""
+    by_margin = sorted(entries, key=lambda entry: round(entry.line.left))
+    pairs = [
+        pair
+        for _, level in groupby(by_margin, key=lambda entry: round(entry.line.left))
+        for pair in pairwise(_initial(entry.line.text) for entry in level)
+    ]
+    return sum(initial <= after for initial, after in pairs) >= _IN_ORDER * len(pairs)
+
+
+def _initial(text: str) -> str:
+    return next((character for character in text.casefold() if character.isalpha()), "")
