@@ -15,7 +15,7 @@ from polyad.adapters.reading.pdf_headings import Entry, by_type, first_entry, la
 from polyad.adapters.reading.pdf_lines import lines_of
 from polyad.adapters.reading.pdf_paragraphs import laid_out
 from polyad.adapters.reading.plain_text import Content, single_line
-from polyad.adapters.reading.properties import listed, stated
+from polyad.adapters.reading.properties import listed, stated, title_stated
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
 
@@ -40,14 +40,6 @@ _MAX_ENTRIES = 100_000
 
 _DEEPEST = 6
 """Levels of an outline that are read, as many as HTML has."""
-
-_MADE_UP = re.compile(
-    r"(?i)microsoft (?:word|powerpoint|excel) -.*|(?:untitled|unknown|none|title|document|slide|presentation|layout|"
-    r"powerpoint presentation|book|print|latex document|untitled document|new document)[ _-]?\d*|[\W\d_]*|"
-    r".*\.(?:docx?|pdf|te?xi?|dvi|indd|qxd|rtf|od[tp]|pptx?|xlsx?|html?|md|xml|fm|p65|ps|eps)|\S*[\\_]\S*|/\S*|"
-    r"[0-9a-f]{8}-?[0-9a-f-]{8,}"
-)
-"""Titles that programs fill in by themselves."""
 
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\d\d)'?(\d\d)?'?)?")
 
@@ -81,9 +73,7 @@ def read_pdf(data: bytes) -> Content:
         raise ReadError("no text in it; scanned pages need OCR first")
     pages = without_furniture(given.pages)
     laid = laid_out(pages)
-    named = single_line(given.known.get("Title", ""))
-    title = "" if _MADE_UP.fullmatch(named) else named
-    title = title or largest_lines(given.pages) or first_entry(given.entries)
+    title = title_stated(given.known.get("Title", "")) or largest_lines(given.pages) or first_entry(given.entries)
     headings = outlined(given.entries, pages, laid)
     if len(headings) < 2:
         headings = by_type(pages, laid, has_title=bool(title))

@@ -40,6 +40,9 @@ _TOUCHING, _CELL = 0.15, 2.0
 _ENDS = re.compile("[.!?:;\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\xbb)\\]]*$")
 _ITEM = re.compile(r"(?:[*\u2022\xb7\u25aa\u25e6\u2023\u2043\u2013\u2014\u2217-]|\(?\w{1,3}[.)])\s")
 _BROKEN = re.compile(r"([^\W\d_]+)-$")
+_TAIL = 60
+"""Characters at the end of a line in which a broken word is looked for."""
+
 _REST = re.compile(r"\A[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
@@ -179,8 +182,9 @@ def _words(pages: Sequence[Sequence[Line]]) -> set[str]:
     for page in pages:
         for line in page:
             text = _REST.sub("", line.text, count=1) if is_rest else line.text
-            whole = _BROKEN.sub("", text)
-            is_rest = whole != text
+            broken = _BROKEN.search(text[-_TAIL:])
+            is_rest = broken is not None
+            whole = text[: -len(broken[0])] if broken else text
             words.update(_WORD.findall(whole.casefold()))
     return words
 
@@ -191,7 +195,7 @@ def _within(before: str, text: str, words: AbstractSet[str]) -> _Joint:
     A hyphen stays that is part of the word: the document has the word with it elsewhere, or has both parts as words and
     not the whole.
     """
-    broken, rest = _BROKEN.search(before), _REST.match(text)
+    broken, rest = _BROKEN.search(before[-_TAIL:]), _REST.match(text)
     if not broken or not rest or not text[0].islower():
         return _Joint(0, "\n")
     first, second = broken[1].casefold(), rest[0].casefold()
