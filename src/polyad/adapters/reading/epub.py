@@ -58,10 +58,11 @@ def read_epub(data: bytes) -> Content:
         spine = [item for item in _spine(package, items) if item.path in archive.namelist()]
         _refuse_encrypted(archive, spine)
         names = _names(archive, items)
+        contents = _contents(package, package_path)
         chapters = [
             (read_html(_SELF_CLOSING.sub(rb"<\1\2></\1>", archive.read(item.path))), names.get(item.path, ""))
             for item in spine
-            if "nav" not in item.properties.split()
+            if "nav" not in item.properties.split() and item.path not in contents
         ]
         title, metadata = _properties(package)
     pieces: list[str] = []
@@ -111,6 +112,12 @@ def _spine(package: Element, items: Mapping[str, _Item]) -> Iterator[_Item]:
     """The chapters in the order of reading, each once."""
     references = dict.fromkeys(reference.get("idref", "") for reference in package.iter(f"{_PACKAGE}itemref"))
     return (items[reference] for reference in references if reference in items)
+
+
+def _contents(package: Element, package_path: str) -> set[str]:
+    """The pages that books of version 2 name as their table of contents."""
+    guide = package.iter(f"{_PACKAGE}reference")
+    return {_resolved(package_path, page.get("href", "")) for page in guide if page.get("type") == "toc"}
 
 
 def _refuse_encrypted(archive: ZipFile, spine: list[_Item]) -> None:

@@ -28,9 +28,9 @@ except ImportError as error:
 _ONE_AT_A_TIME = threading.Lock()
 """PDFium keeps global state and must not run in two threads. It is held for a page at a time."""
 
-_SPARE_CHARACTERS, _CHARACTERS_A_BYTE = 1_000_000, 50
-"""A file may hold so many characters, and so many more for each of its bytes. Compressed text is about four characters
-a byte; a file with far more shows one stream on many pages."""
+_SPARE_CHARACTERS, _CHARACTERS_A_BYTE = 500_000, 20
+"""A file may hold so many characters, and so many more for each of its bytes. Real files
+have two characters a byte at most; one with far more shows the same stream on many pages."""
 
 _MAX_SECONDS = 300.0
 """For a document, looked at after each page. The slowest of real ones takes a minute, for thousands of pages."""
@@ -40,6 +40,9 @@ _MAX_ENTRIES = 100_000
 
 _DEEPEST = 6
 """Levels of an outline that are read, as many as HTML has."""
+
+_UNSTATED = ("anonymous", "unknown", "unspecified")
+"""What programs write for want of an author or a subject."""
 
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\d\d)'?(\d\d)?'?)?")
 
@@ -141,9 +144,10 @@ def _top(target: pypdfium2.PdfDest) -> float | None:
 
 def _metadata(known: Mapping[str, str], pages: int) -> dict[str, MetadataValue]:
     """What the file says of itself, as far as it says anything."""
+    author, subject = (single_line(known.get(name, "")) for name in ("Author", "Subject"))
     return stated(
-        author=single_line(known.get("Author", "")),
-        subject=single_line(known.get("Subject", "")),
+        author="" if author.lower() in _UNSTATED else author,
+        subject="" if subject.lower() in _UNSTATED else subject,
         keywords=listed(known.get("Keywords", "")),
         created=_iso(known.get("CreationDate", "")),
         modified=_iso(known.get("ModDate", "")),

@@ -16,6 +16,12 @@ Pages = list[list[Line]]
 _ROWS = 2
 """Rows at the top and at the bottom of a page that may be a running head or foot."""
 
+_APART = 1.5
+"""Times the size of the type: how far a running head is from the text; lines of a paragraph are nearer."""
+
+_LARGEST = 1.15
+"""Times the size of the body: what is larger is a heading, though slides one after another have the same."""
+
 _SAME_HEIGHT = 2.0
 """Points by which the height of a running head varies from page to page."""
 
@@ -67,6 +73,7 @@ class _Row(NamedTuple):
     """Lines of a page that stand on one baseline, by their places on the page."""
 
     baseline: float
+    size: float
     places: tuple[int, ...]
     text: str
 
@@ -93,15 +100,41 @@ def without_furniture(pages: Pages) -> Pages:
 def _running(pages: Pages) -> set[tuple[int, int]]:
     """The running heads and feet, by page and place on it."""
     found: set[tuple[int, int]] = set()
+    largest = _LARGEST * _body_size(pages)
     from_top = [_rows(page) for page in pages]
     for rows_of_pages in (from_top, [rows[::-1] for rows in from_top]):
         edges = [
-            _Edge(page, depth, row) for page, rows in enumerate(rows_of_pages) for depth, row in enumerate(rows[:_ROWS])
+            _Edge(page, depth, row)
+            for page, rows in enumerate(rows_of_pages)
+            for depth, row in enumerate(_margin(rows))
+            if row.size <= largest
         ]
         chosen = _repeated(edges) | _counting(edges, len(pages))
         chosen |= _in_bands(edges, chosen)
         found.update((edge.page, place) for edge in chosen for place in edge.row.places)
     return found
+
+
+def _body_size(pages: Pages) -> float:
+    """The size of the type that most characters are set in."""
+    sizes: Counter[float] = Counter()
+    for page in pages:
+        for line in page:
+            sizes[round(line.size, 1)] += len(line.text)
+    return max(sizes, key=sizes.__getitem__, default=0.0)
+
+
+def _margin(rows: Sequence[_Row]) -> Sequence[_Row]:
+    """The outermost rows of a page that stand apart from the others.
+
+    Args:
+        rows: All of the page, from the outermost.
+    """
+    for depth in range(min(_ROWS, len(rows) - 1), 0, -1):
+        outer, inner = rows[depth - 1], rows[depth]
+        if abs(outer.baseline - inner.baseline) >= _APART * outer.size:
+            return rows[:depth]
+    return rows if len(rows) == 1 else ()
 
 
 def _rows(page: Sequence[Line]) -> list[_Row]:
@@ -121,7 +154,9 @@ def _rows(page: Sequence[Line]) -> list[_Row]:
 
 
 def _row(page: Sequence[Line], places: Sequence[int]) -> _Row:
-    return _Row(page[places[0]].baseline, tuple(places), " ".join(page[place].text for place in places))
+    return _Row(
+        page[places[0]].baseline, page[places[0]].size, tuple(places), " ".join(page[place].text for place in places)
+    )
 
 
 def _repeated(edges: Sequence[_Edge]) -> set[_Edge]:

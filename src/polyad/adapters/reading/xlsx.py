@@ -116,4 +116,5 @@ def _written(value: object) -> str:
         return value.isoformat()
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    return single_line(str(value))
+    text = str(value)
+    return text.strip() if text.isprintable() and "  " not in text else single_line(text)
