@@ -13,7 +13,7 @@ from polyad.errors import ReadError
 WORDS = "The pumps of the old station were mended in the spring and have run without a fault ever since that day"
 
 
-def drawn(draw: Callable[[Canvas], None], **properties: str) -> bytes:
+def drawn(draw: Callable[[Canvas], object], **properties: str) -> bytes:
     """A PDF with what ``draw`` draws; the title, the author and such are those in ``properties``."""
     file = io.BytesIO()
     canvas = Canvas(file, invariant=1)
