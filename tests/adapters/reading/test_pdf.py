@@ -171,8 +171,20 @@ def test_prose_at_the_bottom_of_pages_stays_though_footnotes_count_as_pages_do()
 
 def test_a_table_of_contents_is_left_out_and_prose_on_its_page_stays() -> None:
     entries = [f"{number} Pumps of kind {number} {'. ' * 20}{number * 2}" for number in range(1, 9)]
-    content = read_pages([["Contents", *entries, "", "This book was made in Saltby."], [WORDS] * 3])
-    assert content.text == "This book was made in Saltby.\n\n" + "\n".join([WORDS] * 3)
+    content = read_pages([["Contents", *entries, "", "This book was made in Saltby."], *[["Part.", WORDS]] * 16])
+    assert content.text.startswith("This book was made in Saltby.\n\nPart.\n")
+    assert content.text.count(WORDS) == 16
+
+
+def test_what_is_all_that_a_pdf_holds_is_kept() -> None:
+    assert read_pages([["Pumps are old."]] * 5).text.count("Pumps are old.") == 5
+
+
+def test_a_data_sheet_with_leaders_stays() -> None:
+    sizes = zip(["Inlet", "Outlet", "Height", "Width", "Weight"], [20, 25, 90, 95, 120], strict=True)
+    assert (
+        read_pages([["Sizes of pump 1:", *(f"{name} {'. ' * 20}{size}" for name, size in sizes)]]).text.count("\n") == 5
+    )
 
 
 def test_a_table_of_contents_without_leaders_is_left_out() -> None:
@@ -355,10 +367,24 @@ def test_the_properties_of_a_pdf_are_metadata() -> None:
     assert metadata == {"author": "Ines Moreau", "subject": "Bells", "keywords": ("cast", "ring"), "pages": 1}
 
 
+def test_damaged_properties_leave_the_text_and_the_others() -> None:
+    data = objects(
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+        stream(b"BT /F 12 Tf 100 700 Td (Pumps.) Tj ET"),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"<</Title <FEFF0041DC00> /Author (Ines Moreau)>>",
+        information=b"/Info 6 0 R",
+    )
+    content = read_pdf(data)
+    assert (content.title, content.text, content.metadata["author"]) == ("", "Pumps.", "Ines Moreau")
+
+
 # Harm
 
 
-def objects(*bodies: bytes) -> bytes:
+def objects(*bodies: bytes, information: bytes = b"") -> bytes:
     """A PDF of these objects, of which the first is the catalogue."""
     data = b"%PDF-1.4\n"
     offsets = []
@@ -367,7 +393,8 @@ def objects(*bodies: bytes) -> bytes:
         data += b"%d 0 obj\n%s\nendobj\n" % (number, body)
     rows = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(bodies) + 1)
-    return data + head + rows + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(bodies) + 1, len(data))
+    trailer = b"trailer<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF"
+    return data + head + rows + trailer % (len(bodies) + 1, information, len(data))
 
 
 def stream(data: bytes) -> bytes:

@@ -46,7 +46,8 @@ def test_each_sheet_is_a_place_and_a_section() -> None:
 
 @pytest.mark.parametrize("name", ["Sheet1", "Tabelle2"])
 def test_a_sheet_that_nobody_named_is_no_section(name: str) -> None:
-    content = read(nothing, **{name: [["Name", "Flow"], ["P1", 3]]})
+    rows: list[list[object]] = [["Name", "Flow"], ["P1", 3]]
+    content = read(nothing, **{name: rows})
     assert (content.text, content.sections) == ("Name: P1; Flow: 3", ())
     assert content.places[0].sheet == name
 

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -90,7 +91,7 @@ def _read(data: bytes) -> _Raw:
     try:
         pages = list(_pages(document, _SPARE_CHARACTERS + _CHARACTERS_A_BYTE * len(data)))
         with _ONE_AT_A_TIME:
-            return _Raw(pages, list(_entries(document)), document.get_metadata_dict())
+            return _Raw(pages, list(_entries(document)), _known(document))
     finally:
         with _ONE_AT_A_TIME:
             document.close()
@@ -132,6 +133,15 @@ def _entries(document: pypdfium2.PdfDocument) -> Iterator[Entry]:
         page = target.get_index() if target else None
         if page is not None:
             yield Entry(entry.level, name, page, _top(target))
+
+
+def _known(document: pypdfium2.PdfDocument) -> dict[str, str]:
+    """What the document says of itself, without what is damaged."""
+    known = {}
+    for key in ("Title", "Author", "Subject", "Keywords", "CreationDate", "ModDate"):
+        with suppress(UnicodeError):
+            known[key] = document.get_metadata_value(key)
+    return known
 
 
 def _top(target: pypdfium2.PdfDest) -> float | None:

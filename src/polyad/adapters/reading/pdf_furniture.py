@@ -25,8 +25,9 @@ _LARGEST = 1.15
 _SAME_HEIGHT = 2.0
 """Points by which the height of a running head varies from page to page."""
 
-_LEAST_PAGES = 3
-"""Pages on which a line comes again before it is taken for a running head."""
+_LEAST_PAGES, _LEAST_SAME = 3, 4
+"""Pages on which a line comes again before it is taken for a running head: with a number that grows as the pages do,
+and without one, where it must be on all pages if they are fewer."""
 
 _LEAST_SHARE = 0.6
 """Of the pages from its first to its last, or of every second if it is on such alone; some begin a chapter."""
@@ -58,9 +59,17 @@ _LISTING_TITLE = re.compile(
     re.IGNORECASE,
 )
 
-_LED_SHARE, _LED_LEAST = 0.4, 3
+_LED_SHARE, _LED_LEAST = 0.4, 4
 _NUMBERED_SHARE, _NUMBERED_LEAST = 0.6, 8
-"""Share of the lines of a page that are entries, and how many, from which on it is a list of pages."""
+"""Share of the lines that are entries, and how many, from which on they are a list of pages: of the lines from the
+first entry to the last where these have leaders, of all on the page where they have none."""
+
+_FIRST_LINES = 2
+"""Lines at the beginning of a page among which a list of pages that began before goes on."""
+
+_MANY, _LEAST_SEVERAL = 10, 0.2
+_SEVERAL = re.compile(r"\d, *\d+\W*$")
+"""How an entry of an index ends that has several numbers."""
 
 _LETTER = 2
 """Characters of the letter above the entries of an index that begin with it, and a little more."""
@@ -87,14 +96,18 @@ class _Edge(NamedTuple):
 
 
 def without_furniture(pages: Pages) -> Pages:
-    """The pages without running heads and feet, the numbers of pages, tables of contents and indexes."""
+    """The pages without running heads and feet, the numbers of pages, tables of contents and indexes.
+
+    If nothing were left, all is kept.
+    """
     running = _running(pages)
-    return _without_listings(
+    text = _without_listings(
         [
             [line for place, line in enumerate(page) if (number, place) not in running]
             for number, page in enumerate(pages)
         ]
     )
+    return text if any(text) else pages
 
 
 def _running(pages: Pages) -> set[tuple[int, int]]:
@@ -109,7 +122,7 @@ def _running(pages: Pages) -> set[tuple[int, int]]:
             for depth, row in enumerate(_margin(rows))
             if row.size <= largest
         ]
-        chosen = _repeated(edges) | _counting(edges, len(pages))
+        chosen = _repeated(edges, len(pages)) | _counting(edges, len(pages))
         chosen |= _in_bands(edges, chosen)
         found.update((edge.page, place) for edge in chosen for place in edge.row.places)
     return found
@@ -159,13 +172,23 @@ def _row(page: Sequence[Line], places: Sequence[int]) -> _Row:
     )
 
 
-def _repeated(edges: Sequence[_Edge]) -> set[_Edge]:
-    """Rows that come again page after page at one height, the numbers in them the same or growing with the pages'."""
+def _repeated(edges: Sequence[_Edge], count: int) -> set[_Edge]:
+    """Rows that come again page after page at one height, the numbers in them the same or growing with the pages'.
+
+    Args:
+        edges: The rows.
+        count: Of all pages.
+    """
     groups: defaultdict[str, list[_Edge]] = defaultdict(list)
     for edge in edges:
         groups[_NUMBER.sub("\0", edge.row.text)].append(edge)
-    alike = (same for group in groups.values() if len(group) >= _LEAST_PAGES for same in _by_numbers(group))
-    return {edge for group in alike for edge in _on_most_pages(group)}
+    found: set[_Edge] = set()
+    for group in groups.values():
+        if len(group) >= _LEAST_PAGES:
+            for same in _by_numbers(group):
+                is_same = len({edge.row.text for edge in same}) == 1
+                found.update(_on_most_pages(same, min(_LEAST_SAME, count) if is_same else _LEAST_PAGES))
+    return found
 
 
 def _by_numbers(group: Sequence[_Edge]) -> Iterable[list[_Edge]]:
@@ -190,9 +213,8 @@ def _counting(edges: Sequence[_Edge], count: int) -> set[_Edge]:
         for pattern, text in ((_FIRST_NUMBER.match, edge.row.text), (_LAST_NUMBER.search, edge.row.text[-_TAIL:])):
             if edge.depth == 0 and (number := pattern(text)):
                 groups[number[1].isdigit(), _value(number[1]) - edge.page].append(edge)
-    least = max(_LEAST_PAGES + 1, _LEAST_COUNTING * count)
-    chosen = (_on_most_pages(list(dict.fromkeys(group))) for group in groups.values())
-    return {edge for group in chosen if len(group) >= least for edge in group}
+    least = max(_LEAST_SAME, _LEAST_COUNTING * count)
+    return {edge for group in groups.values() for edge in _on_most_pages(list(dict.fromkeys(group)), least)}
 
 
 def _value(number: str) -> int:
@@ -202,15 +224,22 @@ def _value(number: str) -> int:
     return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
 
 
-def _on_most_pages(group: Sequence[_Edge]) -> list[_Edge]:
-    """The rows at the height that is usual among them, if most pages between the first and the last have one."""
-    if len(group) < _LEAST_PAGES:
+def _on_most_pages(group: Sequence[_Edge], least: float) -> list[_Edge]:
+    """The rows at the height that is usual among them, if most pages between the first and the last have one.
+
+    Args:
+        group: The rows.
+        least: On how many pages there must be one.
+    """
+    if len(group) < max(least, _LEAST_PAGES):
         return []
     height = median(edge.row.baseline for edge in group)
     level = [edge for edge in group if abs(edge.row.baseline - height) <= _SAME_HEIGHT]
     pages = sorted({edge.page for edge in level})
     step = 2 if len({page % 2 for page in pages}) == 1 else 1
-    is_usual = len(pages) >= _LEAST_PAGES and len(pages) >= _LEAST_SHARE * ((pages[-1] - pages[0]) / step + 1)
+    is_usual = len(pages) >= max(least, _LEAST_PAGES) and len(pages) >= _LEAST_SHARE * (
+        (pages[-1] - pages[0]) / step + 1
+    )
     return level if is_usual else []
 
 
@@ -266,15 +295,17 @@ def _entries(page: Sequence[Line], number: int, count: int, goes_on: bool) -> li
         goes_on: Whether the page before it is one.
     """
     led = list(_matching(page, _LED.search))
-    least = 1 if goes_on else _LED_LEAST
-    if len(led) >= max(least, _LED_SHARE * len(page)) and (_grow(led) or _are_sorted(led)):
-        return led
+    least = 1 if goes_on and led and led[0].place <= _FIRST_LINES else _LED_LEAST
+    if len(led) >= least and len(led) >= _LED_SHARE * (led[-1].place - led[0].place + 1):
+        is_contents = _are_pages(led, count) and (_grow(led) or _are_sorted(led))
+        if is_contents or (number > count // 2 and _are_listed(led)):
+            return led
     numbered = sorted([*led, *_matching(page, lambda text: None if _LED.search(text) else _NUMBERED.search(text))])
     least = _LED_LEAST if goes_on else _NUMBERED_LEAST
     if len(numbered) < max(least, _NUMBERED_SHARE * len(page)):
         return []
-    if sum(entry.number <= count for entry in numbered) < _LEAST_BAND * len(numbered):
-        return []  # they are no numbers of pages
+    if not _are_pages(numbered, count):
+        return []
     is_contents = number < max(_NUMBERED_LEAST, count // 5) and _grow(numbered)
     is_index = number > count // 2 and (goes_on or (_are_sorted(numbered) and not _grow(numbered)))
     return numbered if is_contents or is_index else []
@@ -284,6 +315,17 @@ def _matching(page: Sequence[Line], find: Callable[[str], re.Match[str] | None])
     for place, line in enumerate(page):
         if match := find(line.text[-_TAIL:]):
             yield _Entry(place, line, _value(match[1]))
+
+
+def _are_pages(entries: Sequence[_Entry], count: int) -> bool:
+    """Whether their numbers can be those of pages; a data sheet has leaders too."""
+    return sum(entry.number <= count for entry in entries) >= _LEAST_BAND * len(entries)
+
+
+def _are_listed(entries: Sequence[_Entry]) -> bool:
+    """Whether they are many, and sorted or with several numbers: those of lines, as in an index of code."""
+    several = sum(_SEVERAL.search(entry.line.text[-_TAIL:]) is not None for entry in entries)
+    return len(entries) >= _MANY and (several >= _LEAST_SEVERAL * len(entries) or _are_sorted(entries))
 
 
 def _grow(entries: Sequence[_Entry]) -> bool:

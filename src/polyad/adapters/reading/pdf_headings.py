@@ -40,10 +40,11 @@ _FIRST_PAGES = 3
 """Pages at the beginning among which the first with text has the title."""
 
 _HEADING = re.compile(r"[^\W_].*[^\W\d_]{2}")
+_NOTE_MARK = re.compile(r"[*\u2020\u2021\u2217]+(?=\s|$)")
 _UNFINISHED = re.compile(r"[.,;:!?…]$")
 _GENERIC = re.compile(
     r"(?:table of )?contents|(?:title|cover)(?: page)?|front matter|preface|foreword|introduction|abstract|overview|"
-    r"start|top|(?:chapter|part|page|section)\W*\w{1,5}|[\W\d]*",
+    r"start|top|user[\u2019']?s?[\u2019']? (?:guide|manual)|(?:chapter|part|page|section)\W*\w{1,5}|[\W\d]*",
     re.IGNORECASE,
 )
 """What is no title of a document, however large."""
@@ -225,9 +226,9 @@ def largest_lines(pages: Sequence[Sequence[Line]]) -> str:
             name.append(line.text)
         elif name:
             break
-    title = single_line(" ".join(name)).rstrip(" *\u2020\u2021\u2217")
-    is_cut = title[:1].islower()  # its first letter is a picture, or it goes on from elsewhere
-    return "" if is_cut or len(title) > LONGEST or _GENERIC.fullmatch(title) else title
+    title = single_line(_NOTE_MARK.sub("", " ".join(name)))
+    is_part = title[:1].islower() or not title[:1].isalnum()  # its first letter is a picture, or it is of a list
+    return "" if is_part or len(title) > LONGEST or _GENERIC.fullmatch(title) else title
 
 
 def first_entry(entries: Sequence[Entry]) -> str:

@@ -7,6 +7,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from polyad.adapters.reading.plain_text import clean
@@ -154,9 +155,16 @@ def _sample(text_page: Any, index: int) -> _Sample:
     flags = ctypes.c_int()
     buffer = ctypes.create_string_buffer(_LONGEST_NAME)
     raw.FPDFText_GetFontInfo(text_page, index, buffer, _LONGEST_NAME, flags)
-    font = buffer.value.decode("latin-1")
-    is_fixed = bool(flags.value & _FIXED_FLAG or _FIXED.search(font))
-    return _Sample(x.value, y.value, size, math.atan2(matrix.b, matrix.a), bool(_BOLD.search(font)), is_fixed)
+    is_bold, is_fixed = _manner(buffer.value)
+    is_fixed = is_fixed or bool(flags.value & _FIXED_FLAG)
+    return _Sample(x.value, y.value, size, math.atan2(matrix.b, matrix.a), is_bold, is_fixed)
+
+
+@lru_cache(maxsize=1024)
+def _manner(font: bytes) -> tuple[bool, bool]:
+    """Whether a font is bold, and whether its characters are all as wide, by its name."""
+    name = font.decode("latin-1")
+    return bool(_BOLD.search(name)), bool(_FIXED.search(name))
 
 
 def _end(text_page: Any, index: int, cosine: float, sine: float) -> float:
