@@ -171,7 +171,9 @@ def test_prose_at_the_bottom_of_pages_stays_though_footnotes_count_as_pages_do()
 
 def test_a_table_of_contents_is_left_out_and_prose_on_its_page_stays() -> None:
     entries = [f"{number} Pumps of kind {number} {'. ' * 20}{number * 2}" for number in range(1, 9)]
-    content = read_pages([["Contents", *entries, "", "This book was made in Saltby."], *[["Part.", WORDS]] * 16])
+    content = read_pages(
+        [["Contents", "Part one 1", *entries, "", "This book was made in Saltby."], *[["Part.", WORDS]] * 16]
+    )
     assert content.text.startswith("This book was made in Saltby.\n\nPart.\n")
     assert content.text.count(WORDS) == 16
 

@@ -137,7 +137,7 @@ class FileReader:
             source=name,
             sections=content.sections,
             url=content.url,
-            metadata=content.metadata,
+            metadata=dict(content.metadata),
             places=content.places,
         )
 

@@ -279,6 +279,9 @@ def _without_listings(pages: Pages) -> Pages:
 def _unlisted(page: Sequence[Line], entries: Sequence[_Entry]) -> Iterator[Line]:
     """What is before the first entry and after the last, without titles and single letters."""
     first, last = entries[0].place, entries[-1].place
+    title = next((place for place in range(first) if _LISTING_TITLE.fullmatch(page[place].text[:_TAIL])), first)
+    if all(_NUMBERED.search(line.text[-_TAIL:]) for line in page[title + 1 : first]):
+        first = title  # entries of chapters often have no leaders
     for place, line in enumerate(page):
         is_title = len(line.text) <= _LETTER or _LISTING_TITLE.fullmatch(line.text[:_TAIL])
         if not (first <= place <= last or is_title):
