@@ -436,6 +436,12 @@ def test_a_small_file_that_shows_one_stream_on_many_pages_is_refused() -> None:
         read_pdf(data)
 
 
+def test_a_page_of_more_lines_than_any_real_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.adapters.reading.pdf._MAX_LINES", 3)
+    with pytest.raises(ReadError, match="page 2 has more than 3 lines"):
+        read_pages([["Pump."] * 3, ["Valve."] * 4])
+
+
 def test_a_document_that_takes_too_long_is_given_up_between_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter(range(0, 100_000, 200))
     monkeypatch.setattr(time, "monotonic", lambda: next(seconds))

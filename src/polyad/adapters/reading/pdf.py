@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 from polyad.adapters.reading.headings import sections_of
@@ -32,6 +33,9 @@ _ONE_AT_A_TIME = threading.Lock()
 _SPARE_CHARACTERS, _CHARACTERS_A_BYTE = 500_000, 20
 """A file may hold so many characters, and so many more for each of its bytes. Real files
 have two characters a byte at most; one with far more shows the same stream on many pages."""
+
+_MAX_LINES = 20_000
+"""Lines of a page; the fullest of real ones have a thousand."""
 
 _MAX_SECONDS = 300.0
 """For a document, looked at after each page. The slowest of real ones takes a minute, for thousands of pages."""
@@ -114,10 +118,12 @@ def _pages(document: pypdfium2.PdfDocument, most: int) -> Iterator[Any]:
                 characters += text_page.count_chars()
                 if characters > most:
                     raise ReadError(f"its pages hold more than {most:,} characters; for a file of its size that is all")
-                lines = list(lines_of(text_page))
+                lines = list(islice(lines_of(text_page), _MAX_LINES + 1))
             finally:
                 text_page.close()
                 page.close()
+        if len(lines) > _MAX_LINES:
+            raise ReadError(f"page {index + 1} has more than {_MAX_LINES:,} lines")
         yield lines
         if time.monotonic() - began > _MAX_SECONDS:
             raise ReadError(f"takes more than {_MAX_SECONDS:.0f} seconds to read: {index + 1} of {len(document)} pages")

@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
-from polyad.adapters.reading.pdf_lines import Line
+from polyad.adapters.reading.pdf_lines import Line, body_of
 
 Pages = list[list[Line]]
 
@@ -113,7 +113,7 @@ def without_furniture(pages: Pages) -> Pages:
 def _running(pages: Pages) -> set[tuple[int, int]]:
     """The running heads and feet, by page and place on it."""
     found: set[tuple[int, int]] = set()
-    largest = _LARGEST * _body_size(pages)
+    largest = _LARGEST * body_of(pages).size
     from_top = [_rows(page) for page in pages]
     for rows_of_pages in (from_top, [rows[::-1] for rows in from_top]):
         edges = [
@@ -126,15 +126,6 @@ def _running(pages: Pages) -> set[tuple[int, int]]:
         chosen |= _in_bands(edges, chosen)
         found.update((edge.page, place) for edge in chosen for place in edge.row.places)
     return found
-
-
-def _body_size(pages: Pages) -> float:
-    """The size of the type that most characters are set in."""
-    sizes: Counter[float] = Counter()
-    for page in pages:
-        for line in page:
-            sizes[round(line.size, 1)] += len(line.text)
-    return max(sizes, key=sizes.__getitem__, default=0.0)
 
 
 def _margin(rows: Sequence[_Row]) -> Sequence[_Row]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from polyad.adapters.reading.headings import LONGEST, Heading
-from polyad.adapters.reading.pdf_lines import Line
+from polyad.adapters.reading.pdf_lines import Line, Style, body_of
 from polyad.adapters.reading.pdf_paragraphs import Laid
 from polyad.adapters.reading.plain_text import single_line
 
@@ -66,13 +66,6 @@ class Entry(NamedTuple):
     top: float | None
 
 
-class _Style(NamedTuple):
-    """How a heading is set."""
-
-    size: float
-    is_bold: bool
-
-
 def outlined(entries: Iterable[Entry], pages: Sequence[Sequence[Line]], laid: Laid) -> list[Heading]:
     """The entries of an outline, each where its page has it as a line, or else where it points."""
     by_page: defaultdict[int, list[Entry]] = defaultdict(list)
@@ -92,10 +85,8 @@ def _heading(entry: Entry, lines: _Lines, page: Sequence[Line], starts: Sequence
     if found := lines.find(entry.name):
         first, last = found
         return Heading(entry.level + 1, entry.name, starts[first], starts[last] + len(page[last].text))
-    start = page_start
-    if entry.top is not None:
-        below = (start for line, start in zip(page, starts, strict=True) if line.baseline <= entry.top)
-        start = next(below, start)
+    pointed = lines.at(entry.top) if entry.top is not None else None
+    start = page_start if pointed is None else starts[pointed]
     return Heading(entry.level + 1, entry.name, start, start)
 
 
@@ -110,13 +101,14 @@ class _Lines:
                 joined = " ".join(texts[first : last + 1])
                 for key in {joined, _NUMBER.sub("", joined, count=1)}:
                     self._whole[key].append((first, last))
+        self._depths = list(accumulate((-line.baseline for line in page), max))  # the lowest line so far
         bare = ((_NUMBER.sub("", text, count=1), place) for place, text in enumerate(texts))
         self._beginnings = sorted({*bare, *((text, place) for place, text in enumerate(texts))})
 
     def find(self, name: str) -> tuple[int, int] | None:
-        """The first and the last line that a heading is; else the line that begins with it, twice; else nothing.
+        """The first and the last line that a heading is; else twice the line that begins with it; else nothing.
 
-        Of lines that are the same each is found once, in their order.
+        Its number may be left out in the name. Of lines that are the same each is found once, in their order.
         """
         key = _key(name)
         if lines := self._whole.get(key):
@@ -127,6 +119,11 @@ class _Lines:
             if text.startswith(key) and not text[len(key) : len(key) + 1].isalnum():
                 return place, place
         return None
+
+    def at(self, top: float) -> int | None:
+        """The first line that stands no higher than ``top``; None if there is none."""
+        place = bisect_left(self._depths, -top)
+        return place if place < len(self._depths) else None
 
 
 def _key(text: str) -> str:
@@ -143,9 +140,9 @@ def by_type(pages: Sequence[Sequence[Line]], laid: Laid, *, has_title: bool) -> 
         has_title: Whether the document has one. Then what stands above all text on the first page is no heading, but
             that title, the author or a date.
     """
-    body = _body(pages)
+    body = body_of(pages)
     first = next((number for number, page in enumerate(pages) if page), 0)
-    found: defaultdict[_Style, list[Heading]] = defaultdict(list)
+    found: defaultdict[Style, list[Heading]] = defaultdict(list)
     for number, (page, starts) in enumerate(zip(pages, laid.starts, strict=True)):
         above = _first_of_body(page, body) if has_title and number == first else 0
         for top, last in _blocks(page, body, [_begins(laid.text, start) for start in starts]):
@@ -159,23 +156,14 @@ def by_type(pages: Sequence[Sequence[Line]], laid: Laid, *, has_title: bool) -> 
     return sorted(headings, key=lambda heading: heading.start)
 
 
-def _body(pages: Sequence[Sequence[Line]]) -> _Style:
-    """How most of the text is set."""
-    styles: Counter[_Style] = Counter()
-    for page in pages:
-        for line in page:
-            styles[_Style(round(line.size, 1), line.is_bold)] += len(line.text)
-    return styles.most_common(1)[0][0] if styles else _Style(0, False)
-
-
-def _style(line: Line, body: _Style) -> _Style:
+def _style(line: Line, body: Style) -> Style:
     """Larger lines are told apart by their size alone, in steps of half a point."""
     if line.size >= _LARGER * body.size:
-        return _Style(round(2 * line.size) / 2, False)
-    return _Style(body.size, line.is_bold)
+        return Style(round(2 * line.size) / 2, False)
+    return Style(body.size, line.is_bold)
 
 
-def _first_of_body(page: Sequence[Line], body: _Style) -> int:
+def _first_of_body(page: Sequence[Line], body: Style) -> int:
     """The place of the first line of a page that is set as most of the text is; past the last if there is none."""
     return next((place for place, line in enumerate(page) if _style(line, body) == body), len(page))
 
@@ -184,7 +172,7 @@ def _begins(text: str, start: int) -> bool:
     return start == 0 or text[start - 2 : start] == "\n\n"
 
 
-def _blocks(page: Sequence[Line], body: _Style, begins: Sequence[bool]) -> Iterator[tuple[int, int]]:
+def _blocks(page: Sequence[Line], body: Style, begins: Sequence[bool]) -> Iterator[tuple[int, int]]:
     """The first and the last line of paragraphs that are all in one larger or bold type and short enough for a heading.
 
     Args:
@@ -196,8 +184,12 @@ def _blocks(page: Sequence[Line], body: _Style, begins: Sequence[bool]) -> Itera
     for first, after in pairwise([*starts, len(page)]):
         style = _style(page[first], body)
         is_marked = style.size > body.size or (style.is_bold and not body.is_bold)
-        is_one = all(_style(line, body) == style and not line.is_fixed for line in page[first:after])
-        if is_marked and is_one and after - first <= _MOST_LINES and page[first].size >= (1 - _SAME_SIZE) * body.size:
+        is_short = after - first <= _MOST_LINES and page[first].size >= (1 - _SAME_SIZE) * body.size
+        if (
+            is_marked
+            and is_short
+            and all(_style(line, body) == style and not line.is_fixed for line in page[first:after])
+        ):
             yield first, after - 1
 
 
@@ -218,7 +210,7 @@ def largest_lines(pages: Sequence[Sequence[Line]]) -> str:
     page = next((page for page in pages[:_FIRST_PAGES] if page), [])
     lettered = [line for line in page if sum(map(str.isalpha, line.text)) > 1 and line.turn == 0]
     largest = max((line.size for line in lettered), default=0.0)
-    if largest < _TITLE_LARGER * _body(pages).size:
+    if largest < _TITLE_LARGER * body_of(pages).size:
         return ""
     name: list[str] = []
     for line in lettered:

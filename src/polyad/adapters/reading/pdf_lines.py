@@ -6,7 +6,8 @@ import ctypes
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -72,6 +73,13 @@ class Line(NamedTuple):
     is_fixed: bool
 
 
+class Style(NamedTuple):
+    """How lines are set: the size of their type, and whether it is bold."""
+
+    size: float
+    is_bold: bool
+
+
 class _Sample(NamedTuple):
     """One character of a line."""
 
@@ -100,6 +108,15 @@ def lines_of(text_page: Any) -> Iterator[Line]:
             inner = piece.strip()
             yield _line(text_page, words, offset + blank, offset + blank + _units(inner) - 1)
         offset += _units(piece)
+
+
+def body_of(pages: Iterable[Iterable[Line]]) -> Style:
+    """How most of the text of a document is set."""
+    styles: Counter[Style] = Counter()
+    for page in pages:
+        for line in page:
+            styles[Style(round(line.size, 1), line.is_bold)] += len(line.text)
+    return max(styles, key=styles.__getitem__, default=Style(0.0, False))
 
 
 def _units(text: str) -> int:
