@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from polyad.adapters.reading.headings import sections_of
 from polyad.adapters.reading.pdf_furniture import Pages, without_furniture
 from polyad.adapters.reading.pdf_headings import Entry, by_type, first_entry, largest_lines, outlined
-from polyad.adapters.reading.pdf_lines import lines_of
+from polyad.adapters.reading.pdf_lines import Line, lines_of
 from polyad.adapters.reading.pdf_paragraphs import laid_out
 from polyad.adapters.reading.plain_text import Content, single_line
 from polyad.adapters.reading.properties import listed, stated, title_stated
@@ -31,8 +31,8 @@ _ONE_AT_A_TIME = threading.Lock()
 """PDFium keeps global state and must not run in two threads. It is held for a page at a time."""
 
 _SPARE_CHARACTERS, _CHARACTERS_A_BYTE = 500_000, 20
-"""A file may hold so many characters, and so many more for each of its bytes. Real files
-have two characters a byte at most; one with far more shows the same stream on many pages."""
+"""A file may hold so many characters, and so many more for each of its bytes. Real files have two a byte at most; one
+with far more shows the same stream on many pages."""
 
 _MAX_LINES = 20_000
 """Lines of a page; the fullest of real ones have a thousand."""
@@ -101,7 +101,7 @@ def _read(data: bytes) -> _Raw:
             document.close()
 
 
-def _pages(document: pypdfium2.PdfDocument, most: int) -> Iterator[Any]:
+def _pages(document: pypdfium2.PdfDocument, most: int) -> Iterator[list[Line]]:
     """The lines of each page.
 
     Args:

@@ -39,9 +39,9 @@ _TOUCHING, _CELL = 0.15, 2.0
 
 _ENDS = re.compile("[.!?:;\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\xbb)\\]]*$")
 _ITEM = re.compile(r"(?:[*\u2022\xb7\u25aa\u25e6\u2023\u2043\u2013\u2014\u2217-]|\(?\w{1,3}[.)])\s")
-_BROKEN = re.compile(r"([^\W\d_]+)-$")
+_BROKEN = re.compile(r"([^\W\d_]+)[-\u2010\xad]$")
 _TAIL = 60
-"""Characters at the end of a line in which a broken word is looked for."""
+"""Characters at the end of a line that are looked at for a broken word and for the end of a sentence."""
 
 _REST = re.compile(r"\A[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -108,7 +108,7 @@ def _joints(pages: Sequence[Sequence[Line]]) -> Iterator[_Joint]:
         for place, line in enumerate(page):
             if before is None:
                 yield _Joint(0, "")
-            elif _goes_on(before, line):
+            elif place and _goes_on(before, line):
                 yield _Joint(0, _blank_between(before, line))
             else:
                 after = page[place + 1] if place + 1 < len(page) else None
@@ -149,10 +149,10 @@ def _is_new(
         return True
     distance = before.baseline - line.baseline
     if is_first or distance < -_INDENT * line.size:  # a new page, or a new column
-        return _ENDS.search(before.text) is not None and not line.text[:1].islower()
+        return _ENDS.search(before.text[-_TAIL:]) is not None and not line.text[:1].islower()
     if distance > _GAP * distances.get(round(line.size), _USUAL_GAP * line.size):
         return True
-    if line.is_fixed or not _ENDS.search(before.text):
+    if line.is_fixed or not _ENDS.search(before.text[-_TAIL:]):
         return False
     moved = (line.left - before.left) / (line.size or 1)
     if moved < -_INDENT:
