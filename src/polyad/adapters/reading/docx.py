@@ -18,7 +18,7 @@ except ImportError as error:
     raise MissingExtraError("mammoth", "documents") from error
 
 _MAX_EXPANDED = 64 * 1024 * 1024
-"""Bytes of XML a document may unpack to; those of a thousand pages are 20 MB. Each takes some thirty in memory."""
+"""Bytes of XML a document may unpack to; those of a thousand pages are 20 MB. Each takes some ten in memory."""
 
 _TITLE_STYLE = "title"
 
