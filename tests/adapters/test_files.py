@@ -537,7 +537,7 @@ def archive(**parts: str) -> bytes:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600, "encrypted, or in the older .doc format"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600, "encrypted, or in the format of before 2007"),
         (b"no archive", "not a Word document, or damaged"),
         (archive(readme="text"), "not a Word document, or damaged"),
         (word_document(lambda document: document.add_paragraph("x"))[:2000], "not a Word document, or damaged"),

@@ -40,6 +40,10 @@ _ONE_DOCUMENT = {
     ".htm": "polyad.adapters.reading.html:read_html",
     ".pdf": "polyad.adapters.reading.pdf:read_pdf",
     ".docx": "polyad.adapters.reading.docx:read_docx",
+    ".xlsx": "polyad.adapters.reading.xlsx:read_xlsx",
+    ".pptx": "polyad.adapters.reading.pptx:read_pptx",
+    ".epub": "polyad.adapters.reading.epub:read_epub",
+    ".odt": "polyad.adapters.reading.odt:read_odt",
 }
 """Extension to the ``module:function`` that turns the bytes of a file into one document."""
 

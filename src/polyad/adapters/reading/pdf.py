@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from itertools import islice
+from typing import NamedTuple
 
-from polyad.adapters.reading.headings import LONGEST, Heading, sections_of
-from polyad.adapters.reading.plain_text import Content, clean, single_line
+from polyad.adapters.reading.headings import sections_of
+from polyad.adapters.reading.pdf_furniture import Pages, without_furniture
+from polyad.adapters.reading.pdf_headings import Entry, by_type, first_entry, largest_lines, outlined
+from polyad.adapters.reading.pdf_lines import Line, lines_of
+from polyad.adapters.reading.pdf_paragraphs import laid_out
+from polyad.adapters.reading.plain_text import Content, single_line
+from polyad.adapters.reading.properties import listed, stated, title_stated
 from polyad.errors import MissingExtraError, ReadError
+from polyad.model import MetadataValue
 
 try:
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
@@ -18,79 +28,162 @@ except ImportError as error:
     raise MissingExtraError("pypdfium2", "documents") from error
 
 _ONE_AT_A_TIME = threading.Lock()
-"""PDFium keeps global state and must not run in two threads."""
+"""PDFium keeps global state and must not run in two threads. It is held for a page at a time."""
 
-_HYPHEN_AT_LINE_END = re.compile("[\x02\ufffe](?:\r\n?|\n)?")
-"""How PDFium writes a hyphen that only breaks a word into two lines."""
+_SPARE_CHARACTERS, _CHARACTERS_A_BYTE = 500_000, 20
+"""A file may hold so many characters, and so many more for each of its bytes. Real files have two a byte at most; one
+with far more shows the same stream on many pages."""
+
+_MAX_LINES = 20_000
+"""Lines of a page; the fullest of real ones have a thousand."""
+
+_MAX_SECONDS = 300.0
+"""For a document, looked at after each page. The slowest of real ones takes a minute, for thousands of pages."""
+
+_MAX_ENTRIES = 100_000
+"""Entries of an outline that are read."""
 
 _DEEPEST = 6
 """Levels of an outline that are read, as many as HTML has."""
 
-_NUMBER = r"[^\w\n]*(?:(?-i:\d+(?:\.\d+)*[.)]?|[IVXLC]+[.)]|[A-Z][.)])\s+)?"
-"""What may stand before a heading in its line where the outline leaves it out."""
+_UNSTATED = ("anonymous", "unknown", "unspecified")
+"""What programs write for want of an author or a subject."""
 
-_FILE_NAME = re.compile(
-    r"(?i)^(?:microsoft word - .*|untitled(?: document)?(?:[ -]?\d+)?|.*\.(?:docx?|pdf|tex|dvi|indd|rtf|pptx?|xlsx?))$"
-)
-"""Titles that programs fill in by themselves."""
+_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\d\d)'?(\d\d)?'?)?")
+
+
+class _Raw(NamedTuple):
+    """What PDFium gives of a document."""
+
+    pages: Pages
+    entries: list[Entry]
+    known: Mapping[str, str]
 
 
 def read_pdf(data: bytes) -> Content:
-    """The text of all pages, one after another; the title is the one in the metadata unless a program made it up.
+    """The text of all pages, one after another, each a place.
 
-    The outline, which programs show as bookmarks, gives the sections. A file that only restricts printing or copying is
-    read; one that needs a password to be opened is not.
+    Running heads and feet, tables of contents and indexes are left out. The title is the one in the metadata unless a
+    program made it up, else what is largest on the first page, else the entry of the outline that all others stand
+    below. The outline, which programs show as bookmarks, gives the sections; without one the type of the lines does. A
+    file that only restricts printing or copying is read; one that needs a password to be opened is not.
 
     Raises:
-        ReadError: It needs a password, is damaged, or holds no text.
+        ReadError: It needs a password, is damaged, holds no text, or more than a file of its size should.
     """
-    with _ONE_AT_A_TIME:
-        try:
-            with pypdfium2.PdfDocument(data) as document:
-                title = document.get_metadata_value("Title")
-                pages = [_page(document, index) + "\n" for index in range(len(document))]
-                headings = sorted(_headings(document, pages), key=lambda heading: heading.start)
-        except pypdfium2.PdfiumError as error:
-            if error.err_code == raw.FPDF_ERR_PASSWORD:
-                raise ReadError("encrypted; it needs a password") from error
-            raise ReadError(f"not a PDF, or damaged: {error}") from error
-    text = "".join(pages).removesuffix("\n")
-    if not text.strip():
+    try:
+        given = _read(data)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == raw.FPDF_ERR_PASSWORD:
+            raise ReadError("encrypted; it needs a password") from error
+        raise ReadError(f"not a PDF, or damaged: {error}") from error
+    if not any(given.pages):
         raise ReadError("no text in it; scanned pages need OCR first")
-    title = single_line(title)
-    return Content("" if _FILE_NAME.match(title) else title, text, sections_of(headings, text))
+    pages = without_furniture(given.pages)
+    laid = laid_out(pages)
+    title = title_stated(given.known.get("Title", "")) or largest_lines(given.pages) or first_entry(given.entries)
+    headings = outlined(given.entries, pages, laid)
+    if len(headings) < 2:
+        headings = by_type(pages, laid, has_title=bool(title))
+    sections = sections_of(headings, laid.text)
+    return Content(title, laid.text, sections, laid.places, _metadata(given.known, len(pages)))
 
 
-def _headings(document: pypdfium2.PdfDocument, pages: Sequence[str]) -> Iterator[Heading]:
-    """The entries of the outline, each where its page has it as a line, or else where its page begins."""
-    starts = [0, *accumulate(map(len, pages))]
-    for entry in document.get_toc(max_depth=_DEEPEST):
+def _read(data: bytes) -> _Raw:
+    with _ONE_AT_A_TIME:
+        document = pypdfium2.PdfDocument(data)
+    try:
+        pages = list(_pages(document, _SPARE_CHARACTERS + _CHARACTERS_A_BYTE * len(data)))
+        with _ONE_AT_A_TIME:
+            return _Raw(pages, list(_entries(document)), _known(document))
+    finally:
+        with _ONE_AT_A_TIME:
+            document.close()
+
+
+def _pages(document: pypdfium2.PdfDocument, most: int) -> Iterator[list[Line]]:
+    """The lines of each page.
+
+    Args:
+        document: Whose.
+        most: Characters that it may hold.
+    """
+    began = time.monotonic()
+    characters = 0
+    for index in range(len(document)):
+        with _ONE_AT_A_TIME:
+            page = document[index]
+            text_page = page.get_textpage()
+            try:
+                characters += text_page.count_chars()
+                if characters > most:
+                    raise ReadError(f"its pages hold more than {most:,} characters; for a file of its size that is all")
+                lines = list(islice(lines_of(text_page), _MAX_LINES + 1))
+            finally:
+                text_page.close()
+                page.close()
+        if len(lines) > _MAX_LINES:
+            raise ReadError(f"page {index + 1} has more than {_MAX_LINES:,} lines")
+        yield lines
+        if time.monotonic() - began > _MAX_SECONDS:
+            raise ReadError(f"takes more than {_MAX_SECONDS:.0f} seconds to read: {index + 1} of {len(document)} pages")
+
+
+def _entries(document: pypdfium2.PdfDocument) -> Iterator[Entry]:
+    for _, entry in zip(range(_MAX_ENTRIES), document.get_toc(max_depth=_DEEPEST), strict=False):
         try:
             name = single_line(entry.get_title())
         except UnicodeError:  # it is damaged; the text is not
             continue
         target = entry.get_dest()
         page = target.get_index() if target else None
-        if page is None or page >= len(pages) or not 0 < len(name) <= LONGEST:
-            continue
-        start, end = _place(name, pages[page])
-        yield Heading(entry.level + 1, name, starts[page] + start, starts[page] + end)
+        if page is not None:
+            yield Entry(entry.level, name, page, _top(target))
 
 
-def _place(heading: str, page: str) -> tuple[int, int]:
-    """Where a page has the heading as a line, else where a line begins with it, else its beginning."""
-    words = _NUMBER + r"\s+".join(map(re.escape, heading.split()))
-    for ending in (r"[ \t]*$", r"(?!\w)"):
-        if line := re.search(f"^{words}{ending}", page, re.MULTILINE | re.IGNORECASE):
-            return line.span()
-    return 0, 0
+def _known(document: pypdfium2.PdfDocument) -> dict[str, str]:
+    """What the document says of itself, without what is damaged."""
+    known = {}
+    for key in ("Title", "Author", "Subject", "Keywords", "CreationDate", "ModDate"):
+        with suppress(UnicodeError):
+            known[key] = document.get_metadata_value(key)
+    return known
 
 
-def _page(document: pypdfium2.PdfDocument, index: int) -> str:
-    page = document[index]
-    text_page = page.get_textpage()
+def _top(target: pypdfium2.PdfDest) -> float | None:
+    """How high on its page a destination is; PDFium knows that of those that give a point."""
+    mode, values = target.get_view()
+    if mode == raw.PDFDEST_VIEW_XYZ and len(values) > 1:
+        return float(values[1])
+    return float(values[0]) if mode == raw.PDFDEST_VIEW_FITH and values else None
+
+
+def _metadata(known: Mapping[str, str], pages: int) -> dict[str, MetadataValue]:
+    """What the file says of itself, as far as it says anything."""
+    author, subject = (single_line(known.get(name, "")) for name in ("Author", "Subject"))
+    return stated(
+        author="" if author.lower() in _UNSTATED else author,
+        subject="" if subject.lower() in _UNSTATED else subject,
+        keywords=listed(known.get("Keywords", "")),
+        created=_iso(known.get("CreationDate", "")),
+        modified=_iso(known.get("ModDate", "")),
+        pages=pages,
+    )
+
+
+def _iso(date: str) -> str:
+    """A date of a PDF as ISO 8601, as far as it goes; empty if it is none.
+
+    >>> _iso("D:20230120164927+01'00'"), _iso("D:2023"), _iso("20 Jan")
+    ('2023-01-20T16:49:27+01:00', '2023-01-01T00:00:00', '')
+    """
+    match = _DATE.match(date)
+    if not match:
+        return ""
+    year, month, day, hour, minute, second, utc, sign, hours, minutes = match.groups()
+    zone = "+00:00" if utc else f"{sign}{hours}:{minutes or '00'}" if sign else ""
+    iso = f"{year}-{month or '01'}-{day or '01'}T{hour or '00'}:{minute or '00'}:{second or '00'}{zone}"
     try:
-        return clean(_HYPHEN_AT_LINE_END.sub("", text_page.get_text_range()))
-    finally:
-        text_page.close()
-        page.close()
+        return datetime.fromisoformat(iso).isoformat()
+    except ValueError:
+        return ""
