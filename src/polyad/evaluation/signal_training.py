@@ -26,7 +26,7 @@ from polyad.retrieval.default.signals import Candidates, profile_names, profiled
 K = 5
 """Depth at which recall is reported."""
 
-L2 = 0.03
+L2 = 0.01
 """Weight of the squared weights, of standardised signals, in the loss."""
 
 

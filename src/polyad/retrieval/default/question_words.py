@@ -30,7 +30,8 @@ class QuestionWords:
         rows = snapshot.passages_with_words(question)
         counts = np.array([max(1, len(found)) for found in rows], dtype=np.float32)
         rarity = np.log(1 + snapshot.passage_count / counts)
-        return cls(rarity / max(float(rarity.sum()), 1e-9), tuple(rows))
+        weights: FloatArray = (rarity / max(float(rarity.sum()), 1e-9)).astype(np.float32)
+        return cls(weights, tuple(rows))
 
     def held(self, passages: IntArray) -> BoolArray:
         """Which words each of some passages holds, ``[passages, words]``."""
