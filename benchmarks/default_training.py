@@ -138,7 +138,12 @@ def example_of(
 ) -> Example:
     """The candidates of a question, with which of them hold its evidence."""
     rows = [[holds(engine, passage, piece) for piece in evidence] for passage in candidates.passages]
-    return Example(candidates.signals, np.array(rows, dtype=bool).reshape(-1, len(evidence)), candidates.linkability)
+    return Example(
+        candidates.signals,
+        np.array(rows, dtype=bool).reshape(-1, len(evidence)),
+        candidates.linkability,
+        candidates.measures,
+    )
 
 
 def unseen_articles(

@@ -49,7 +49,7 @@ class SplitSettings:
     """How documents are cut into passages.
 
     Attributes:
-        passage_tokens: Longest passage, in tokens; None for what suits the method: 200, in which a question's evidence is
+        passage_tokens: Longest passage, in tokens; None for what suits the method: 200, in which evidence is
             found best, but 1,200 for ``facts``, where each is a call (HyperGraphRAG, section 4.1).
         overlap_tokens: How much of a passage's end begins the next, in tokens; None for 20 or, for ``facts``, 100
             (HyperGraphRAG), and for a tenth of ``passage_tokens`` where that is given.
