@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
-from polyad.config import ReadSettings, Settings
+from polyad.config import ReadSettings, SegmentationSettings, Settings, SplitSettings
 from polyad.evaluation.evidence import all_evidence, found, reciprocal_rank_of_evidence, within
 from polyad.model import Document, ScoredPassage
 
@@ -37,6 +37,10 @@ SHARED = 20
 FUSED = "bm25+standard"
 DEPTH = 50
 DAMPING = 60
+WHOLE = Settings(
+    split=SplitSettings(passage_tokens=2000), segmentation=SegmentationSettings(method="window", window=10_000)
+)
+"""For plain pieces: each one passage and one hyperedge, which are embedded once."""
 
 
 class Place(NamedTuple):
@@ -134,7 +138,7 @@ def searches_of(
     with Engine.open(stores / "manuals-files", settings=Settings()) as engine:
         engine.index_documents(documents.values())
         yield "files", {name: search_of(engine, name) for name in retrievers}
-    with Engine.open(stores / "manuals-chunks", settings=Settings()) as engine:
+    with Engine.open(stores / "manuals-chunks", settings=WHOLE) as engine:
         engine.index_documents([chunk for document in documents.values() for chunk in chunks(document)])
         yield "chunks", {FUSED: search_of(engine, FUSED)}
 
@@ -150,7 +154,7 @@ def search_of(engine: Engine, retriever: str) -> Search:
     """How to ask one retriever, or the baseline."""
     if retriever == FUSED:
         return lambda question: fuse(engine, question)
-    return lambda question: engine.search(question, K, retriever=retriever).passages
+    return lambda question: engine.search(question, K, retriever=retriever, merge=False).passages
 
 
 def fuse(engine: Engine, question: str, k: int = K) -> list[ScoredPassage]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from default_training import articles, books_without_each, prose
-from manuals import FUSED, Search, chunks, fuse
+from manuals import FUSED, WHOLE, Search, chunks, fuse
 
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
@@ -67,7 +67,7 @@ def main() -> None:
             )
             for book, path in weights.items()
         }
-        pieces = stack.enter_context(Engine.open(stores / "prose-pieces"))
+        pieces = stack.enter_context(Engine.open(stores / "prose-pieces", settings=WHOLE))
         pieces.index_documents(pieces_of(arguments.folder))
         for name, searches in searches_of(arguments.retrievers.split(","), engines, pieces).items():
             returned = [[hit.passage.text for hit in searches[q.book](q.text)] for q in questions]
