@@ -28,6 +28,7 @@ from polyad.evaluation.datasets import Dataset, load
 from polyad.evaluation.evidence import found, within
 from polyad.evaluation.signal_training import Example, K, recall_at
 from polyad.model import Document
+from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import Candidates, profile_names, signal_names
 
 SEED = 7
@@ -138,7 +139,12 @@ def example_of(
 ) -> Example:
     """The candidates of a question, with which of them hold its evidence."""
     rows = [[holds(engine, passage, piece) for piece in evidence] for passage in candidates.passages]
-    return Example(candidates.signals, np.array(rows, dtype=bool).reshape(-1, len(evidence)), candidates.linkability)
+    return Example(
+        candidates.signals,
+        np.array(rows, dtype=bool).reshape(-1, len(evidence)),
+        candidates.linkability,
+        candidates.measures,
+    )
 
 
 def unseen_articles(
@@ -161,19 +167,21 @@ def unseen_books(
     sets: Mapping[str, Sequence[Example]], books: Mapping[str, Sequence[Example]]
 ) -> Iterator[dict[str, object]]:
     """Recall on each book, of weights trained without it."""
-    for book, weights in weights_without_each(sets, books).items():
+    names = profile_names(signal_names(rewriting=False))
+    for book, scorer in books_without_each(sets, books).items():
+        weights = scorer.vector(names)
         yield told(book, np.array([recall_at([example], weights, K) for example in books[book]]))
 
 
-def weights_without_each(
+def books_without_each(
     sets: Mapping[str, Sequence[Example]], books: Mapping[str, Sequence[Example]]
-) -> dict[str, np.ndarray]:
-    """By book, weights trained on all that is not from it."""
+) -> dict[str, LinearScorer]:
+    """By book, a scorer trained on all that is not from it."""
     names = signal_names(rewriting=False)
     trained = {}
     for book in books:
         others = {other: examples for other, examples in books.items() if other != book}
-        trained[book] = signal_training.train([*sets.values(), together(others)], names).vector(profile_names(names))
+        trained[book] = signal_training.train([*sets.values(), together(others)], names)
     return trained
 
 

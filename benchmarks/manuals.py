@@ -153,15 +153,15 @@ def search_of(engine: Engine, retriever: str) -> Search:
     return lambda question: engine.search(question, K, retriever=retriever).passages
 
 
-def fuse(engine: Engine, question: str) -> list[ScoredPassage]:
+def fuse(engine: Engine, question: str, k: int = K) -> list[ScoredPassage]:
     """Dense vectors and BM25 joined by reciprocal ranks."""
     scores: dict[str, float] = {}
     hits: dict[str, ScoredPassage] = {}
     for retriever in FUSED.split("+"):
-        for rank, hit in enumerate(engine.search(question, DEPTH, retriever=retriever).passages, 1):
+        for rank, hit in enumerate(engine.search(question, DEPTH, retriever=retriever, merge=False).passages, 1):
             scores[hit.passage.id] = scores.get(hit.passage.id, 0.0) + 1 / (DAMPING + rank)
             hits[hit.passage.id] = ScoredPassage(hit.passage, scores[hit.passage.id])
-    return sorted(hits.values(), key=lambda hit: (-hit.score, hit.passage.id))[:K]
+    return sorted(hits.values(), key=lambda hit: (-hit.score, hit.passage.id))[:k]
 
 
 def measured(search: Search, questions: Sequence[Question], unanswerable: Sequence[Question]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from polyad.adapters.no_language_model import NoLanguageModel
 from polyad.adapters.reading.files import FileReader
 from polyad.adapters.reading.tuples import TupleReader
-from polyad.config import FactSettings, ReadSettings
+from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, FactSettings, ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.facts.budget import Budget
@@ -61,12 +61,14 @@ class Method:
         build: Makes the builder.
         read: Makes the reader of what is indexed.
         needs_language_model: Whether it spends on one, and can be limited.
+        usual_passages: Tokens of a passage and of its overlap, where the settings do not say.
         describes_entities: Whether it says what entities are, so that they are worth embedding at once.
     """
 
     build: Callable[[Parts, Limits], HyperedgeBuilder]
     read: Callable[[ReadSettings], Reader] = FileReader
     needs_language_model: bool = False
+    usual_passages: tuple[int, int] = SHORT_PASSAGES
     describes_entities: bool = False
 
 
@@ -93,7 +95,7 @@ def _semantic_units(parts: Parts, _: Limits) -> HyperedgeBuilder:
 
 _METHODS: Mapping[str, Method] = {
     "semantic-units": Method(_semantic_units),
-    "facts": Method(_facts, needs_language_model=True, describes_entities=True),
+    "facts": Method(_facts, needs_language_model=True, usual_passages=LONG_PASSAGES, describes_entities=True),
     "tuples": Method(lambda *_: TupleBuilder(), read=TupleReader),
 }
 

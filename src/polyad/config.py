@@ -6,7 +6,7 @@ Every default carries its unit and its source. Nothing here reads the environmen
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from polyad.errors import SettingError
@@ -39,35 +39,55 @@ class ReadSettings:
         _require(self.max_bytes > 0, "max_bytes", self.max_bytes, "a number of bytes above 0")
 
 
+SHORT_PASSAGES, LONG_PASSAGES = (200, 20), (1200, 100)
+"""Tokens of a passage and of what it shares with the one before: for search without a model, and where each is a call
+to a language model."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSettings:
     """How documents are cut into passages.
 
     Attributes:
-        passage_tokens: Longest passage, in tokens (HyperGraphRAG, section 4.1: 1,200).
-        overlap_tokens: How much of a passage's end begins the next, in tokens (HyperGraphRAG: 100).
+        passage_tokens: Longest passage, in tokens; None for what suits the method: 200, in which evidence is
+            found best, but 1,200 for ``facts``, where each is a call (HyperGraphRAG, section 4.1).
+        overlap_tokens: How much of a passage's end begins the next, in tokens; None for 20 or, for ``facts``, 100
+            (HyperGraphRAG), and for a tenth of ``passage_tokens`` where that is given.
         section_tokens: A heading begins a passage, but sections of fewer tokens share one with their neighbours of the
             same kind. What is about one thing is found better; 0 gives each section its own, and what is more than
             ``passage_tokens`` few any, which makes fewer calls where facts are extracted.
         language: Code (ISO 639, perhaps with a region) for the rules that find the ends of sentences.
     """
 
-    passage_tokens: int = 1200
-    overlap_tokens: int = 100
+    passage_tokens: int | None = None
+    overlap_tokens: int | None = None
     section_tokens: int = 25
     language: str = "en"
 
     def __post_init__(self) -> None:
-        _require(self.passage_tokens > 0, "passage_tokens", self.passage_tokens, "a number of tokens above 0")
+        length, overlap = self.passage_tokens, self.overlap_tokens
+        _require(length is None or length > 0, "passage_tokens", length, "a number of tokens above 0")
         _require(
-            0 <= self.overlap_tokens < self.passage_tokens,
+            overlap is None or 0 <= overlap < (length or SHORT_PASSAGES[0]),
             "overlap_tokens",
-            self.overlap_tokens,
-            f"0 or more and less than passage_tokens ({self.passage_tokens})",
+            overlap,
+            f"0 or more and less than passage_tokens ({length or SHORT_PASSAGES[0]})",
         )
         _require(self.section_tokens >= 0, "section_tokens", self.section_tokens, "a number of tokens, 0 or more")
         is_code = re.fullmatch("[A-Za-z]{2,3}(-[A-Za-z0-9]+)*", self.language)
         _require(is_code is not None, "language", self.language, "the code of a language, such as 'en' or 'pt-BR'")
+
+    def sized(self, usual: tuple[int, int]) -> SplitSettings:
+        """These settings with what is not given filled in.
+
+        Args:
+            usual: Tokens of a passage and of the overlap, such as :data:`SHORT_PASSAGES`.
+        """
+        length, overlap = usual
+        if self.passage_tokens is not None:
+            length, overlap = self.passage_tokens, self.passage_tokens // 10
+        overlap = overlap if self.overlap_tokens is None else self.overlap_tokens
+        return replace(self, passage_tokens=length, overlap_tokens=overlap)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

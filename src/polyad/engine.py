@@ -40,6 +40,7 @@ from polyad.errors import ConfigurationError, NotFoundError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.report import IndexReport
+from polyad.indexing.split import SentenceSplitter
 from polyad.model import (
     Answer,
     Document,
@@ -276,7 +277,7 @@ class Engine:
         builder = make_builder(method, parts, limits)
         embedder = parts.embedder
         started, encoding, texts, spent = time.perf_counter(), embedder.seconds, embedder.texts, self._spent
-        counts = self._indexer(builder).index(documents, progress, files)
+        counts = self._indexer(builder, method).index(documents, progress, files)
         if method_called(method).describes_entities and counts.passages:
             self._embed_entities(progress)
         return IndexReport(
@@ -302,14 +303,15 @@ class Engine:
         if not method_called(method).needs_language_model:
             return Usage()
         known = self._parts.require_language_model("an estimate").known
-        batches = self._indexer(builder).pending(documents)
+        batches = self._indexer(builder, method).pending(documents)
         return sum((builder.estimate(passages, known) for passages in batches), Usage())
 
     def _reader(self, method: str) -> Reader:
         return method_called(method).read(self._parts.settings.read)
 
-    def _indexer(self, builder: HyperedgeBuilder) -> Indexer:
-        return Indexer(self._store, self._parts.embedder, self._parts.splitter, builder)
+    def _indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
+        splitter = SentenceSplitter(self._parts.settings.split, method_called(method).usual_passages)
+        return Indexer(self._store, self._parts.embedder, splitter, builder)
 
     def _embed_entities(self, progress: Progress) -> None:
         with self._lock:

@@ -20,11 +20,15 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.pictures import new_figure
 from polyad.model import BoolArray, FloatArray
+from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.retrieval.default.scorer import LinearScorer, weights_file
 from polyad.retrieval.default.signals import Candidates, profile_names, profiled, signal_names
 
 K = 5
 """Depth at which recall is reported."""
+
+CALIBRATION_L2 = 1e-3
+"""The same in the fit of relevance."""
 
 L2 = 0.01
 """Weight of the squared weights, of standardised signals, in the loss."""
@@ -38,11 +42,13 @@ class Example:
         signals: Of its candidates, float32 ``[candidates, signals]``.
         holds: Which of them hold each piece of evidence, such as a gold document; ``[candidates, evidence]``.
         linkability: Of the index, in [0, 1]: how far the weights of linked texts count.
+        measures: What relevance is told by, with scores of 0, ``[candidates, measures]``; None where it is not asked.
     """
 
     signals: FloatArray
     holds: BoolArray
     linkability: float = 1.0
+    measures: FloatArray | None = None
 
     @property
     def is_gold(self) -> BoolArray:
@@ -126,6 +132,55 @@ class _ListwiseLoss:
         )
 
 
+def calibrate(datasets: Sequence[Sequence[Example]], scorer: LinearScorer, names: Sequence[str]) -> Calibration:
+    """Fit how likely one of the best :data:`K` passages is evidence, each dataset counting the same.
+
+    Every question is also asked as if its evidence were not in the index, since a user's often is not.
+
+    Args:
+        datasets: Examples; without measures nothing is fitted.
+        scorer: Whose scores are calibrated.
+        names: Of the signals it weighs.
+    """
+    from scipy.optimize import minimize
+
+    if any(example.measures is None for examples in datasets for example in examples):
+        return Calibration()
+    weights = scorer.vector(profile_names(names))
+    rows = [
+        [_measured(example, weights, is_there) for example in examples for is_there in (True, False)]
+        for examples in datasets
+    ]
+    measures = np.concatenate([own for examples in rows for own, _ in examples]).astype(np.float64)
+    is_gold = np.concatenate([gold for examples in rows for _, gold in examples])
+    sizes = [sum(len(own) for own, _ in examples) for examples in rows]
+    importance = np.repeat([1 / (max(1, size) * len(sizes)) for size in sizes], sizes)
+    deviations = np.maximum(measures.std(axis=0), 1e-9)
+    columns = np.column_stack([measures / deviations, np.ones(len(measures))])
+
+    def loss(slopes: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        logits = columns @ slopes
+        losses = np.logaddexp(0, np.where(is_gold, -logits, logits))
+        errors = importance * (1 / (1 + np.exp(-logits)) - is_gold)
+        kept = np.append(slopes[:-1], 0)
+        return float(importance @ losses + CALIBRATION_L2 * kept @ kept), columns.T @ errors + 2 * CALIBRATION_L2 * kept
+
+    found = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="L-BFGS-B").x
+    slopes = [*(found[:-1] / deviations).tolist(), float(found[-1])]
+    return Calibration(dict(zip((*MEASURES, CONSTANT), slopes, strict=True)))
+
+
+def _measured(example: Example, weights: FloatArray, is_there: bool) -> tuple[FloatArray, BoolArray]:
+    """The measures of a question's best passages and which of them are gold; of the others alone, if not there."""
+    kept = np.flatnonzero(~example.is_gold | is_there)
+    scores = (example.profiled(len(weights) // 2) @ weights)[kept]
+    best = np.argsort(-scores, kind="stable")[:K]
+    measures = np.zeros((0, len(MEASURES)), dtype=np.float32) if example.measures is None else example.measures[kept]
+    found = measures[best[: len(measures)]].copy()
+    found[:, 0] = scores[best[: len(measures)]]
+    return found, example.is_gold[kept][best[: len(measures)]]
+
+
 def recall_at(examples: Sequence[Example], weights: FloatArray, k: int) -> float:
     """Share of the evidence in the best ``k`` candidates by the first signals, averaged over questions.
 
@@ -190,6 +245,7 @@ def examples_of(found: Iterable[Candidates], queries: Sequence[Query]) -> list[E
                 [[document == gold for gold in sorted(query.gold)] for document in candidates.documents], dtype=bool
             ),
             candidates.linkability,
+            candidates.measures,
         )
         for query, candidates in zip(queries, found, strict=True)
     ]
@@ -228,7 +284,9 @@ def save(datasets: Mapping[str, Sequence[Example]], directory: Path) -> dict[str
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for file, trained in reports.items():
-            scorer = replace(trained.scorer, trained_on=tuple(datasets))
+            rewriting = file == weights_file(rewriting=True)
+            calibration = calibrate(list(datasets.values()), trained.scorer, signal_names(rewriting))
+            scorer = replace(trained.scorer, trained_on=tuple(datasets), calibration=calibration)
             path = directory / file
             path.write_text(scorer.to_text(), encoding="utf-8")
             path.with_suffix(".json").write_text(json.dumps(report_json(trained), indent=2) + "\n", encoding="utf-8")

@@ -11,7 +11,7 @@ from dataclasses import astuple
 from itertools import pairwise
 from typing import NamedTuple
 
-from polyad.config import SplitSettings
+from polyad.config import SHORT_PASSAGES, SplitSettings
 from polyad.indexing.sentences import sentences, trim
 from polyad.model import Span
 from polyad.text.paragraphs import paragraphs
@@ -44,10 +44,12 @@ class SentenceSplitter:
 
     Args:
         settings: The limits, and the language of the rules. An unknown language has the rules common to all.
+        usual: Tokens of a passage and of its overlap where the settings do not say.
     """
 
-    def __init__(self, settings: SplitSettings | None = None) -> None:
-        self._settings = settings or SplitSettings()
+    def __init__(self, settings: SplitSettings | None = None, usual: tuple[int, int] = SHORT_PASSAGES) -> None:
+        self._settings = (settings or SplitSettings()).sized(usual)
+        self._limit, self._most_shared = self._settings.passage_tokens or 0, self._settings.overlap_tokens or 0
 
     @property
     def name(self) -> str:
@@ -90,7 +92,7 @@ class SentenceSplitter:
         whole = trim(text, 0, len(text))
         if whole is None:
             return []
-        limit = self._settings.passage_tokens
+        limit = self._limit
         if whole.end - whole.start <= limit or self.count_tokens(text) <= limit:
             return [whole]
         return self._pack(self._units(text))
@@ -104,7 +106,7 @@ class SentenceSplitter:
         return count_tokens(text)
 
     def _units(self, text: str) -> Iterator[_Unit]:
-        limit = self._settings.passage_tokens
+        limit = self._limit
         starts = paragraphs(text)
         begun = end = 0
         for sentence in self.sentences(text):
@@ -123,7 +125,7 @@ class SentenceSplitter:
         repeated = 0  # of the current ones, from the passage before
         total = 0
         for unit in units:
-            if current and (not unit.whole or total + unit.tokens > self._settings.passage_tokens):
+            if current and (not unit.whole or total + unit.tokens > self._limit):
                 size = self._size([*current, unit], repeated)
                 spans.append(Span(current[0].start, current[size - 1].end))
                 overlap = self._overlap(current[:size], [*current[size:], unit])
@@ -140,7 +142,7 @@ class SentenceSplitter:
 
         What is left over has to fit into a passage, and some of the units have to be new.
         """
-        limit = self._settings.passage_tokens
+        limit = self._limit
         size = len(units) - 1
         if not units[-1].whole:
             return size
@@ -161,8 +163,8 @@ class SentenceSplitter:
         """
         if not following[0].whole:
             return []
-        room = self._settings.passage_tokens - sum(unit.tokens for unit in following)
-        room = min(self._settings.overlap_tokens, room)
+        room = self._limit - sum(unit.tokens for unit in following)
+        room = min(self._most_shared, room)
         first = len(passage)
         while first > 0 and passage[first - 1].tokens <= room:
             first -= 1

@@ -6,6 +6,8 @@ Candidates come from similarity, words and two hops of links; a linear scorer we
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from polyad.config import DefaultSettings
@@ -17,6 +19,7 @@ from polyad.retrieval.default.signals import (
     IN_WORDS,
     SignalExtractor,
     State,
+    measures_of,
     profile_names,
     signal_matrix,
     signal_names,
@@ -58,6 +61,7 @@ class DefaultRetriever:
         self._names = signal_names(settings.rewriting)
         self._signals = SignalExtractor(snapshot, embedder, linker, rewriting=settings.rewriting)
         linked, unlinked = np.split(scorer.vector(profile_names(self._names)), 2)
+        self._calibration = scorer.calibration
         share = np.float32(snapshot.linkability)
         self._weights = share * linked + (1 - share) * unlinked
 
@@ -75,7 +79,8 @@ class DefaultRetriever:
             for row, place in zip(rows, chosen, strict=True)
         ]
         edges, similarities, owners = self._hyperedges(rows, state)
-        return self._snapshot.evidence(
+        relevance = self._calibration.relevance(measures_of(state, scores)[chosen])
+        found = self._snapshot.evidence(
             question,
             self.name,
             hits,
@@ -83,6 +88,8 @@ class DefaultRetriever:
             [(entity, 1.0) for entity in state.linked.entities],
             self._trace(state, edges, similarities, rows[owners]),
         )
+        passages = (replace(hit, relevance=own) for hit, own in zip(found.passages, relevance, strict=True))
+        return replace(found, passages=tuple(passages))
 
     def _reason(self, state: State, passage: int, parts: FloatArray) -> str:
         """The signals that speak most for a passage, each with what it adds to the score, and the link to it."""

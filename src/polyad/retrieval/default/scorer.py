@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
+from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.text.packaged import packaged
+
+_RELEVANCE = "relevance by "
+"""Before the names of the measures of relevance in a file of weights."""
 
 _TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)
 
@@ -26,10 +30,17 @@ def weights_file(rewriting: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LinearScorer:
-    """Weights by the names of their signals, and the names of the benchmarks they were trained on."""
+    """Weights by the names of their signals.
+
+    Attributes:
+        weights: By the names of :func:`polyad.retrieval.default.signals.profile_names`.
+        trained_on: Names of the benchmarks.
+        calibration: Tells relevance from scores.
+    """
 
     weights: dict[str, float]
     trained_on: tuple[str, ...] = ()
+    calibration: Calibration = field(default_factory=Calibration)
 
     @classmethod
     def bundled(cls, *, rewriting: bool) -> LinearScorer:
@@ -66,25 +77,31 @@ class LinearScorer:
 
         Lines that begin with ``#`` are comments; the one that :meth:`to_text` writes says what they were trained on.
         """
-        weights = {}
+        weights: dict[str, float] = {}
+        calibration: dict[str, float] = {}
         trained = _TRAINED_ON.search(text)
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
             signal, _, weight = line.partition("\t")
+            of_relevance = signal.startswith(_RELEVANCE)
             try:
-                weights[signal] = float(weight)
+                (calibration if of_relevance else weights)[signal.removeprefix(_RELEVANCE)] = float(weight)
             except ValueError as error:
                 raise ConfigurationError(
                     f"{name}, line {number}: {line!r}; expected a signal's name, a tab and a number"
                 ) from error
-        return cls(weights, tuple(trained[1].split(", ")) if trained else ())
+        if calibration and calibration.keys() != {*MEASURES, CONSTANT}:
+            odd = min(calibration.keys() ^ {*MEASURES, CONSTANT})
+            raise ConfigurationError(f"{name}: {odd!r} is no measure of relevance, or one is missing; train again")
+        return cls(weights, tuple(trained[1].split(", ")) if trained else (), Calibration(calibration))
 
     def to_text(self) -> str:
         """The file's contents, under a comment of what the weights were trained on."""
         lines = [
             f"# trained on {', '.join(self.trained_on)} by: polyad train default",
             *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items()),
+            *(f"{_RELEVANCE}{measure}\t{weight:.6g}" for measure, weight in self.calibration.weights.items()),
         ]
         return "\n".join(lines) + "\n"
 

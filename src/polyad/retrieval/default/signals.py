@@ -197,6 +197,24 @@ def signal_names(rewriting: bool) -> list[str]:
     return [*SIGNALS, *(REWRITE_SIGNALS if rewriting else ())]
 
 
+def measures_of(state: State, scores: FloatArray) -> FloatArray:
+    """What the relevance of each candidate is told by; float32, ``[candidates, measures]``.
+
+    Args:
+        state: Of the question.
+        scores: Of its candidates.
+    """
+    means, spreads = state.scale.means, state.scale.spreads
+    columns = [
+        scores,
+        means[0] + spreads[0] * state.dense[state.candidates],
+        means[0] + spreads[0] * state.hyperedges[:, 0],
+        state.coverage,
+        state.strong[state.candidates],
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
 def profile_names(names: Sequence[str]) -> list[str]:
     """The names of the columns of :func:`profiled`."""
     return [*names, *(f"{name}, {UNLINKED}" for name in names)]
@@ -257,12 +275,14 @@ class Candidates(NamedTuple):
         signals: float32 ``[candidates, signals]``.
         passages: Id of each.
         linkability: Of the index.
+        measures: What their relevance is told by, with scores of 0; float32 ``[candidates, measures]``.
     """
 
     documents: list[str]
     signals: FloatArray
     passages: list[str]
     linkability: float
+    measures: FloatArray
 
 
 class SignalExtractor:
@@ -290,6 +310,7 @@ class SignalExtractor:
             signal_matrix(state, self._rewriting),
             [snapshot.passage_id(row) for row in rows],
             snapshot.linkability,
+            measures_of(state, np.zeros(len(rows), dtype=np.float32)),
         )
 
     def state(self, question: str) -> State:

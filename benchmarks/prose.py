@@ -1,0 +1,159 @@
+"""How much of the evidence stands in the first words of what is found in books: one index of long, untitled texts.
+
+    python benchmarks/prose.py FOLDER --train BEIR_DIR... [--store DIR] [--retrievers NAMES] [--json FILE]
+
+A question's evidence are sentences; one is found when it stands whole in the first 500, 1,000 or 2,000 words returned.
+`default` is asked with weights trained on the benchmarks, in three shapes, and on all books but the one in question.
+Beside the retrievers stand BM25 and dense vectors joined by reciprocal ranks, on the same passages and on plain pieces
+of 200 words, and what `search --words` gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from default_training import articles, books_without_each, prose
+from manuals import FUSED, Search, chunks, fuse
+
+from polyad import Engine
+from polyad.adapters.reading.files import FileReader
+from polyad.config import DefaultSettings, ReadSettings, Settings
+from polyad.evaluation.evidence import all_evidence, evidence_recall, within
+from polyad.model import Document
+
+BUDGETS = (500, 1000, 2000)
+K = 40
+RETRIEVERS = "default,standard,bm25,hypersu,hypergraphrag,hyperretriever"
+SEED, RESAMPLES = 7, 2000
+
+
+class Question(NamedTuple):
+    """A question about a book, its type, and the sentences that together answer it."""
+
+    text: str
+    book: str
+    type: str
+    evidence: Sequence[str]
+
+
+def main() -> None:
+    """Index the books, train without each, ask everything and print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="books (.txt) and their questions.jsonl")
+    parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="BEIR_DIR")
+    parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
+    parser.add_argument("--retrievers", default=RETRIEVERS)
+    parser.add_argument("--json", type=Path, help="save the results here")
+    arguments = parser.parse_args()
+    questions = questions_in(arguments.folder)
+    rows = []
+    with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
+        stores = arguments.store or Path(temporary)
+        sets = articles(arguments.train, stores)
+        weights = {}
+        for book, scorer in books_without_each(sets, prose(arguments.folder, stores)).items():
+            weights[book] = Path(temporary) / f"{book}.tsv"
+            weights[book].write_text(scorer.to_text(), encoding="utf-8")
+        engines = {
+            book: stack.enter_context(
+                Engine.open(stores / "prose", settings=Settings(default=DefaultSettings(weights=str(path))))
+            )
+            for book, path in weights.items()
+        }
+        pieces = stack.enter_context(Engine.open(stores / "prose-pieces"))
+        pieces.index_documents(pieces_of(arguments.folder))
+        for name, searches in searches_of(arguments.retrievers.split(","), engines, pieces).items():
+            returned = [[hit.passage.text for hit in searches[q.book](q.text)] for q in questions]
+            rows.append({"retriever": name, **measured(questions, dict.fromkeys(BUDGETS, returned))})
+            print(shown(rows[-1]), flush=True)
+        with_words = {
+            budget: [
+                [hit.passage.text for hit in engines[q.book].search(q.text, words=budget).passages] for q in questions
+            ]
+            for budget in BUDGETS
+        }
+        rows.append({"retriever": "default, --words", **measured(questions, with_words)})
+        print(shown(rows[-1]), flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def questions_in(folder: Path) -> list[Question]:
+    """The questions of the folder."""
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    records = map(json.loads, lines)
+    return [
+        Question(each["text"], each["metadata"]["book"], each["metadata"]["type"], each["evidence"]) for each in records
+    ]
+
+
+def pieces_of(folder: Path) -> Iterator[Document]:
+    """Plain pieces of 200 words of each book, 20 of them shared with the next."""
+    for document in FileReader(ReadSettings()).read(sorted(folder.glob("*.txt"))):
+        if isinstance(document, Document):
+            yield from chunks(document)
+
+
+def searches_of(
+    retrievers: Sequence[str], engines: Mapping[str, Engine], pieces: Engine
+) -> dict[str, Mapping[str, Search]]:
+    """By name, how to ask about each book: by its own weights where the retriever has some."""
+
+    def ask(engine: Engine, name: str) -> Search:
+        return lambda question: engine.search(question, K, retriever=name, merge=False).passages
+
+    first = next(iter(engines.values()))
+    searches: dict[str, Mapping[str, Search]] = {
+        name: {book: ask(engine if name == "default" else first, name) for book, engine in engines.items()}
+        for name in retrievers
+    }
+    searches[FUSED] = dict.fromkeys(engines, lambda question: fuse(first, question, K))
+    searches[f"{FUSED}, 200 words"] = dict.fromkeys(engines, lambda question: fuse(pieces, question, K))
+    return searches
+
+
+def measured(questions: Sequence[Question], returned: Mapping[int, Sequence[Sequence[str]]]) -> dict[str, object]:
+    """Evidence recall with its interval and all-evidence at each budget, and recall by type and by book."""
+    found: dict[str, object] = {}
+    for budget, texts in returned.items():
+        seen = [within(each, budget) for each in texts]
+        recall = np.array([evidence_recall(q.evidence, words) for q, words in zip(questions, seen, strict=True)])
+        whole = np.array([all_evidence(q.evidence, words) for q, words in zip(questions, seen, strict=True)])
+        chosen = np.random.default_rng(SEED).integers(len(recall), size=(RESAMPLES, len(recall)))
+        found[str(budget)] = {
+            "recall": round(float(recall.mean()), 4),
+            "interval": np.percentile(recall[chosen].mean(axis=1), [2.5, 97.5]).round(4).tolist(),
+            "all": round(float(whole.mean()), 4),
+            **{
+                value: round(float(recall[[getattr(q, kind) == value for q in questions]].mean()), 4)
+                for kind in ("type", "book")
+                for value in sorted({getattr(q, kind) for q in questions})
+            },
+        }
+    return found
+
+
+def shown(row: Mapping[str, object]) -> str:
+    """One line of the table: recall / all-evidence at each budget, then recall by type and book at 1,000 words."""
+    cells = [f"{row['retriever']:26}"]
+    for budget in BUDGETS:
+        values = row[str(budget)]
+        assert isinstance(values, dict)
+        cells.append(f"{100 * values['recall']:5.1f} / {100 * values['all']:4.1f}")
+    middle = row["1000"]
+    assert isinstance(middle, dict)
+    cells += [
+        f"{name} {100 * value:.0f}" for name, value in middle.items() if name not in ("recall", "interval", "all")
+    ]
+    return "  ".join(cells)
+
+
+if __name__ == "__main__":
+    main()
