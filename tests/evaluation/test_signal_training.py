@@ -10,6 +10,7 @@ import pytest
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.signal_training import Example, coverage, examples_of, recall_at, report, save, train
+from polyad.retrieval.default.relevance import MEASURES
 from polyad.retrieval.default.signals import UNLINKED, Candidates, profile_names, signal_names
 
 NAMES = ["telling", "noise", "misleading"]
@@ -81,7 +82,8 @@ def example_of(documents: list[str], gold: set[str], linkability: float = 1.0) -
     """A question whose candidates are of these documents, the first the best by the only signal."""
     signals = np.arange(len(documents), 0, -1, dtype=np.float32)[:, None]
     passages = [f"{document}#{place:04}" for place, document in enumerate(documents)]
-    found = Candidates(documents, signals, passages, linkability)
+    measures = np.zeros((len(documents), len(MEASURES)), dtype=np.float32)
+    found = Candidates(documents, signals, passages, linkability, measures)
     (example,) = examples_of([found], [Query("q", "?", frozenset(gold))])
     return example
 
