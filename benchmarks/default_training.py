@@ -15,6 +15,7 @@ import json
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,12 +39,19 @@ PROSE = "prose"
 
 
 class Shape(NamedTuple):
-    """A benchmark in one shape: its documents, and which passages hold each of its own documents."""
+    """A benchmark in one shape.
+
+    Attributes:
+        name: Of the shape.
+        documents: To index.
+        holds: Whether a passage, by its id, holds one of the benchmark's own documents.
+        is_whole: Whether its own documents are those that are indexed.
+    """
 
     name: str
     documents: Sequence[Document]
     holds: Callable[[Engine, str, str], bool]
-    """Whether a passage, by its id, holds one of the benchmark's documents."""
+    is_whole: bool = True
 
 
 def main() -> None:
@@ -74,10 +82,13 @@ def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[Example]]:
             with Engine.open(stores / f"{dataset.name}-{shape.name}") as engine:
                 engine.index_documents(shape.documents)
                 signals = engine.signals([query.text for query in dataset.queries])
-                sets[f"{dataset.name} {shape.name}"] = [
+                examples = [
                     example_of(engine, candidates, sorted(query.gold), shape.holds)
                     for query, candidates in zip(dataset.queries, signals, strict=True)
                 ]
+            if not shape.is_whole:
+                examples = [replace(example, documents=()) for example in examples]
+            sets[f"{dataset.name} {shape.name}"] = examples
         print(f"signals of {dataset.name}", flush=True)
     return sets
 
@@ -96,7 +107,7 @@ def shapes(dataset: Dataset) -> Iterator[Shape]:
         shared = min(passage.end, end) - max(passage.start, start)
         return passage.document_id == id and 2 * shared >= min(end - start, passage.end - passage.start)
 
-    yield Shape(f"joined by {JOINED}", joined, holds)
+    yield Shape(f"joined by {JOINED}", joined, holds, is_whole=False)
 
 
 def join(documents: Sequence[Document], count: int) -> tuple[list[Document], dict[str, tuple[str, int, int]]]:
@@ -129,7 +140,7 @@ def prose(folder: Path, stores: Path) -> dict[str, list[Example]]:
         signals = engine.signals([question["text"] for question in questions])
         for question, candidates in zip(questions, signals, strict=True):
             example = example_of(engine, candidates, question["evidence"], holds)
-            books.setdefault(question["metadata"]["book"], []).append(example)
+            books.setdefault(question["metadata"]["book"], []).append(replace(example, documents=()))
     print("signals of prose", flush=True)
     return books
 
@@ -144,6 +155,7 @@ def example_of(
         np.array(rows, dtype=bool).reshape(-1, len(evidence)),
         candidates.linkability,
         candidates.measures,
+        candidates.documents,
     )
 
 

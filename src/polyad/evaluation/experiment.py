@@ -13,6 +13,9 @@ from polyad.evaluation.measures import all_recall, recall, reciprocal_rank
 from polyad.model import Evidence, Timings
 from polyad.protocols import Progress, silent
 
+PASSAGES = 4
+"""Passages asked for, for each document of the ranking: a document that is found may be found by several of them."""
+
 Search = Callable[[str, int], Evidence]
 """A question and k to the evidence."""
 
@@ -60,11 +63,13 @@ def run(
 ) -> RetrieverResult:
     """Ask every question once; all of them count, the first too.
 
+    What is judged are documents, ranked by their best passage, since a document may be cut into several.
+
     Args:
         retriever: Its name, for the report.
         search: Asks it. Evidence without timings, such as a bare retriever gives, counts with the wall time it took.
         queries: At least one.
-        k: Depth of the ranking.
+        k: Depth of the ranking, in documents.
         progress: Told after each question.
         llm_tokens: Tokens spent on language models so far.
         prepare: Loads and makes what the retriever needs once; not part of any question's time.
@@ -80,11 +85,11 @@ def run(
     timings: list[Timings] = []
     for done, query in enumerate(queries, 1):
         started = time.perf_counter()
-        found.append(search(query.text, k))
+        found.append(search(query.text, k * PASSAGES))
         elapsed = Timings(retrieve=1000 * (time.perf_counter() - started))
         timings.append(found[-1].timings if found[-1].timings.total else elapsed)
         progress(done, len(queries), f"questions, {retriever}")
-    rankings = [ranked_documents(evidence) for evidence in found]
+    rankings = [ranked_documents(evidence)[:k] for evidence in found]
     gold = [query.gold for query in queries]
     totals = [timing.total for timing in timings]
     return RetrieverResult(

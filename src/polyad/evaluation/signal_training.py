@@ -19,7 +19,7 @@ import numpy.typing as npt
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.pictures import new_figure
-from polyad.model import BoolArray, FloatArray
+from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.retrieval.default.scorer import LinearScorer, weights_file
 from polyad.retrieval.default.signals import Candidates, profile_names, profiled, signal_names
@@ -43,12 +43,14 @@ class Example:
         holds: Which of them hold each piece of evidence, such as a gold document; ``[candidates, evidence]``.
         linkability: Of the index, in [0, 1]: how far the weights of linked texts count.
         measures: What relevance is told by, with scores of 0, ``[candidates, measures]``; None where it is not asked.
+        documents: Of the candidates; recall then counts documents. Without, it counts passages.
     """
 
     signals: FloatArray
     holds: BoolArray
     linkability: float = 1.0
     measures: FloatArray | None = None
+    documents: Sequence[str] = ()
 
     @property
     def is_gold(self) -> BoolArray:
@@ -191,9 +193,17 @@ def recall_at(examples: Sequence[Example], weights: FloatArray, k: int) -> float
     """
     shares = []
     for example in examples:
-        best = np.argsort(-(example.profiled(len(weights) // 2) @ weights), kind="stable")[:k]
-        shares.append(example.holds[best].any(axis=0).mean())
+        ranked = np.argsort(-(example.profiled(len(weights) // 2) @ weights), kind="stable")
+        shares.append(example.holds[_of_first_documents(ranked, example.documents, k)].any(axis=0).mean())
     return float(np.mean(shares))
+
+
+def _of_first_documents(ranked: IntArray, documents: Sequence[str], k: int) -> IntArray:
+    """The candidates of the first ``k`` documents; without documents each counts as one."""
+    if not documents:
+        return ranked[:k]
+    first = set(list(dict.fromkeys(documents[row] for row in ranked.tolist()))[:k])
+    return np.array([row for row in ranked.tolist() if documents[row] in first], dtype=np.int64)
 
 
 def coverage(examples: Sequence[Example]) -> float:
@@ -246,6 +256,7 @@ def examples_of(found: Iterable[Candidates], queries: Sequence[Query]) -> list[E
             ),
             candidates.linkability,
             candidates.measures,
+            candidates.documents,
         )
         for query, candidates in zip(queries, found, strict=True)
     ]

@@ -35,7 +35,8 @@ class QuestionLinker:
     """Links the names in a question to the entities of a snapshot.
 
     Names are what the extractor finds and, because questions are short and badly capitalised, also the longest runs
-    of words that are the name of an entity.
+    of words that are the name of an entity. A single word in small letters is taken for a name only where the question
+    has no other.
 
     Args:
         snapshot: The index.
@@ -58,6 +59,9 @@ class QuestionLinker:
         mentions = sorted(found, key=lambda mention: (mention.start, -mention.end))
         keys = [entity_key(mention.name) for mention in mentions]
         rows = self._rows(keys)
+        names = [key for key, mention in zip(keys, mentions, strict=True) if key in rows and not _is_plain(mention)]
+        if names:  # a plain word that happens to be an entity counts only where the question has no name
+            rows = {key: rows[key] for key in names}
         entities: dict[int, Mention] = {}
         linked, unlinked = [], []
         for mention, key in zip(mentions, keys, strict=True):
@@ -76,6 +80,11 @@ class QuestionLinker:
         if self._similar:
             rows |= self._similar.nearest([key for key in keys if key and key not in rows])
         return rows
+
+
+def _is_plain(mention: Mention) -> bool:
+    """Whether it is one word without a capital or a digit."""
+    return mention.name.islower() and len(mention.name.split()) == 1 and mention.name.isalpha()
 
 
 def _without(question: str, mentions: Iterable[Mention]) -> str:

@@ -44,8 +44,8 @@ def filled(hits: Sequence[Hit], similarity: FloatArray, k: int) -> list[Hit]:
 
 def above(scores: FloatArray, k: int, threshold: float) -> IntArray:
     """The rows of the ``k`` highest scores that are above ``threshold``, best first."""
-    rows = best(scores, k)
-    return rows[scores[rows] > threshold]
+    rows = np.flatnonzero(scores > threshold)  # few, mostly: the rest need not be sorted
+    return rows[best(scores[rows], k)]
 
 
 def places_within(owners: IntArray) -> IntArray:

@@ -37,12 +37,13 @@ class QuestionWords:
         """Which words each of some passages holds, ``[passages, words]``."""
         held = np.zeros((len(passages), len(self.rows)), dtype=bool)
         for column, rows in enumerate(self.rows):
-            held[:, column] = np.isin(passages, rows, assume_unique=True)
+            if len(rows):
+                held[:, column] = rows.take(np.searchsorted(rows, passages), mode="clip") == passages
         return held
 
     def coverage(self, passages: IntArray) -> FloatArray:
         """The share of the question, by the rarity of its words, that each passage holds; in [0, 1]."""
-        found: FloatArray = self.held(passages) @ self.weights
+        found: FloatArray = self.held(passages).astype(np.float32) @ self.weights
         return found
 
     def gain(self, passages: IntArray, mentions: Mentions, snapshot: Snapshot) -> FloatArray:
