@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -97,12 +98,14 @@ def test_gold_that_is_no_candidate_counts_as_missed() -> None:
     assert coverage([example]) == 0.5
 
 
-def test_evidence_that_several_candidates_hold_is_found_with_the_first_and_counts_once() -> None:
+def test_evidence_that_several_passages_hold_is_found_with_the_first_and_counts_once() -> None:
     example = example_of(["a", "a", "b", "x"], {"a", "b"}, linkability=0.5)
     assert example.holds.tolist() == [[True, False], [True, False], [False, True], [False, False]]
     assert example.is_gold.tolist() == [True, True, True, False]
     assert example.linkability == 0.5
-    assert [recall_at([example], ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 0.5, 1.0]
+    by_document, by_passage = [example], [replace(example, documents=())]
+    assert [recall_at(by_document, ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 1.0, 1.0]
+    assert [recall_at(by_passage, ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 0.5, 1.0]
 
 
 def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tmp_path: Path) -> None:
