@@ -55,3 +55,14 @@ def test_a_snippet_is_the_best_match_unless_the_beginning_shows_it() -> None:
     near = ScoredPassage(passage(text, "Manual"), 1.0, highlight=Span(10, 25))
     assert snippet(near, 40).startswith("It begins here. Nothing")
     assert snippet(ScoredPassage(passage(text, "Manual"), 1.0), 40).startswith("It begins here. Nothing")
+
+
+def test_a_snippet_leaves_out_the_headings_that_the_best_match_begins_with() -> None:
+    text = "# Manual\n\n## Pumps\n\nThe pump is bled. " + "It ends. " * 9
+    hit = ScoredPassage(passage(text, "Manual / Pumps"), 1.0, highlight=Span(0, len(text)))
+    assert snippet(hit, 40).startswith("The pump is bled. It ends.")
+
+
+@pytest.mark.parametrize("text", ["# Manual", "# Manual\n", "\n", ""])
+def test_a_snippet_of_nothing_but_headings_is_the_last_of_them(text: str) -> None:
+    assert snippet(ScoredPassage(passage(text, "Manual"), 1.0), 40) == text.strip()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from polyad.cli.settings import Configuration, load
+from polyad.config import Settings
 from polyad.errors import ConfigurationError
 
 
@@ -20,7 +21,7 @@ def settings(folder: Path, toml: str = "", environment: dict[str, str] | None = 
 def test_nothing_given_means_the_defaults(tmp_path: Path) -> None:
     found = settings(tmp_path)
     assert (found.command.retriever, found.command.k, found.command.store) == ("default", None, "")
-    assert found.stages.split.passage_tokens == 1200
+    assert found.stages == Settings()
     assert found.language_model is None
     assert found.unknown == ()
 

@@ -208,7 +208,8 @@ class Engine:
         """Index files and folders; what is unchanged since the last time is left alone.
 
         Args:
-            paths: Files and folders of .txt .md .html .pdf .docx .csv .jsonl; of .csv and .jsonl for ``tuples``.
+            paths: Files and folders of .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl and
+                source code; of .csv and .jsonl for ``tuples``.
             method: How hyperedges are built; one of :data:`METHODS`. By default ``facts`` for an index of these, which
                 were paid for, ``tuples`` for an index of nothing else, whose roles another method would lose, and
                 ``semantic-units`` for any other.

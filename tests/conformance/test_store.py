@@ -512,6 +512,21 @@ def test_search_finds_by_words_of_text_and_title_best_first(store: Store) -> Non
     assert scores[0] > scores[1]
 
 
+def test_passages_are_told_by_each_telling_word_of_a_question_in_any_form_of_it(store: Store) -> None:
+    store.put(indexed("a", "The bells of the tower."))
+    store.put(indexed("b", "One bell.", "A tower."))
+    topology = store.topology()
+    id_of = dict(zip(topology.passage_numbers.tolist(), topology.passage_ids, strict=True))
+    words = store.passages_with_words("Where is the Bell, the bell of the zinc towers?")
+    assert all((np.diff(numbers) > 0).all() for numbers in words)
+    assert [sorted(id_of[number] for number in numbers.tolist()) for numbers in words] == [
+        ["a#0000", "b#0000"],
+        [],
+        ["a#0000", "b#0001"],
+    ]
+    assert store.passages_with_words("") == []
+
+
 def test_a_passage_has_a_title_of_its_own(store: Store) -> None:
     before = contents(store)
     item = indexed("works", "Old ones leak.", "New ones do not.")

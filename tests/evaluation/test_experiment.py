@@ -7,7 +7,7 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
-from polyad.evaluation.experiment import percentile, ranked_documents, run
+from polyad.evaluation.experiment import PASSAGES, percentile, ranked_documents, run
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
 
 
@@ -58,6 +58,12 @@ def test_only_the_first_k_documents_count_for_recall() -> None:
     assert (result.recall, result.all_recall) == (0.5, 0.0)
 
 
+def test_what_counts_are_documents_however_many_passages_of_one_come_first() -> None:
+    found = evidence("first", "x", "x", "x", "a", "b")
+    result = run("scripted", lambda *_: found, QUERIES[:1], 2, silent)
+    assert (result.recall, result.all_recall, result.mrr) == (0.5, 0.0, 0.5)
+
+
 def test_latencies_are_of_each_question_with_its_encoding() -> None:
     result = run("scripted", Scripted(), QUERIES, 3, silent)
     assert (result.latency_p50, result.encode_p50) == (20.0, 4.0)
@@ -68,7 +74,7 @@ def test_the_retriever_is_prepared_before_the_first_question_and_each_is_asked_o
     search, prepared = Scripted(), []
     run("scripted", search, QUERIES, 3, silent, prepare=lambda: prepared.append(len(search.asked)))
     assert prepared == [0]
-    assert search.asked == [("first", 3), ("second", 3), ("third", 3)]
+    assert search.asked == [("first", 3 * PASSAGES), ("second", 3 * PASSAGES), ("third", 3 * PASSAGES)]
 
 
 def test_tokens_are_those_spent_on_all_questions_where_a_reply_is_paid_for_once() -> None:

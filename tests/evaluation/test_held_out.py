@@ -18,11 +18,11 @@ from polyad.evaluation.held_out import BESIDE, held_out
 from polyad.evaluation.triple_examples import recipe_of
 from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.signals import profile_names, signal_names
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
 EMBEDDER = HashingEmbedder(32)
-NAMES = signal_names(rewriting=False)
+NAMES = profile_names(signal_names(rewriting=False))
 DOCUMENTS = [
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702. It hangs in Corven Tower."),
     Document("moreau", "Ines Moreau", "Ines Moreau was a founder of bronze. She was born in the village of Aldby."),
@@ -50,7 +50,8 @@ def by_name(engine: Engine, scorer: TripleScorer, linear: LinearScorer) -> dict[
 
 
 def weighing(signal: str) -> LinearScorer:
-    return LinearScorer({name: float(name == signal) for name in NAMES})
+    """Weighs one signal, however far names lead."""
+    return LinearScorer({name: float(name in profile_names([signal])) for name in NAMES})
 
 
 def test_each_row_is_of_the_scorer_it_is_called_after(engine: Engine) -> None:

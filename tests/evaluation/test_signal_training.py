@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,13 @@ import pytest
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.signal_training import Example, coverage, examples_of, recall_at, report, save, train
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.relevance import MEASURES
+from polyad.retrieval.default.signals import UNLINKED, Candidates, profile_names, signal_names
 
 NAMES = ["telling", "noise", "misleading"]
 
 
-def examples(seed: int, count: int = 40) -> list[Example]:
+def examples(seed: int, count: int = 40, linkability: float = 1.0) -> list[Example]:
     """Questions whose one gold candidate has the first signal high, the second by chance and the third low."""
     random = np.random.default_rng(seed)
     made = []
@@ -25,22 +27,44 @@ def examples(seed: int, count: int = 40) -> list[Example]:
         is_gold[random.integers(20)] = True
         signals[is_gold, 0] += 0.8
         signals[is_gold, 2] -= 0.8
-        made.append(Example(signals, is_gold, 1))
+        made.append(Example(signals, is_gold[:, None], linkability))
     return made
+
+
+def with_telling_last(made: list[Example], linkability: float = 1.0) -> list[Example]:
+    """The same questions with the first and the third signal in each other's place."""
+    return [Example(example.signals[:, [2, 1, 0]], example.holds, linkability) for example in made]
 
 
 def test_weights_follow_what_tells_gold_apart_and_are_never_below_zero() -> None:
     scorer = train([examples(1)], NAMES)
     assert scorer.weights["telling"] > 5 * scorer.weights["noise"]
     assert scorer.weights["misleading"] == 0
-    assert recall_at(examples(2), scorer.vector(NAMES), 5) > 0.9
+    assert recall_at(examples(2), scorer.vector(profile_names(NAMES)), 5) > 0.9
 
 
 def test_each_dataset_counts_the_same_however_many_questions_it_has() -> None:
-    swapped = [Example(example.signals[:, [2, 1, 0]], example.is_gold, 1) for example in examples(3, count=4)]
-    few = train([examples(1, count=80), swapped], NAMES)
+    few = train([examples(1, count=80), with_telling_last(examples(3, count=4))], NAMES)
     alone = train([examples(1, count=80)], NAMES)
     assert few.weights["telling"] < alone.weights["telling"] / 2
+
+
+def test_what_tells_evidence_where_names_lead_nowhere_has_weights_of_its_own() -> None:
+    weights = train([examples(1), with_telling_last(examples(2), linkability=0.0)], NAMES).weights
+    assert weights["telling"] > 5 * weights["misleading"]
+    assert weights[f"misleading, {UNLINKED}"] > 5 * weights[f"telling, {UNLINKED}"]
+
+
+@pytest.mark.parametrize("linkability", [0.0, 1.0])
+def test_trained_on_one_kind_of_texts_a_signal_has_the_same_weight_in_the_other(linkability: float) -> None:
+    weights = train([examples(1, linkability=linkability)], NAMES).weights
+    assert weights["telling"] > 0
+    assert {name: weights[name] for name in NAMES} == {name: weights[f"{name}, {UNLINKED}"] for name in NAMES}
+
+
+def test_a_question_of_texts_in_between_is_scored_by_both_weights() -> None:
+    example = Example(np.array([[1], [2]], dtype=np.float32), np.array([[True], [False]]), 0.25)
+    assert example.profiled(1).tolist() == [[0.25, 0.75], [0.5, 1.5]]
 
 
 def test_training_twice_gives_the_same_weights() -> None:
@@ -48,25 +72,46 @@ def test_training_twice_gives_the_same_weights() -> None:
 
 
 def test_the_report_scores_each_dataset_by_weights_trained_on_the_others() -> None:
-    swapped = [Example(example.signals[:, [2, 1, 0]], example.is_gold, 1) for example in examples(2)]
-    found = report({"one": examples(1), "odd": swapped}, NAMES)
+    found = report({"one": examples(1), "odd": with_telling_last(examples(2))}, NAMES)
     assert found.unseen["odd"] < 0.2, "the other dataset tells nothing of what counts here"
     assert found.seen["odd"] > found.unseen["odd"]
     assert found.candidates == {"one": 1.0, "odd": 1.0}
     assert report({"one": examples(1)}, NAMES).unseen == {}
 
 
+def example_of(documents: list[str], gold: set[str], linkability: float = 1.0) -> Example:
+    """A question whose candidates are of these documents, the first the best by the only signal."""
+    signals = np.arange(len(documents), 0, -1, dtype=np.float32)[:, None]
+    passages = [f"{document}#{place:04}" for place, document in enumerate(documents)]
+    measures = np.zeros((len(documents), len(MEASURES)), dtype=np.float32)
+    found = Candidates(documents, signals, passages, linkability, measures)
+    (example,) = examples_of([found], [Query("q", "?", frozenset(gold))])
+    return example
+
+
+ONE_WEIGHT = np.ones(2, dtype=np.float32)
+
+
 def test_gold_that_is_no_candidate_counts_as_missed() -> None:
-    query = Query("q", "?", frozenset({"a", "b"}))
-    (example,) = examples_of([(["a", "x"], np.array([[1.0], [0.0]], dtype=np.float32))], [query])
-    assert recall_at([example], np.array([1.0], dtype=np.float32), 5) == 0.5
+    example = example_of(["a", "x"], {"a", "b"})
+    assert recall_at([example], ONE_WEIGHT, 5) == 0.5
     assert coverage([example]) == 0.5
+
+
+def test_evidence_that_several_passages_hold_is_found_with_the_first_and_counts_once() -> None:
+    example = example_of(["a", "a", "b", "x"], {"a", "b"}, linkability=0.5)
+    assert example.holds.tolist() == [[True, False], [True, False], [False, True], [False, False]]
+    assert example.is_gold.tolist() == [True, True, True, False]
+    assert example.linkability == 0.5
+    by_document, by_passage = [example], [replace(example, documents=())]
+    assert [recall_at(by_document, ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 1.0, 1.0]
+    assert [recall_at(by_passage, ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 0.5, 1.0]
 
 
 def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tmp_path: Path) -> None:
     names = signal_names(rewriting=True)
     random = np.random.default_rng(0)
-    made = [Example(random.random((9, len(names))).astype(np.float32), np.arange(9) == 0, 1) for _ in range(3)]
+    made = [Example(random.random((9, len(names))).astype(np.float32), (np.arange(9) == 0)[:, None]) for _ in range(3)]
     reports = save({"d": made}, tmp_path / "new")
     assert {file.name for file in (tmp_path / "new").iterdir()} == {
         "weights.tsv",
@@ -76,7 +121,7 @@ def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tm
         "weights_rewriting.json",
         "weights_rewriting.png",
     }
-    assert list(reports["weights.tsv"].scorer.weights) == signal_names(rewriting=False)
+    assert list(reports["weights.tsv"].scorer.weights) == profile_names(signal_names(rewriting=False))
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot write into"):
         save({"d": made}, tmp_path / "file")

@@ -404,11 +404,20 @@ def test_text_inserted_in_front_moves_the_passages_behind_it_without_embedding_t
     one_each = SplitSettings(passage_tokens=30, overlap_tokens=0)
     index(indexer_of(store, embedder, split=one_each), Document("a", "", " ".join(LONG[:20])))
     embedder.texts.clear()
-    index(indexer_of(store, embedder, split=one_each), Document("a", "", " ".join([LONG[40], *LONG[:20]])))
+    index(indexer_of(store, embedder, split=one_each), Document("a", "", f"{LONG[40]}\n\n{' '.join(LONG[:20])}"))
     assert set(embedder.texts) == {LONG[40]}
     document = store.documents(["a"])[0]
     for passage in store.passages(store.topology().passage_ids):
         assert passage.text == document.text[passage.start : passage.end]
+
+
+def test_a_passage_that_begins_a_paragraph_no_longer_is_built_anew() -> None:
+    store, embedder = make_store(), CountingEmbedder()
+    one_each = SplitSettings(passage_tokens=30, overlap_tokens=0)
+    index(indexer_of(store, embedder, split=one_each), Document("a", "", " ".join(LONG[:20])))
+    embedder.texts.clear()
+    index(indexer_of(store, embedder, split=one_each), Document("a", "", " ".join([LONG[40], *LONG[:20]])))
+    assert set(embedder.texts) == {LONG[40], LONG[0]}, "it is less surely about what it defines"
 
 
 def test_texts_that_several_documents_share_are_embedded_once() -> None:

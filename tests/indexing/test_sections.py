@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from polyad.indexing.sections import sections_in, title_of
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.reading.files import FileReader
+from polyad.indexing.sections import FILE_NAME, TITLE_FROM, sections_in, title_of
 from polyad.model import Document, Section, Span
 
 TEXT = "# Pumps\nOld.\n## Seals\nWorn.\n# Valves\nNew."
 PUMPS = Section("Pumps", 0, TEXT.index("# Valves"))
 SEALS = Section("Seals", TEXT.index("## Seals"), TEXT.index("# Valves"))
 VALVES = Section("Valves", TEXT.index("# Valves"), len(TEXT))
+
+
+def strengths(document: Document, *texts: str) -> list[dict[str, float]]:
+    """How sure the names of the sections are that hold some parts of the text."""
+    spans = [Span(TEXT.index(text), TEXT.index(text) + len(text)) for text in texts]
+    return [{section.name: section.strength for section in found} for found in sections_in(document, spans)]
 
 
 def titles(title: str, *texts: str, sections: tuple[Section, ...] = (PUMPS, SEALS, VALVES)) -> list[str]:
@@ -51,3 +62,39 @@ def test_sections_are_taken_in_any_order_and_passages_may_overlap() -> None:
 
 def test_a_section_that_holds_nothing_is_passed_over() -> None:
     assert titles("", "Old.", sections=(Section("Seals", 30, 3), Section("Pumps", 9, 9))) == [""]
+
+
+def test_what_began_in_an_earlier_passage_is_half_as_sure_a_subject_of_the_next() -> None:
+    document = Document("d", "Works", TEXT, sections=(PUMPS, SEALS, VALVES))
+    assert strengths(document, "# Pumps\nOld.\n", "## Seals\nWorn.", "# Valves") == [
+        {"Works": 1.0, "Pumps": 1.0},
+        {"Works": 0.5, "Pumps": 0.5, "Seals": 1.0},
+        {"Works": 0.5, "Valves": 1.0},
+    ]
+
+
+@pytest.mark.parametrize(("before", "strength"), [(" \n\n", 1.0), ("x\n", 0.5), (" " * 17, 0.5)])
+def test_blank_lines_before_a_passage_do_not_make_it_a_later_one(before: str, strength: float) -> None:
+    document = Document("d", "Works", f"{before}Old.")
+    ((section,),) = sections_in(document, [Span(len(before), len(document.text))])
+    assert section.strength == strength
+
+
+def test_a_section_keeps_the_strength_that_its_document_gives_it() -> None:
+    weak = Section("Pumps", 0, len(TEXT), 0.5)
+    assert strengths(Document("d", "", TEXT, sections=(weak,)), "# Pumps", "New.") == [{"Pumps": 0.5}, {"Pumps": 0.25}]
+
+
+def test_the_name_of_a_file_stands_in_the_title_and_is_no_subject() -> None:
+    document = Document("d", "works-1902", TEXT, sections=(VALVES,), metadata={TITLE_FROM: FILE_NAME})
+    ((name, valves),) = sections_in(document, [Span(VALVES.start, VALVES.end)])
+    assert title_of((name, valves), VALVES.end - VALVES.start) == "works-1902 / Valves"
+    assert [name.strength, valves.strength] == [0.0, 1.0]
+
+
+def test_a_file_without_a_title_of_its_own_is_about_nothing_that_it_is_called(tmp_path: Path) -> None:
+    (tmp_path / "Works.txt").write_text("It is old.", encoding="utf-8")
+    (document,) = FileReader().read([tmp_path])
+    assert isinstance(document, Document)
+    ((section,),) = sections_in(document, [Span(0, 10)])
+    assert (section.name, section.strength) == ("Works", 0.0)

@@ -11,10 +11,24 @@ from polyad.model import Passage, Section, Span
 from polyad.text.keys import entity_key
 
 
-def subjects_of(title: str, text: str, *sections: Section) -> Subjects:
+def subjects_of(title: str, text: str, *sections: Section, start: int = 0, begins_paragraph: bool = True) -> Subjects:
     mentions = [(entity_key(mention.name), mention) for mention in RuleMentionExtractor().extract([text])[0]]
-    passage = Passage("d#0000", "d", title, text, 0, len(text), sections=sections)
+    passage = Passage(
+        "d#0000", "d", title, text, start, start + len(text), begins_paragraph=begins_paragraph, sections=sections
+    )
     return subjects(passage, SentenceSplitter().sentences(text), [item for item in mentions if item[0]])
+
+
+def names_at(found: Subjects, span: Span) -> list[tuple[str, str]]:
+    """Key and name of the subjects of what stands at a span."""
+    return [(key, section.name) for key, section in found.of(span)]
+
+
+def strength_of(found: Subjects) -> float:
+    """How sure the only subject of a text of one sentence is; what the sentence defines is no less sure."""
+    ((_, section),) = found.sections
+    assert {strength for *_, strength in found.defined} <= {section.strength}
+    return section.strength
 
 
 def subject_of(text: str) -> str:
@@ -26,8 +40,8 @@ def subject_of(text: str) -> str:
 
 def test_a_title_is_the_subject_whatever_the_text_defines() -> None:
     found = subjects_of("Rivers (book)", "The Isk is a river. Aldby is a village.")
-    assert found.of(Span(0, 1)) == found.of(Span(20, 40)) == [("rivers", "Rivers (book)")]
-    assert [key for key, _ in found.defined] == ["isk", "aldby"]
+    assert names_at(found, Span(0, 1)) == names_at(found, Span(20, 40)) == [("rivers", "Rivers (book)")]
+    assert [key for key, *_ in found.defined] == ["isk", "aldby"]
 
 
 @pytest.mark.parametrize(
@@ -51,8 +65,8 @@ def test_what_stands_under_headings_is_about_them_and_not_about_others() -> None
     text = "## Isk\n\nIt is long.\n\n## Aldby\n\nIt is old."
     isk, aldby = Section("Isk", 0, text.index("## Aldby")), Section("Aldby", text.index("## Aldby"), len(text))
     found = subjects_of("Places", text, Section("Places", 0, len(text)), isk, aldby)
-    assert found.of(Span(8, 19)) == [("places", "Places"), ("isk", "Isk")]
-    assert found.of(Span(30, len(text))) == [("places", "Places"), ("aldby", "Aldby")]
+    assert names_at(found, Span(8, 19)) == [("places", "Places"), ("isk", "Isk")]
+    assert names_at(found, Span(30, len(text))) == [("places", "Places"), ("aldby", "Aldby")]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +79,7 @@ def test_pronouns_and_phrases_are_no_subject(text: str) -> None:
 
 def test_what_is_defined_keeps_its_place_in_the_text() -> None:
     text = "They met. The Isk is a river."
-    ((key, mention),) = subjects_of("", text).defined
+    ((key, mention, _),) = subjects_of("", text).defined
     assert (key, text[mention.start : mention.end]) == ("isk", "The Isk")
 
 
@@ -83,20 +97,60 @@ def test_what_is_defined_keeps_its_place_in_the_text() -> None:
     ],
 )
 def test_without_a_title_what_is_defined_has_every_name_that_its_sentence_gives_it(text: str, names: list[str]) -> None:
-    assert [key for key, _ in subjects_of("", text).defined] == names
+    assert [key for key, *_ in subjects_of("", text).defined] == names
 
 
 def test_with_a_title_what_is_defined_has_one_name() -> None:
     found = subjects_of("Sulli", "Jin-ri Choi, better known as Sulli, is a singer.")
-    assert [key for key, _ in found.defined] == ["jin ri choi"]
+    assert [key for key, *_ in found.defined] == ["jin ri choi"]
 
 
 def test_every_name_keeps_its_place_in_the_text() -> None:
     text = "They met. The Isk or Iska (also called Old River) is a river."
     found = subjects_of("", text).defined
-    assert [text[mention.start : mention.end] for _, mention in found] == [
+    assert [text[mention.start : mention.end] for _, mention, _ in found] == [
         "The Isk or Iska",
         "The Isk",
         "Iska",
         "Old River",
     ]
+
+
+def test_a_title_is_as_sure_a_subject_as_there_is() -> None:
+    ((_, section),) = subjects_of("Isk", "It is long.").sections
+    assert section.strength == 1
+
+
+def test_a_section_is_as_sure_a_subject_as_it_says_and_one_of_no_strength_is_none() -> None:
+    text = "It is long."
+    found = subjects_of("", text, Section("isk.txt", 0, len(text), 0.0), Section("Isk", 0, len(text), 0.5))
+    assert [(key, section.strength) for key, section in found.sections] == [("isk", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "inside"),
+    [
+        ("The Isk is a river.", 1.0, 0.5),
+        ("Tarn was the capital of the north.", 1.0, 0.5),
+        ("Water is a liquid.", 0.5, 0.25),
+        ("Piet Adler dived for it.", 0.5, 0.25),
+    ],
+)
+def test_what_a_text_is_about_is_surer_at_the_beginning_of_a_paragraph(text: str, start: float, inside: float) -> None:
+    assert strength_of(subjects_of("", text)) == start
+    assert strength_of(subjects_of("", text, start=900, begins_paragraph=False)) == inside
+
+
+def test_a_definition_within_a_passage_is_surer_at_the_beginning_of_a_paragraph() -> None:
+    text = "They met. The Isk is a river.\n\nThe Lode is a brook. The Marr is a brook."
+    for title in ("", "Waters"):
+        assert [(key, strength) for key, _, strength in subjects_of(title, text).defined] == [
+            ("isk", 0.5),
+            ("lode", 1.0),
+            ("marr", 0.5),
+        ]
+
+
+def test_every_name_of_what_is_defined_is_as_sure_as_the_first() -> None:
+    found = subjects_of("", "The Mercy Man (also known as Bad Man) is a film.").defined
+    assert [(key, strength) for key, _, strength in found] == [("mercy man", 1.0), ("bad man", 1.0)]

@@ -139,7 +139,7 @@ def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_row(s
         snapshot.hyperedge_id(row) for row in (CAST, BORN, GROW, WEIGHS)
     ]
     assert [step.hyperedge_id for step in equal.trace] == [hit.hyperedge.id for hit in equal.hyperedges]
-    varied = retriever(snapshot, scorer(bias=0)).retrieve("Bell, walnuts grow on the aldby isk", 4)
+    varied = retriever(snapshot, scorer(bias=0)).retrieve("Bell, walnuts grow on Aldby, Isk", 4)
     assert varied.hyperedges[0].hyperedge.id == snapshot.hyperedge_id(GROW)
     scores = [hit.score for hit in varied.hyperedges]
     assert scores == sorted(scores, reverse=True)

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.model import Document
+from polyad.retrieval.snapshot import Snapshot
 
 DOCUMENTS = [
     Document("log", "Harbour log", "The oil was noticed by Watchman Piet Adler and by Old Tom Reed."),
@@ -57,3 +60,46 @@ def test_a_short_name_leads_nowhere_once_another_could_be_meant(tmp_path: Path) 
         restored, _, _ = engine.training_parts()
     found = [len(snapshot.passages_about[snapshot.entity_rows["jeffrey smart"]]) for snapshot in (ambiguous, restored)]
     assert found == [0, 1]
+
+
+def snapshot_of(directory: Path, *documents: Document) -> Snapshot:
+    with Engine.open(directory, embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents(documents)
+        return engine.training_parts()[0]
+
+
+TITLED = Document("isk", "Isk", "It is long.")
+DEFINED = Document("weak", "", "They met. The Isk is a river.")
+MENTIONED = Document("log", "", "They crossed the Isk at night.")
+
+
+def fillers(count: int) -> list[Document]:
+    """Documents that are about nothing and mention nobody."""
+    return [Document(f"n{number}", "", f"they counted {number} of them") for number in range(count)]
+
+
+def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
+    snapshot = snapshot_of(tmp_path, TITLED, DEFINED, MENTIONED)
+    row = snapshot.entity_rows["isk"]
+    assert snapshot.strong_degrees[row] == 1
+    assert len(snapshot.passages_about[row]) == 2
+    assert len(snapshot.strong_degrees) == snapshot.graph.node_count
+
+
+@pytest.mark.parametrize(
+    ("documents", "linkability"),
+    [
+        ([], 0.0),
+        ([TITLED, MENTIONED, *fillers(18)], 0.5),
+        ([TITLED, MENTIONED, *fillers(8)], 1.0),
+        ([TITLED, MENTIONED], 1.0),
+        ([TITLED, *fillers(18)], 0.0),
+        ([DEFINED, MENTIONED, *fillers(18)], 0.0),
+        ([TITLED, Document("too", "Isk", "It is old."), *fillers(18)], 0.0),
+    ],
+    ids=["empty", "one of twenty", "one of ten", "one of two", "not mentioned", "not sure", "mentioned by itself"],
+)
+def test_names_lead_as_far_as_passages_are_about_what_others_mention(
+    tmp_path: Path, documents: list[Document], linkability: float
+) -> None:
+    assert snapshot_of(tmp_path, *documents).linkability == pytest.approx(linkability)

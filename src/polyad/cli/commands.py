@@ -144,10 +144,10 @@ def index(
 ) -> None:
     """Add documents to an index.
 
-    The index is made when there is none. Reads .txt .md .rst .html .pdf .docx .eml .csv .jsonl and source code. A
-    document that was indexed before is replaced if it changed and left alone if not, so running the same command again
-    is cheap. One that cannot be read is reported and the rest goes on; the exit code is then 1. Files of other kinds
-    are skipped, and listed by kind.
+    The index is made when there is none. Reads .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl
+    and source code. A document that was indexed before is replaced if it changed and left alone if not, so running the
+    same command again is cheap. One that cannot be read is reported and the rest goes on; the exit code is then 1.
+    Files of other kinds are skipped, and listed by kind.
 
     With --method facts a language model extracts what each passage says, one call a passage; what it has replied is
     kept, so that a run that was stopped goes on where it was. With --method tuples each line of a .jsonl, or row of a

@@ -55,17 +55,17 @@ def also_in(hit: ScoredPassage) -> Iterator[str]:
 def snippet(hit: ScoredPassage, limit: int) -> str:
     """About so many characters of a hit: its beginning, or what fits the question best where that would not be seen."""
     text, best = hit.passage.text, hit.highlight or Span(0, 0)
-    if best.end > limit:
-        return f"... {shortened(text[best.start :], limit)}" if best.start else shortened(text, limit)
-    return shortened(_without_headings(hit.passage), limit)
+    start = _after_headings(hit.passage)
+    is_seen = best.end <= limit or best.start <= start
+    return shortened(text[start:], limit) if is_seen else f"... {shortened(text[best.start :], limit)}"
 
 
-def _without_headings(passage: Passage) -> str:
-    """Its text from where more is said than its title, which is shown already."""
-    line, _, rest = passage.text.partition("\n")
-    while rest and line.strip("#=-*_` ") in passage.title:
-        line, _, rest = rest.partition("\n")
-    return f"{line}\n{rest}"
+def _after_headings(passage: Passage) -> int:
+    """The offset from which more is said than the passage's title, which is shown already."""
+    text, start = passage.text, 0
+    while 0 <= (end := text.find("\n", start)) < len(text) - 1 and text[start:end].strip("#=-*_` ") in passage.title:
+        start = end + 1
+    return start
 
 
 def shortened(text: str, limit: int) -> str:
