@@ -28,8 +28,8 @@ from polyad.evaluation import signal_training
 from polyad.evaluation.datasets import Dataset, load
 from polyad.evaluation.evidence import found, within
 from polyad.evaluation.signal_training import Example, K, recall_at
-from polyad.model import Document
-from polyad.retrieval.default.scorer import LinearScorer
+from polyad.model import Document, Passage
+from polyad.retrieval.default.scorer import LinearScorer, weights_file
 from polyad.retrieval.default.signals import Candidates, profile_names, signal_names
 
 SEED = 7
@@ -67,11 +67,24 @@ def main() -> None:
         stores = arguments.store or Path(temporary)
         sets = articles(arguments.folders, stores)
         books = prose(arguments.prose, stores)
+    if arguments.to:
+        write_weights({**sets, PROSE: together(books)}, arguments.to)
     rows = [*unseen_articles(sets, books), *unseen_books(sets, books)]
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    if arguments.to:
-        signal_training.save({**sets, PROSE: together(books)}, arguments.to)
+
+
+def write_weights(sets: Mapping[str, Sequence[Example]], directory: Path) -> None:
+    """Train on everything, with the signals of rewriting and without, and write the files of weights."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for rewriting in (False, True):
+        names = signal_names(rewriting)
+        scorer = signal_training.train(list(sets.values()), names)
+        calibration = signal_training.calibrate(list(sets.values()), scorer, names)
+        trained_on = tuple(dict.fromkeys(name.split()[0] for name in sets))
+        whole = replace(scorer, trained_on=trained_on, calibration=calibration)
+        (directory / weights_file(rewriting)).write_text(whole.to_text(), encoding="utf-8")
+        print(f"weights in {directory / weights_file(rewriting)}", flush=True)
 
 
 def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[Example]]:
@@ -97,15 +110,19 @@ def shapes(dataset: Dataset) -> Iterator[Shape]:
     """A benchmark as it is, without titles, and joined by ten."""
     read = FileReader(ReadSettings()).read([dataset.corpus])
     documents = [document for document in read if isinstance(document, Document)]
-    yield Shape("as it is", documents, lambda engine, passage, gold: engine.passage(passage).document_id == gold)
+    yield Shape("as it is", documents, lambda _, passage, gold: passage.rpartition("#")[0] == gold)
     bare = [Document(document.id, "", document.text) for document in documents]
-    yield Shape("no titles", bare, lambda engine, passage, gold: engine.passage(passage).document_id == gold)
+    yield Shape("no titles", bare, lambda _, passage, gold: passage.rpartition("#")[0] == gold)
     joined, places = join(documents, JOINED)
+    passages: dict[str, Passage] = {}
 
     def holds(engine: Engine, passage_id: str, gold: str) -> bool:
-        passage, (id, start, end) = engine.passage(passage_id), places[gold]
+        id, start, end = places[gold]
+        if passage_id.rpartition("#")[0] != id:
+            return False
+        passage = passages.setdefault(passage_id, engine.passage(passage_id))
         shared = min(passage.end, end) - max(passage.start, start)
-        return passage.document_id == id and 2 * shared >= min(end - start, passage.end - passage.start)
+        return 2 * shared >= min(end - start, passage.end - passage.start)
 
     yield Shape(f"joined by {JOINED}", joined, holds, is_whole=False)
 
