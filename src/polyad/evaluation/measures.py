@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 
 def recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
     """Share of the gold documents among the first ``k``.
@@ -30,6 +32,23 @@ def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
     0.5
     """
     return next((1 / rank for rank, id in enumerate(ranked, 1) if id in gold), 0.0)
+
+
+def calibration_error(told: Sequence[float], happened: Sequence[bool], bins: int = 10) -> float:
+    """Expected calibration error: how far probabilities are from how often it was so, over bins of equal size.
+
+    >>> calibration_error([0.2, 0.2, 0.9, 0.9], [False, False, True, True], bins=2)
+    0.15
+
+    Args:
+        told: Probabilities, in [0, 1].
+        happened: Whether it was so.
+        bins: Into which the sorted probabilities are divided.
+    """
+    order = np.argsort(np.asarray(told), kind="stable")
+    parts = [part for part in np.array_split(order, bins) if len(part)]
+    pairs = [(np.asarray(told)[part], np.asarray(happened, dtype=float)[part]) for part in parts]
+    return round(float(sum(len(own) * abs(own.mean() - was.mean()) for own, was in pairs) / len(order)), 6)
 
 
 def hits(ranked: Sequence[str], gold: Collection[str], k: int) -> float:

@@ -150,7 +150,7 @@ def calibrate(datasets: Sequence[Sequence[Example]], scorer: LinearScorer, names
         return Calibration()
     weights = scorer.vector(profile_names(names))
     rows = [
-        [_measured(example, weights, is_there) for example in examples for is_there in (True, False)]
+        [measured_best(example, weights, is_there) for example in examples for is_there in (True, False)]
         for examples in datasets
     ]
     measures = np.concatenate([own for examples in rows for own, _ in examples]).astype(np.float64)
@@ -167,13 +167,20 @@ def calibrate(datasets: Sequence[Sequence[Example]], scorer: LinearScorer, names
         kept = np.append(slopes[:-1], 0)
         return float(importance @ losses + CALIBRATION_L2 * kept @ kept), columns.T @ errors + 2 * CALIBRATION_L2 * kept
 
-    found = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="L-BFGS-B").x
+    bounds = [(0, None)] * len(MEASURES) + [(None, None)]  # no measure speaks against a passage
+    found = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds).x
     slopes = [*(found[:-1] / deviations).tolist(), float(found[-1])]
     return Calibration(dict(zip((*MEASURES, CONSTANT), slopes, strict=True)))
 
 
-def _measured(example: Example, weights: FloatArray, is_there: bool) -> tuple[FloatArray, BoolArray]:
-    """The measures of a question's best passages and which of them are gold; of the others alone, if not there."""
+def measured_best(example: Example, weights: FloatArray, is_there: bool) -> tuple[FloatArray, BoolArray]:
+    """What relevance is told by, of a question's best passages, and which of them are gold.
+
+    Args:
+        example: With its measures.
+        weights: As :func:`train` orders them.
+        is_there: Whether the evidence is in the index; if not, the others compete alone.
+    """
     kept = np.flatnonzero(~example.is_gold | is_there)
     scores = (example.profiled(len(weights) // 2) @ weights)[kept]
     best = np.argsort(-scores, kind="stable")[:K]
