@@ -27,7 +27,8 @@ from polyad.config import ReadSettings
 from polyad.evaluation import signal_training
 from polyad.evaluation.datasets import Dataset, load
 from polyad.evaluation.evidence import found, within
-from polyad.evaluation.signal_training import Example, K, recall_at
+from polyad.evaluation.measures import calibration_error
+from polyad.evaluation.signal_training import Example, K, measured_best, recall_at
 from polyad.model import Document, Passage
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.default.scorer import LinearScorer, weights_file
@@ -242,9 +243,8 @@ def told(name: str, examples: Sequence[Example], scorer: LinearScorer, calibrati
     answered = [measured_best(example, weights, True) for example in examples]
     relevance = [calibration.relevance(measures) for measures, _ in answered]
     gone = [calibration.relevance(measured_best(example, weights, False)[0]) for example in examples]
-    error = calibration_error(
-        [value or 0.0 for values in relevance for value in values], [bool(gold) for _, own in answered for gold in own]
-    )
+    was_evidence = [bool(gold) for _, own in answered for gold in own]
+    error = calibration_error([value or 0.0 for values in relevance for value in values], was_evidence)
     refused = np.mean([(values[0] or 0.0) < np.quantile([own[0] for own in relevance], 0.05) for values in gone])
     print(
         f"{name:28} {100 * each.mean():5.1f} ({100 * low:.1f} to {100 * high:.1f}) of {len(each):3}, "
