@@ -1,4 +1,4 @@
-"""How likely a passage is to be evidence."""
+"""Relevance: a probability beside the score."""
 
 from __future__ import annotations
 
@@ -12,43 +12,79 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import DefaultSettings, Settings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
+from polyad.evaluation.signal_training import Example, calibrate
 from polyad.model import Document
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import profile_names, signal_names
 
+
+def example(score: float, seed: int) -> Example:
+    """A question whose gold passage has a signal of ``score``; nineteen others have less than 1."""
+    signals = np.random.default_rng(seed).uniform(0, 1, (20, 1)).astype(np.float32)
+    signals[3] = score
+    holds = np.zeros((20, 1), dtype=bool)
+    holds[3] = True
+    return Example(signals, holds, measures=np.zeros((20, len(MEASURES)), dtype=np.float32))
+
+
+SCORER = LinearScorer(dict.fromkeys(profile_names(["s"]), 1.0))
+
+
 BY_SCORE = Calibration({**dict.fromkeys(MEASURES, 0.0), "score": 2.0, CONSTANT: -1.0})
 
 
-def measures(*scores: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    """Of passages that differ by their score."""
-    return np.array([[score, *[0.5] * (len(MEASURES) - 1)] for score in scores], dtype=np.float32)
-
-
 def test_relevance_is_a_logistic_function_of_the_measures() -> None:
-    assert BY_SCORE.relevance(measures(0, 0.5, 3)) == pytest.approx([1 / (1 + exp(1)), 0.5, 1 / (1 + exp(-5))])
+    measures = np.full((3, len(MEASURES)), 0.5, dtype=np.float32)
+    measures[:, 0] = 0, 0.5, 3
+    assert BY_SCORE.relevance(measures) == pytest.approx([1 / (1 + exp(1)), 0.5, 1 / (1 + exp(-5))])
 
 
 def test_relevance_stays_a_probability_however_large_a_score_is() -> None:
-    low, high = BY_SCORE.relevance(measures(-1e9, 1e9))
+    measures = np.zeros((2, len(MEASURES)), dtype=np.float32)
+    measures[:, 0] = -1e9, 1e9
+    low, high = BY_SCORE.relevance(measures)
     assert low is not None
     assert high is not None
     assert 0 <= low < 1e-9 < 1 - 1e-9 < high <= 1
 
 
-def test_without_a_fit_relevance_is_unknown() -> None:
-    assert Calibration().relevance(measures(1, 2)) == [None, None]
+def test_what_scores_like_evidence_is_likely_and_what_scores_like_the_rest_is_not() -> None:
+    calibration = calibrate([[example(3.0, seed) for seed in range(60)]], SCORER, ["s"])
+    measures = np.zeros((2, len(MEASURES)), dtype=np.float32)
+    measures[:, 0] = 3.0, 0.9
+    high, low = calibration.relevance(measures)
+    assert high is not None
+    assert low is not None
+    assert 1 >= high > 0.9
+    assert 0 <= low < 0.1
 
 
-def test_what_relevance_is_told_by_survives_a_round_trip_through_text() -> None:
-    scorer = LinearScorer({"a b": 0.25}, ("musique",), BY_SCORE)
+def test_on_average_what_is_called_likely_is_as_often_evidence() -> None:
+    examples = [example(1.5 if seed % 2 else 0.2, seed) for seed in range(200)]
+    calibration = calibrate([examples], SCORER, ["s"])
+    measures = np.zeros((200, len(MEASURES)), dtype=np.float32)
+    measures[:, 0] = [one.signals.max() for one in examples]
+    told = [value for value in calibration.relevance(measures) if value is not None]
+    best_is_gold = [bool(one.holds[one.signals.argmax()].any()) for one in examples]
+    assert np.mean(told) == pytest.approx(np.mean(best_is_gold), abs=0.1)
+
+
+def test_without_a_fitted_model_nothing_is_said() -> None:
+    assert Calibration().relevance(np.zeros((2, len(MEASURES)), dtype=np.float32)) == [None, None]
+    unmeasured = Example(np.ones((2, 1), dtype=np.float32), np.eye(2, 1, dtype=bool))
+    assert calibrate([[unmeasured]], SCORER, ["s"]) == Calibration()
+
+
+def test_a_calibration_survives_a_round_trip_through_text() -> None:
+    weights = dict.fromkeys(MEASURES, 0.5) | {CONSTANT: -2.0}
+    scorer = LinearScorer({"a": 1.0}, ("one",), Calibration(weights))
     assert LinearScorer.from_text(scorer.to_text(), "file") == scorer
 
 
-@pytest.mark.parametrize("line", ["relevance by luck\t1", "relevance by score\t1"])
-def test_other_measures_than_there_are_are_refused(line: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"w\.tsv: .* is no measure of relevance, or one is missing"):
-        LinearScorer.from_text(line, "w.tsv")
+def test_a_file_with_a_measure_that_is_not_known_says_which() -> None:
+    with pytest.raises(ConfigurationError, match="by colour; expected about an entity"):
+        LinearScorer.from_text("a\t1\nrelevance by colour\t2\n", "w.tsv")
 
 
 def test_hits_of_the_default_retriever_say_how_relevant_they_are(tmp_path: Path) -> None:

@@ -92,8 +92,8 @@ class LinearScorer:
                     f"{name}, line {number}: {line!r}; expected a signal's name, a tab and a number"
                 ) from error
         if calibration and calibration.keys() != {*MEASURES, CONSTANT}:
-            odd = min(calibration.keys() ^ {*MEASURES, CONSTANT})
-            raise ConfigurationError(f"{name}: {odd!r} is no measure of relevance, or one is missing; train again")
+            found, expected = (", ".join(sorted(names)) for names in (calibration, {*MEASURES, CONSTANT}))
+            raise ConfigurationError(f"{name} tells relevance by {found}; expected {expected}; train again")
         return cls(weights, tuple(trained[1].split(", ")) if trained else (), Calibration(calibration))
 
     def to_text(self) -> str:
