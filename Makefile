@@ -10,7 +10,7 @@ lint:
 	$(PYTHON) -m ruff format --check .
 
 types:
-	$(PYTHON) -m mypy src tests
+	$(PYTHON) -m mypy
 
 layers:
 	$(PYTHON) -c "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"

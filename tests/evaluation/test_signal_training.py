@@ -10,8 +10,8 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
-from polyad.evaluation.signal_training import Example, coverage, examples_of, recall_at, report, save, train
-from polyad.retrieval.default.relevance import MEASURES
+from polyad.evaluation.signal_training import Example, calibrate, coverage, examples_of, recall_at, report, save, train
+from polyad.retrieval.default.relevance import CONSTANT, MEASURES
 from polyad.retrieval.default.signals import UNLINKED, Candidates, profile_names, signal_names
 
 NAMES = ["telling", "noise", "misleading"]
@@ -106,6 +106,31 @@ def test_evidence_that_several_passages_hold_is_found_with_the_first_and_counts_
     by_document, by_passage = [example], [replace(example, documents=())]
     assert [recall_at(by_document, ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 1.0, 1.0]
     assert [recall_at(by_passage, ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 0.5, 1.0]
+
+
+def measured(made: list[Example]) -> list[Example]:
+    """The same questions where the second measure tells what is evidence and the others nothing."""
+    random = np.random.default_rng(0)
+    found = []
+    for example in made:
+        measures = random.random((20, len(MEASURES))).astype(np.float32)
+        measures[:, 1] += example.is_gold
+        found.append(replace(example, measures=measures))
+    return found
+
+
+def test_relevance_is_told_by_what_tells_evidence_beside_the_score() -> None:
+    made = measured(examples(1))
+    scorer = train([made], NAMES)
+    calibration = calibrate([made], scorer, NAMES)
+    assert set(calibration.weights) == {*MEASURES, CONSTANT}
+    rows = np.full((2, len(MEASURES)), 0.5, dtype=np.float32)
+    rows[:, 0] = scorer.weights["telling"]
+    rows[:, 1] = [0.2, 1.8]
+    unlikely, likely = calibration.relevance(rows)
+    assert unlikely is not None
+    assert likely is not None
+    assert unlikely < 0.1 < 0.9 < likely
 
 
 def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyad.config import SplitSettings
+from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, SplitSettings
 from polyad.indexing import sentences as finder
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Span
@@ -375,3 +375,28 @@ def test_a_single_line_of_half_a_megabyte_is_covered_by_passages_within_the_limi
     assert spans[0].start == 0
     assert spans[-1].end == len(text.rstrip())
     assert all(not re.search(r"\S", text[a.end : b.start]) for a, b in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("given", "usual", "expected"),
+    [
+        (SplitSettings(), SHORT_PASSAGES, (200, 20)),
+        (SplitSettings(), LONG_PASSAGES, (1200, 100)),
+        (SplitSettings(passage_tokens=300), LONG_PASSAGES, (300, 30)),
+        (SplitSettings(passage_tokens=5), SHORT_PASSAGES, (5, 0)),
+        (SplitSettings(overlap_tokens=7), LONG_PASSAGES, (1200, 7)),
+        (SplitSettings(passage_tokens=300, overlap_tokens=0), SHORT_PASSAGES, (300, 0)),
+    ],
+)
+def test_sizes_that_are_not_given_suit_the_method_or_the_size_that_is(
+    given: SplitSettings, usual: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    sized = given.sized(usual)
+    assert (sized.passage_tokens, sized.overlap_tokens) == expected
+    assert SentenceSplitter(given, usual).name == SentenceSplitter(sized).name
+
+
+def test_where_each_passage_is_a_call_they_are_longer() -> None:
+    text = "He left the house by the river. " * 100
+    assert len(SentenceSplitter(usual=LONG_PASSAGES).passages(text)) == 1
+    assert len(SentenceSplitter().passages(text)) > 3

@@ -63,6 +63,13 @@ def test_names_without_capitals_are_linked(link: Link, snapshot: Snapshot) -> No
     assert list(linked(snapshot, link("is carla diaz from new york?"))) == ["carla diaz", "new york"]
 
 
+def test_a_single_word_without_a_capital_is_a_name_only_where_there_is_no_other(link: Link, snapshot: Snapshot) -> None:
+    assert list(linked(snapshot, link("where is lima?"))) == ["lima"]
+    found = link("Who met Carla Diaz in lima?")
+    assert list(linked(snapshot, found)) == ["carla diaz"]
+    assert found.remainder == "Who met in lima?"
+
+
 def test_a_word_of_everyday_english_is_no_name(link: Link, snapshot: Snapshot) -> None:
     assert linked(snapshot, link("which film is older?")) == {}
 

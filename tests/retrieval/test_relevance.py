@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from math import exp
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.config import DefaultSettings, Settings
+from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.signal_training import Example, calibrate
+from polyad.model import Document
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import profile_names
+from polyad.retrieval.default.signals import profile_names, signal_names
 
 
 def example(score: float, seed: int) -> Example:
@@ -22,6 +29,24 @@ def example(score: float, seed: int) -> Example:
 
 
 SCORER = LinearScorer(dict.fromkeys(profile_names(["s"]), 1.0))
+
+
+BY_SCORE = Calibration({**dict.fromkeys(MEASURES, 0.0), "score": 2.0, CONSTANT: -1.0})
+
+
+def test_relevance_is_a_logistic_function_of_the_measures() -> None:
+    measures = np.full((3, len(MEASURES)), 0.5, dtype=np.float32)
+    measures[:, 0] = 0, 0.5, 3
+    assert BY_SCORE.relevance(measures) == pytest.approx([1 / (1 + exp(1)), 0.5, 1 / (1 + exp(-5))])
+
+
+def test_relevance_stays_a_probability_however_large_a_score_is() -> None:
+    measures = np.zeros((2, len(MEASURES)), dtype=np.float32)
+    measures[:, 0] = -1e9, 1e9
+    low, high = BY_SCORE.relevance(measures)
+    assert low is not None
+    assert high is not None
+    assert 0 <= low < 1e-9 < 1 - 1e-9 < high <= 1
 
 
 def test_what_scores_like_evidence_is_likely_and_what_scores_like_the_rest_is_not() -> None:
@@ -60,3 +85,22 @@ def test_a_calibration_survives_a_round_trip_through_text() -> None:
 def test_a_file_with_a_measure_that_is_not_known_says_which() -> None:
     with pytest.raises(ConfigurationError, match="by colour; expected about an entity"):
         LinearScorer.from_text("a\t1\nrelevance by colour\t2\n", "w.tsv")
+
+
+def test_hits_of_the_default_retriever_say_how_relevant_they_are(tmp_path: Path) -> None:
+    weights = dict.fromkeys(profile_names(signal_names(rewriting=False)), 0.0)
+    weights |= dict.fromkeys(profile_names(["similarity to the question"]), 1.0)
+    (tmp_path / "w.tsv").write_text(LinearScorer(weights, (), BY_SCORE).to_text(), encoding="utf-8")
+    settings = Settings(default=DefaultSettings(weights=str(tmp_path / "w.tsv")))
+    documents = [
+        Document("bell", "Bell", "It was cast in bronze."),
+        Document("bowl", "Bowl", "It may be of wood or of clay or of bronze."),
+        Document("otter", "Otter", "It eats fish."),
+    ]
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(32), settings=settings) as engine:
+        engine.index_documents(documents)
+        hits = engine.search("What was cast in bronze?").passages
+        relevant = engine.search("What was cast in bronze?", min_relevance=0.5).passages
+    assert [hit.relevance for hit in hits] == pytest.approx([1 / (1 + exp(1 - 2 * hit.score)) for hit in hits])
+    assert [hit.passage.document_id for hit in hits] == ["bell", "bowl"]
+    assert [hit.passage.document_id for hit in relevant] == ["bell"]
