@@ -68,10 +68,10 @@ class SplitSettings:
         length, overlap = self.passage_tokens, self.overlap_tokens
         _require(length is None or length > 0, "passage_tokens", length, "a number of tokens above 0")
         _require(
-            overlap is None or 0 <= overlap < (length or SHORT_PASSAGES[0]),
+            overlap is None or 0 <= overlap < (length or LONG_PASSAGES[0]),
             "overlap_tokens",
             overlap,
-            f"0 or more and less than passage_tokens ({length or SHORT_PASSAGES[0]})",
+            f"0 or more and less than passage_tokens ({length or LONG_PASSAGES[0]})",
         )
         _require(self.section_tokens >= 0, "section_tokens", self.section_tokens, "a number of tokens, 0 or more")
         is_code = re.fullmatch("[A-Za-z]{2,3}(-[A-Za-z0-9]+)*", self.language)
@@ -86,7 +86,7 @@ class SplitSettings:
         length, overlap = usual
         if self.passage_tokens is not None:
             length, overlap = self.passage_tokens, self.passage_tokens // 10
-        overlap = overlap if self.overlap_tokens is None else self.overlap_tokens
+        overlap = overlap if self.overlap_tokens is None else min(self.overlap_tokens, length - 1)
         return replace(self, passage_tokens=length, overlap_tokens=overlap)
 
 

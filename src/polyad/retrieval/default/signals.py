@@ -171,13 +171,13 @@ IN_WORDS = {
     "score before links": "fits the question before any link is followed",
     "hyperedge with an entity of the question": "says of an entity of the question what resembles the rest of it",
     "hyperedge with a followed entity": "says of an entity one link away what resembles the question without its names",
-    "weak link": "perhaps about an entity that a good passage mentions",
-    "weak link, and similar to the remainder": (
-        "perhaps about an entity that a good passage mentions and similar to the question without its names"
-    ),
     "link": "about an entity that a good passage mentions",
     "link, and similar to the remainder": (
         "about an entity that a good passage mentions and similar to the question without its names"
+    ),
+    "weak link": "perhaps about an entity that a good passage mentions",
+    "weak link, and similar to the remainder": (
+        "perhaps about an entity that a good passage mentions and similar to the question without its names"
     ),
     "link from what is about an entity of the question": (
         "about an entity that is mentioned in a passage about an entity of the question"
