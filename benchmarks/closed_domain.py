@@ -70,7 +70,7 @@ def measure(
     """MRR and Hits@10 of the answers."""
     ranks, found = [], []
     for query in queries:
-        evidence = engine.search(query.text, DEPTH, retriever=retriever)
+        evidence = engine.search(query.text, DEPTH, retriever=retriever, merge=False)
         ranked = ranked_entities(evidence, members, query.text)
         gold = {entity_key(answer) for answer in query.answers}
         ranks.append(reciprocal_rank(ranked, gold))

@@ -81,7 +81,7 @@ def corpora(dataset: Dataset) -> Iterator[Corpus]:
     yield Corpus("no titles", [Document(d.id, "", d.text) for d in documents], dataset.queries)
     joined, moved = join(documents)
     queries = [Query(q.id, q.text, frozenset(moved[id] for id in q.gold)) for q in dataset.queries]
-    yield Corpus("joined", joined, queries, Settings(split=SplitSettings(passage_tokens=200, overlap_tokens=20)))
+    yield Corpus("joined", joined, queries, Settings())
     yield Corpus("sections", *as_sections(documents, dataset.queries))
 
 
@@ -165,7 +165,7 @@ def fuse(engine: Engine, question: str) -> list[str]:
     """Dense and BM25 joined by reciprocal ranks: the baseline that single-hop questions must not fall below."""
     scores: dict[str, float] = {}
     for retriever in ("standard", "bm25"):
-        for rank, id in enumerate(ranked_documents(engine.search(question, 50, retriever=retriever))):
+        for rank, id in enumerate(ranked_documents(engine.search(question, 50, retriever=retriever, merge=False))):
             scores[id] = scores.get(id, 0.0) + 1 / (60 + rank)
     return sorted(scores, key=lambda id: (-scores[id], id))[:K]
 
@@ -179,7 +179,7 @@ def ask(
     """Run one retriever over the questions."""
     return run(
         retriever,
-        lambda question, k: by_parts(engine.search(question, k, retriever=retriever), parts),
+        lambda question, k: by_parts(engine.search(question, k, retriever=retriever, merge=False), parts),
         queries,
         K,
     )
