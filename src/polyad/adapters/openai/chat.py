@@ -184,6 +184,7 @@ class Chat:
             with contextlib.closing(self._events(bill.prompt)) as events:
                 for event in events:
                     showing.feed(received.add(event))
+                showing.feed(received.finish())
         except (SdkError, UnusableReplyError) as error:
             if not received.events:
                 raise
@@ -220,7 +221,7 @@ class Chat:
             try:
                 for event in stream:
                     yield event.to_dict(mode="json", warnings=False)
-            except (ValueError, AttributeError) as error:
+            except (ValueError, AttributeError, RecursionError) as error:
                 raise UnusableReplyError(f"an event is not what the protocol allows: {error}") from error
 
     def _send(self, prompt: Prompt, *, stream: bool) -> Any:

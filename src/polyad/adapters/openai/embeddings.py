@@ -183,7 +183,7 @@ def _unit_vectors(body: Mapping[str, object], count: int) -> FloatArray:
         raise ValueError(f"the indices of the vectors are not 0 to {count - 1}")
     try:
         vectors = np.array([rows[str(index)] for index in range(count)], dtype=np.float64)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ValueError("the vectors are not lists of numbers of one length") from error
     if vectors.ndim != 2 or vectors.shape[1] == 0:
         raise ValueError("the vectors are not lists of numbers")

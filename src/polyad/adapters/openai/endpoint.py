@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from polyad.adapters.openai.rate_limit import RateLimiter
 from polyad.errors import ConfigurationError, MissingExtraError
+from polyad.text.outside import writable
 
 try:
     import openai
@@ -305,7 +306,7 @@ def said_in(body: object) -> str:
         metadata = body.get("metadata")
         if isinstance(metadata, dict) and metadata.get("raw"):  # OpenRouter: what the provider behind it said
             said = f"{said}: {metadata['raw']}"
-    return " ".join(str(said).split())[:300]
+    return writable(" ".join(str(said).split())[:300])
 
 
 def _quota_spent(error: openai.APIStatusError) -> bool:

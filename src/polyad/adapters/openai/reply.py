@@ -1,4 +1,7 @@
-"""What an endpoint sent back, read with the patience that servers of many makers ask for."""
+"""What an endpoint sent back, read with the patience that servers of many makers ask for.
+
+This is the door: what goes through it can be encoded and counted, whatever the server sent.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polyad.adapters.openai.endpoint import UnusableReplyError, said_in
+from polyad.text.outside import writable
 from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
 
 _CUT = frozenset({"length", "model_length", "model_context_window_exceeded"})
@@ -15,41 +19,59 @@ _BROKEN = frozenset({"error", "network_error", "insufficient_system_resource", "
 """What ``finish_reason`` says of a reply that did not come to its end: OpenAI's own words, Mistral's, DeepSeek's, those
 of OpenRouter, vLLM and z.AI."""
 
+_MOST_TOKENS = 10**9
+"""A count above this is no count; nothing so long can be sent or said."""
+
 
 class Received:
     """One reply, whole or as far as it has come.
 
     Attributes:
-        text: Everything said, thoughts included.
         finish_reason: ``stop``, ``length``, ...; empty until the reply is complete.
-        refusal: Why the model will not answer, in its own field.
-        reasoning: What the model thought, where the server keeps it apart.
         error: What became of the provider behind a gateway, in the middle of the reply.
         usage: The endpoint's count of tokens, if it gave one.
         events: How many events of a stream it was made of.
     """
 
     def __init__(self) -> None:
-        self.text = ""
         self.finish_reason = ""
-        self.refusal = ""
-        self.reasoning = ""
         self.error = ""
         self.usage: Mapping[str, Any] = {}
         self.events = 0
+        self._text = _Joined()
+        self._refusal = _Joined()
+        self._reasoning = _Joined()
+
+    @property
+    def text(self) -> str:
+        """Everything said, thoughts included."""
+        return self._text.whole
+
+    @property
+    def refusal(self) -> str:
+        """Why the model will not answer, in its own field."""
+        return self._refusal.whole
+
+    @property
+    def reasoning(self) -> str:
+        """What the model thought, where the server keeps it apart."""
+        return self._reasoning.whole
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Take in one event of a stream; returns the text it brought."""
+        """Take in one event of a stream; returns the text that is certain now."""
         self.events += 1
         choice = _first(event.get("choices"))
-        piece = self._take(choice, choice.get("delta"), event.get("usage"))
-        self.text += piece
-        return piece
+        return self._take(choice, choice.get("delta"), event.get("usage"))
+
+    def finish(self) -> str:
+        """Say that no more events come; returns the rest of the text."""
+        return self._text.finish()
 
     def add_whole(self, body: Mapping[str, Any]) -> None:
         """Take in a reply that came in one piece."""
         choice = _first(body.get("choices"))
-        self.text = self._take(choice, choice.get("message"), body.get("usage"))
+        self._take(choice, choice.get("message"), body.get("usage"))
+        self.finish()
 
     @property
     def truncated(self) -> bool:
@@ -59,7 +81,8 @@ class Received:
     def reported(self, field: str) -> int | None:
         """A count from the endpoint's usage; None where it gives none that makes sense."""
         count = self.usage.get(field)
-        return count if isinstance(count, int) and count >= 0 else None
+        is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS
+        return count if is_count else None
 
     def usable_text(self) -> str:
         """What was said, without thoughts; of a reply in one piece, which may be data, without those in front of it.
@@ -93,16 +116,45 @@ class Received:
         raise UnusableReplyError(f"the reply has no text (finish_reason {self.finish_reason or 'missing'})")
 
     def _take(self, choice: Mapping[str, Any], message: object, usage: object) -> str:
-        self.finish_reason = str(choice.get("finish_reason") or self.finish_reason)
+        self.finish_reason = said_in(choice.get("finish_reason") or self.finish_reason)
         if choice.get("error"):
             self.error = said_in(choice["error"])
         if isinstance(usage, Mapping):
             self.usage = usage
         if not isinstance(message, Mapping):
             return ""
-        self.refusal += str(message.get("refusal") or "")
-        self.reasoning += _text_of(message.get("reasoning_content") or message.get("reasoning"))
-        return _text_of(message.get("content"))
+        self._refusal.add(str(message.get("refusal") or ""))
+        self._reasoning.add(_text_of(message.get("reasoning_content") or message.get("reasoning")))
+        return self._text.add(_text_of(message.get("content")))
+
+
+class _Joined:
+    """A text that comes in pieces, cut anywhere, made writable."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._held = ""
+
+    @property
+    def whole(self) -> str:
+        """All that came."""
+        return "".join(self._pieces) + writable(self._held)
+
+    def add(self, piece: str) -> str:
+        """Take in a piece; returns what is certain now: the second half of a character may come with the next."""
+        piece = self._held + piece
+        self._held = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
+        return self._keep(piece[: len(piece) - len(self._held)])
+
+    def finish(self) -> str:
+        """What was held."""
+        held, self._held = self._held, ""
+        return self._keep(held)
+
+    def _keep(self, piece: str) -> str:
+        piece = writable(piece)
+        self._pieces.append(piece)
+        return piece
 
 
 class Showing:
