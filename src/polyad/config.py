@@ -25,6 +25,28 @@ def _require(holds: bool, name: str, value: object, expected: str) -> None:
         raise SettingError(name, value, expected)
 
 
+def shown_address(url: str) -> str:
+    """What of an endpoint's address a message may say: scheme, host and path, without password and query.
+
+    >>> shown_address("https://user:password@host:8000/v1?api-key=x")
+    'https://host:8000/v1'
+    """
+    scheme, separator, rest = url.rpartition("://") if url.count("://") == 1 else ("", "", url)
+    rest = re.split("[?#]", rest, maxsplit=1)[0]
+    authority, slash, path = rest.partition("/")
+    host = authority.rpartition("@")[2]
+    if ":" in host and not re.fullmatch(r"(?:[^:\[\]]*|\[[^\[\]]*\]):\d*", host):
+        return f"{scheme}{separator}..."  # what should be a port may be half a password
+    return f"{scheme}{separator}{host}{slash}{path}"
+
+
+def _require_address(base_url: str, example: str) -> None:
+    """Raise SettingError, without what may be secret, unless it is empty or begins as an address does."""
+    is_address = not base_url or base_url.startswith(("http://", "https://"))
+    shown = base_url if is_address else shown_address(base_url)
+    _require(is_address, "base_url", shown, f"an address that begins with http:// or https://, such as {example}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
     """Limits on what is read.
@@ -170,7 +192,7 @@ class LanguageModelSettings:
     """
 
     model: str
-    base_url: str = ""
+    base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
     concurrency: int = 16
     timeout: float = 120.0
@@ -183,12 +205,7 @@ class LanguageModelSettings:
 
     def __post_init__(self) -> None:
         _require(bool(self.model.strip()), "model", self.model, "the name of a model at the endpoint")
-        _require(
-            not self.base_url or self.base_url.startswith(("http://", "https://")),
-            "base_url",
-            self.base_url,
-            "an address that begins with http:// or https://, such as http://localhost:11434/v1",
-        )
+        _require_address(self.base_url, "http://localhost:11434/v1")
         _require(self.concurrency >= 1, "concurrency", self.concurrency, "1 or more")
         _require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
         for name in (
@@ -494,19 +511,14 @@ class RerankerSettings:
         retry_delay: Seconds before the first further try; doubles with each.
     """
 
-    base_url: str = ""
+    base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
     timeout: float = 60.0
     max_retries: int = 3
     retry_delay: float = 0.5
 
     def __post_init__(self) -> None:
-        _require(
-            not self.base_url or self.base_url.startswith(("http://", "https://")),
-            "base_url",
-            self.base_url,
-            "an address that begins with http:// or https://, such as http://localhost:8000/v1",
-        )
+        _require_address(self.base_url, "http://localhost:8000/v1")
         _require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
         for name in ("max_retries", "retry_delay"):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")

@@ -169,8 +169,8 @@ class Chat:
         bill.check()
         with self._slots.one(lambda: sleeper(stop)(0.0)):
             reservation = self._turn(bill.prompt, stop)
-            received = Received()
-            received.add_whole(json_object(self._send(bill.prompt, stream=False).text))
+            received = Received(self._endpoint.secrets)
+            received.add_whole(json_object(self._send(bill.prompt, stream=False).text, self._endpoint.secrets))
         bill.add(received, reservation)
         return Reply(received.usable_text(), bill.total, truncated=received.truncated)
 
@@ -178,7 +178,7 @@ class Chat:
         """One try at a reply in pieces."""
         reservation = self._turn(bill.prompt, None)
         showing = Showing(on_text)
-        received = Received()
+        received = Received(self._endpoint.secrets)
         broken: Exception | None = None
         try:
             with contextlib.closing(self._events(bill.prompt)) as events:

@@ -156,7 +156,8 @@ class OpenAIEmbedder:
 
         def attempt() -> FloatArray:
             # "float" because not every server knows the SDK's default, base64.
-            body = json_object(create(model=self._model, input=inputs, encoding_format="float").text)
+            reply = create(model=self._model, input=inputs, encoding_format="float").text
+            body = json_object(reply, self._endpoint.secrets)
             try:
                 return _unit_vectors(body, len(inputs))
             except ValueError as error:

@@ -11,12 +11,14 @@ import email.utils
 import json
 import logging
 import math
+import os
 import random
 import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from polyad.adapters.openai.address import Address, Secrets
 from polyad.adapters.openai.rate_limit import RateLimiter
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.text.outside import writable
@@ -34,6 +36,9 @@ T = TypeVar("T")
 
 _ANY_KEY = "none"
 """Sent where no key is set: local servers take any, and OpenAI's own answer says what is missing."""
+
+_OPENAI = "https://api.openai.com/v1"
+"""Where the SDK goes when nothing else is said."""
 
 _LONGEST_DELAY = 8.0
 _LONGEST_RETRY_AFTER = 300.0
@@ -62,6 +67,9 @@ REJECTIONS = (
 """The endpoint may not accept the request as it is written: OpenRouter says so with 404, llama.cpp with 500."""
 
 _logger = logging.getLogger(__name__)
+
+
+NOTHING_SECRET = Secrets()
 
 
 class UnusableReplyError(Exception):
@@ -123,8 +131,10 @@ class Endpoint:
         self._max_retries = max_retries
         self._retry_delay = retry_delay
         self._limiter = limiter
-        self.client = _client(base_url.strip(), api_key.strip(), timeout)
-        self._url = str(self.client.base_url).rstrip("/")
+        address = Address.of(base_url.strip() or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
+        self.client = _client(address, api_key.strip(), timeout)
+        self.address = address.shown
+        self.secrets = Secrets([*address.secrets, self.client.api_key])
 
     def run(self, attempt: Callable[[], T], stop: threading.Event | None = None) -> T:
         """Call ``attempt`` until it succeeds, fails for good or has used up its retries.
@@ -147,7 +157,9 @@ class Endpoint:
         try:
             return retrying(attempt)
         except (openai.OpenAIError, UnusableReplyError) as error:
-            raise self._explained(error) from error
+            explained = self._explained(error)
+        # Outside, and so without the SDK's own error, which says all that the server did.
+        raise EndpointError(self.secrets.hidden(str(explained)), concerns_all=explained.concerns_all)
 
     def _is_enough(self, state: tenacity.RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -164,11 +176,11 @@ class Endpoint:
         if asked is not None:
             self._limiter.hold(asked)
             delay = max(asked, delay)
-        _logger.info("%s failed (%s); trying again in %.1f s", self._model, error, delay)
+        _logger.info("%s failed (%s); trying again in %.1f s", self._model, said_in(error, self.secrets), delay)
         return delay
 
     def _explained(self, error: openai.OpenAIError | UnusableReplyError) -> EndpointError:
-        where = f"model {self._model!r} at {self._url}"
+        where = f"model {self._model!r} at {self.address}"
         if isinstance(error, openai.APIStatusError):
             return self._status_explained(error, where)
         if isinstance(error, openai.APIConnectionError) and _never_connected(error):
@@ -184,7 +196,7 @@ class Endpoint:
         return EndpointError(f"{where}: {error}")
 
     def _status_explained(self, error: openai.APIStatusError, where: str) -> EndpointError:
-        status, said = error.status_code, server_message(error)
+        status, said = error.status_code, said_in(error.body or error.message, self.secrets)
         if status == 401:
             return EndpointError(f"{where} refused the API key ({said}); set OPENAI_API_KEY", concerns_all=True)
         if status == 402 or _quota_spent(error):
@@ -206,10 +218,12 @@ class Endpoint:
         return EndpointError(f"{where} answered with status {status}: {said}{fix}")
 
 
-def _client(base_url: str, api_key: str, timeout: float) -> openai.OpenAI:
+def _client(address: Address, api_key: str, timeout: float) -> openai.OpenAI:
     def made(key: str | None) -> openai.OpenAI:
         limits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
-        return openai.OpenAI(base_url=base_url or None, api_key=key, timeout=limits, max_retries=0)
+        return openai.OpenAI(
+            base_url=address.url, default_query=address.query, api_key=key, timeout=limits, max_retries=0
+        )
 
     try:
         client = made(api_key or None)
@@ -263,8 +277,8 @@ def retry_after(error: BaseException | None) -> float | None:
         return None
 
 
-def json_object(body: str) -> dict[str, Any]:
-    """The JSON object that ``body`` is.
+def json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str, Any]:
+    """The JSON object that ``body`` is; without ``secrets`` in what is said of one that is not.
 
     Raises:
         UnusableReplyError: it is not one.
@@ -273,14 +287,16 @@ def json_object(body: str) -> dict[str, Any]:
         parsed = json.loads(body)
     except (ValueError, RecursionError) as error:
         hint = _WRONG_ADDRESS if body.lstrip().startswith("<") else ""
-        raise UnusableReplyError(f"the reply is not JSON: {body[:80]!r}{hint}") from error
+        raise UnusableReplyError(f"the reply is not JSON: {secrets.hidden(body)[:80]!r}{hint}") from error
     if not isinstance(parsed, dict):
-        raise UnusableReplyError(f"the reply is not a JSON object: {body[:80]!r}")
+        raise UnusableReplyError(f"the reply is not a JSON object: {secrets.hidden(body)[:80]!r}")
     if reported := parsed.get("error"):
         status = reported.get("code") if isinstance(reported, dict) else None
         is_final = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
         hint = _WRONG_ADDRESS if "endpoint" in str(reported).lower() else ""
-        raise UnusableReplyError(f"the reply reports an error: {said_in(reported)}{hint}", may_pass=not is_final)
+        raise UnusableReplyError(
+            f"the reply reports an error: {said_in(reported, secrets)}{hint}", may_pass=not is_final
+        )
     return parsed
 
 
@@ -289,13 +305,8 @@ def sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def server_message(error: openai.APIStatusError) -> str:
-    """What the server itself said, in one line; at most 300 characters."""
-    return said_in(error.body or error.message)
-
-
-def said_in(body: object) -> str:
-    """The message in the body of an error, in one line; at most 300 characters."""
+def said_in(body: object, secrets: Secrets = NOTHING_SECRET) -> str:
+    """The message in the body of an error, in one line without secrets; at most 300 characters."""
     if isinstance(body, list) and len(body) == 1:  # as Google wraps it
         body = body[0]
     if isinstance(body, dict) and isinstance(body.get("error"), dict):
@@ -306,7 +317,8 @@ def said_in(body: object) -> str:
         metadata = body.get("metadata")
         if isinstance(metadata, dict) and metadata.get("raw"):  # OpenRouter: what the provider behind it said
             said = f"{said}: {metadata['raw']}"
-    return writable(" ".join(str(said).split())[:300])
+    # Hidden before it is cut, lest half of a secret be left.
+    return secrets.hidden(writable(" ".join(str(said).split())))[:300]
 
 
 def _quota_spent(error: openai.APIStatusError) -> bool:

@@ -1,6 +1,6 @@
 """What an endpoint sent back, read with the patience that servers of many makers ask for.
 
-This is the door: what goes through it can be encoded and counted, whatever the server sent.
+This is the door: what goes through it can be encoded and counted and holds no secret, whatever the server sent.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from polyad.adapters.openai.endpoint import UnusableReplyError, said_in
+from polyad.adapters.openai.address import Secrets
+from polyad.adapters.openai.endpoint import NOTHING_SECRET, UnusableReplyError, said_in
 from polyad.text.outside import writable
 from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
 
@@ -31,16 +32,20 @@ class Received:
         error: What became of the provider behind a gateway, in the middle of the reply.
         usage: The endpoint's count of tokens, if it gave one.
         events: How many events of a stream it was made of.
+
+    Args:
+        secrets: Hidden where the server repeats them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: Secrets = NOTHING_SECRET) -> None:
         self.finish_reason = ""
         self.error = ""
         self.usage: Mapping[str, Any] = {}
         self.events = 0
-        self._text = _Joined()
-        self._refusal = _Joined()
-        self._reasoning = _Joined()
+        self._text = _Joined(secrets)
+        self._refusal = _Joined(secrets)
+        self._reasoning = _Joined(secrets)
+        self._secrets = secrets
 
     @property
     def text(self) -> str:
@@ -96,7 +101,7 @@ class Received:
         if self.finish_reason in _BROKEN:
             raise UnusableReplyError(f"the provider broke off the reply ({self.error or self.finish_reason})")
         if self.refusal or self.finish_reason in _FILTERED:
-            raise UnusableReplyError(f"the model refused: {self.refusal or 'content filter'}", may_pass=False)
+            raise UnusableReplyError(f"the model refused: {said_in(self.refusal or 'content filter')}", may_pass=False)
         text = without_thoughts(self.text) if self.events else after_thoughts(self.text)
         if not text and not self.events and _is_json(self.reasoning):
             text = self.reasoning.strip()
@@ -116,9 +121,9 @@ class Received:
         raise UnusableReplyError(f"the reply has no text (finish_reason {self.finish_reason or 'missing'})")
 
     def _take(self, choice: Mapping[str, Any], message: object, usage: object) -> str:
-        self.finish_reason = said_in(choice.get("finish_reason") or self.finish_reason)
+        self.finish_reason = said_in(choice.get("finish_reason") or self.finish_reason, self._secrets)
         if choice.get("error"):
-            self.error = said_in(choice["error"])
+            self.error = said_in(choice["error"], self._secrets)
         if isinstance(usage, Mapping):
             self.usage = usage
         if not isinstance(message, Mapping):
@@ -129,9 +134,10 @@ class Received:
 
 
 class _Joined:
-    """A text that comes in pieces, cut anywhere, made writable."""
+    """A text that comes in pieces, cut anywhere, made writable and without secrets."""
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
         self._pieces: list[str] = []
         self._held = ""
 
@@ -141,10 +147,12 @@ class _Joined:
         return "".join(self._pieces) + writable(self._held)
 
     def add(self, piece: str) -> str:
-        """Take in a piece; returns what is certain now: the second half of a character may come with the next."""
-        piece = self._held + piece
-        self._held = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
-        return self._keep(piece[: len(piece) - len(self._held)])
+        """Take in a piece; returns what is certain now: the rest of a character or a secret may come with the next."""
+        piece = self._secrets.hidden(self._held + piece)
+        is_half = "\ud800" <= piece[-1:] <= "\udbff"
+        certain = len(piece) - max(is_half, self._secrets.unfinished(piece))
+        self._held = piece[certain:]
+        return self._keep(piece[:certain])
 
     def finish(self) -> str:
         """What was held."""

@@ -71,7 +71,7 @@ class EndpointReranker:
         def attempt() -> FloatArray:
             reply = self._endpoint.client.post("/rerank", body=request, cast_to=str)
             try:
-                return _scores(json_object(reply), len(passages))
+                return _scores(json_object(reply, self._endpoint.secrets), len(passages))
             except ValueError as error:
                 raise UnusableReplyError(str(error), may_pass=False) from error
 
