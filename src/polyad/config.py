@@ -182,7 +182,10 @@ class LanguageModelSettings:
         base_url: Such as ``http://localhost:11434/v1``; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI).
         api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``); local servers need none.
         concurrency: Requests under way at once; after one that times out, half as many, until replies come in time.
-        timeout: Seconds the endpoint may be silent before a try is given up. Slow local models take a minute.
+        timeout: Seconds the endpoint may be silent before a try is given up, and four times as many until its reply
+            has to be whole. Slow local models take a minute.
+        max_reply_bytes: Longest reply, unpacked; of a stream, sixteen times as many, since each word comes in an event
+            of its own. 8 MiB: some 2 million tokens.
         max_retries: Further tries after a failure that may pass (429, 5xx, a cut connection, an empty reply).
         retry_delay: Seconds before the first further try; doubles with each, up to 8. A ``Retry-After`` goes before.
         requests_per_minute: 0 for no limit.
@@ -196,6 +199,7 @@ class LanguageModelSettings:
     api_key: str = field(default="", repr=False)
     concurrency: int = 16
     timeout: float = 120.0
+    max_reply_bytes: int = 8 * 1024 * 1024
     max_retries: int = 5
     retry_delay: float = 0.5
     requests_per_minute: int = 0
@@ -208,6 +212,7 @@ class LanguageModelSettings:
         _require_address(self.base_url, "http://localhost:11434/v1")
         _require(self.concurrency >= 1, "concurrency", self.concurrency, "1 or more")
         _require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
+        _require(self.max_reply_bytes > 0, "max_reply_bytes", self.max_reply_bytes, "a number of bytes above 0")
         for name in (
             "max_retries",
             "retry_delay",
@@ -506,7 +511,9 @@ class RerankerSettings:
     Attributes:
         base_url: What ``/rerank`` is put behind, such as ``http://localhost:8000/v1``; empty for ``OPENAI_BASE_URL``.
         api_key: Sent as a bearer token; empty for ``OPENAI_API_KEY``; local servers need none.
-        timeout: Seconds the endpoint may be silent before a try is given up; 50 passages take a few.
+        timeout: Seconds the endpoint may be silent before a try is given up, and four times as many until its reply
+            has to be whole; 50 passages take a few.
+        max_reply_bytes: Longest reply, unpacked. 8 MiB: a score takes some 50 bytes.
         max_retries: Further tries after a failure that may pass.
         retry_delay: Seconds before the first further try; doubles with each.
     """
@@ -514,12 +521,14 @@ class RerankerSettings:
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
     timeout: float = 60.0
+    max_reply_bytes: int = 8 * 1024 * 1024
     max_retries: int = 3
     retry_delay: float = 0.5
 
     def __post_init__(self) -> None:
         _require_address(self.base_url, "http://localhost:8000/v1")
         _require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
+        _require(self.max_reply_bytes > 0, "max_reply_bytes", self.max_reply_bytes, "a number of bytes above 0")
         for name in ("max_retries", "retry_delay"):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
 

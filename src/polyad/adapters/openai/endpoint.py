@@ -15,10 +15,13 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from polyad.adapters.openai.address import Address, Secrets
+from polyad.adapters.openai.failure import UnusableReplyError
+from polyad.adapters.openai.limits import Limits
 from polyad.adapters.openai.rate_limit import RateLimiter
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.text.outside import writable
@@ -42,6 +45,13 @@ _OPENAI = "https://api.openai.com/v1"
 
 _LONGEST_DELAY = 8.0
 _LONGEST_RETRY_AFTER = 300.0
+_RETRY_AFTER, _SHORT_RETRY_AFTER = 2.5, 10.0
+"""A server may ask to be left alone for so many times the timeout, or so many seconds."""
+
+_WHOLE_REPLY = 4.0
+"""Times the timeout until a reply has to be whole. With 5 s and one further try, an answer or a failure is there within
+a minute, whatever the server does; with the default of 120 s a stream may say 4 tokens a second for 2,048."""
+
 _CONNECT_TIMEOUT = 10.0
 
 _PASSING = (408, 409, 425, 429)
@@ -72,18 +82,6 @@ _logger = logging.getLogger(__name__)
 NOTHING_SECRET = Secrets()
 
 
-class UnusableReplyError(Exception):
-    """The endpoint answered, with something that cannot be used.
-
-    Attributes:
-        may_pass: Whether another try could go better.
-    """
-
-    def __init__(self, message: str, *, may_pass: bool = True) -> None:
-        super().__init__(message)
-        self.may_pass = may_pass
-
-
 class StoppedError(Exception):
     """The caller gave up on the whole batch while this request waited for its turn."""
 
@@ -107,9 +105,10 @@ class Endpoint:
         base_url: Where it is; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI's own).
         api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``).
         model: Named in error messages.
-        timeout: Seconds the endpoint may be silent.
+        timeout: Seconds the endpoint may be silent; its reply has to be whole in four times as many.
         max_retries: Further tries after a failure that may pass.
         retry_delay: Seconds before the first further try; doubles with each.
+        max_reply_bytes: Longest reply; see :class:`polyad.adapters.openai.limits.Limits`.
         limiter: Told when the endpoint asks to be left alone for a while.
 
     Raises:
@@ -125,16 +124,24 @@ class Endpoint:
         timeout: float,
         max_retries: int,
         retry_delay: float,
+        max_reply_bytes: int,
         limiter: RateLimiter,
     ) -> None:
         self._model = model
         self._max_retries = max_retries
         self._retry_delay = retry_delay
         self._limiter = limiter
+        self._timeout = timeout
+        self._limits = Limits(_WHOLE_REPLY * timeout, max_reply_bytes)
         address = Address.of(base_url.strip() or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
-        self.client = _client(address, api_key.strip(), timeout)
+        self.client = _client(address, api_key.strip(), timeout, self._limits)
+        weakref.finalize(self, self.client.close).atexit = False  # the SDK closes only clients that it made itself
         self.address = address.shown
         self.secrets = Secrets([*address.secrets, self.client.api_key])
+
+    def begin(self) -> None:
+        """Say that a try begins now, before its request is sent: from here on its time counts."""
+        self._limits.start()
 
     def run(self, attempt: Callable[[], T], stop: threading.Event | None = None) -> T:
         """Call ``attempt`` until it succeeds, fails for good or has used up its retries.
@@ -148,7 +155,7 @@ class Endpoint:
             StoppedError: ``stop`` was set.
         """
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(may_pass),
+            retry=tenacity.retry_if_exception(self._may_pass),
             stop=self._is_enough,
             wait=self._wait,
             sleep=sleeper(stop),
@@ -160,6 +167,10 @@ class Endpoint:
             explained = self._explained(error)
         # Outside, and so without the SDK's own error, which says all that the server did.
         raise EndpointError(self.secrets.hidden(str(explained)), concerns_all=explained.concerns_all)
+
+    def _may_pass(self, error: BaseException) -> bool:
+        longest = min(_LONGEST_RETRY_AFTER, max(_SHORT_RETRY_AFTER, _RETRY_AFTER * self._timeout))
+        return (retry_after(error) or 0.0) <= longest and may_pass(error)
 
     def _is_enough(self, state: tenacity.RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -189,8 +200,9 @@ class Endpoint:
                 concerns_all=True,
             )
         if isinstance(error, openai.APITimeoutError):
+            limit = f"timeout = {self._timeout:g} s of silence, {_WHOLE_REPLY * self._timeout:g} s for a whole reply"
             fix = "raise the timeout, lower the concurrency or use a faster model"
-            return EndpointError(f"{where} did not answer in time; {fix}")
+            return EndpointError(f"{where} did not answer in time ({limit}); {fix}")
         if isinstance(error, openai.APIConnectionError):
             return EndpointError(f"the connection to {where} broke ({_cause(error)}); look into the server's log")
         return EndpointError(f"{where}: {error}")
@@ -218,11 +230,18 @@ class Endpoint:
         return EndpointError(f"{where} answered with status {status}: {said}{fix}")
 
 
-def _client(address: Address, api_key: str, timeout: float) -> openai.OpenAI:
+def _client(address: Address, api_key: str, timeout: float, limits: Limits) -> openai.OpenAI:
+    silence = openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
+    http = openai.DefaultHttpxClient(timeout=silence, event_hooks=limits.hooks())
+
     def made(key: str | None) -> openai.OpenAI:
-        limits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
         return openai.OpenAI(
-            base_url=address.url, default_query=address.query, api_key=key, timeout=limits, max_retries=0
+            base_url=address.url,
+            default_query=address.query,
+            api_key=key,
+            timeout=silence,
+            max_retries=0,
+            http_client=http,
         )
 
     try:
@@ -251,7 +270,7 @@ def may_pass(error: BaseException) -> bool:
     if isinstance(error, UnusableReplyError):
         return error.may_pass
     if isinstance(error, openai.APIStatusError):
-        if (retry_after(error) or 0.0) > _LONGEST_RETRY_AFTER or _quota_spent(error):
+        if _quota_spent(error):
             return False
         return error.status_code in _PASSING or error.status_code >= 500
     # What is left of the SDK's errors about a request: cut connections, timeouts, an error inside a stream.

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polyad.adapters.openai.address import Secrets
-from polyad.adapters.openai.endpoint import NOTHING_SECRET, UnusableReplyError, said_in
+from polyad.adapters.openai.endpoint import NOTHING_SECRET, said_in
+from polyad.adapters.openai.failure import UnusableReplyError
 from polyad.text.outside import writable
 from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
 
@@ -32,12 +33,17 @@ class Received:
         error: What became of the provider behind a gateway, in the middle of the reply.
         usage: The endpoint's count of tokens, if it gave one.
         events: How many events of a stream it was made of.
+        is_full: Whether the model went on where it was asked to stop; the reply counts as cut.
 
     Args:
         secrets: Hidden where the server repeats them.
+        most_characters: Of what is said and thought together; what goes beyond is left out, and the reply is full.
+            None for no limit.
     """
 
-    def __init__(self, secrets: Secrets = NOTHING_SECRET) -> None:
+    def __init__(self, secrets: Secrets = NOTHING_SECRET, most_characters: int | None = None) -> None:
+        self.is_full = False
+        self._room = most_characters
         self.finish_reason = ""
         self.error = ""
         self.usage: Mapping[str, Any] = {}
@@ -128,9 +134,20 @@ class Received:
             self.usage = usage
         if not isinstance(message, Mapping):
             return ""
-        self._refusal.add(str(message.get("refusal") or ""))
-        self._reasoning.add(_text_of(message.get("reasoning_content") or message.get("reasoning")))
-        return self._text.add(_text_of(message.get("content")))
+        self._refusal.add(self._fitting(str(message.get("refusal") or "")))
+        self._reasoning.add(self._fitting(_text_of(message.get("reasoning_content") or message.get("reasoning"))))
+        return self._text.add(self._fitting(_text_of(message.get("content"))))
+
+    def _fitting(self, piece: str) -> str:
+        """As much of a piece as there is room for."""
+        if self._room is None:
+            return piece
+        if len(piece) > self._room:
+            self.is_full = True
+            self.finish_reason = "length"
+        piece = piece[: self._room]
+        self._room -= len(piece)
+        return piece
 
 
 class _Joined:
