@@ -181,6 +181,10 @@ class LanguageModelSettings:
         model: The model's name at the endpoint.
         base_url: Such as ``http://localhost:11434/v1``; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI).
         api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``); local servers need none.
+        cache_name: What replies are kept by, in the index they were bought for; empty for the model's name and the
+            endpoint's address, so that a model of the same name elsewhere is asked itself. Whoever sets it promises
+            that all that goes by it is one model, as where one has moved. Replies kept by earlier versions, which knew
+            no addresses, are found by the model's name.
         concurrency: Requests under way at once; after one that times out, half as many, until replies come in time.
         timeout: Seconds the endpoint may be silent before a try is given up, and four times as many until its reply
             has to be whole. Slow local models take a minute.
@@ -197,6 +201,7 @@ class LanguageModelSettings:
     model: str
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
+    cache_name: str = ""
     concurrency: int = 16
     timeout: float = 120.0
     max_reply_bytes: int = 8 * 1024 * 1024

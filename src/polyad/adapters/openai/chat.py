@@ -74,6 +74,11 @@ class Chat:
         self._warned = False
 
     @property
+    def address(self) -> str:
+        """Where the endpoint is: scheme, host and path."""
+        return self._endpoint.address
+
+    @property
     def spent(self) -> Usage:
         """The cost of everything so far."""
         return self._spent
