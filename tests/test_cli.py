@@ -20,8 +20,7 @@ from typer.testing import CliRunner, Result
 from polyad import sample
 from polyad.adapters.scripted import Request, ScriptedServer, ServerError, cite_first_passage
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
-from polyad.cli import app
-from polyad.cli.output import printable
+from polyad.cli import app, output
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.errors import EmbedderError, StoreError
 from polyad.model import Document, Evidence
@@ -788,8 +787,9 @@ def test_an_interrupt_says_what_is_kept(
     assert found.stderr.count("\n") == 1
 
 
-def test_control_characters_of_a_document_do_not_reach_the_terminal() -> None:
-    assert printable("a\x1b[2Jb\x9bc\td\n") == "a [2Jb c\td\n"
+def test_control_characters_of_a_document_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say("a\x1b[2Jb\x9bc\td\u202e")
+    assert capsys.readouterr().out == "a [2Jb c\td\n"
 
 
 # As a process

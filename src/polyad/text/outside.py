@@ -1,6 +1,21 @@
-"""Texts from outside, made fit to be encoded and stored."""
+"""Texts from outside, made fit to be encoded, stored and shown."""
 
 from __future__ import annotations
+
+_CONTROL = [code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"]
+_DIRECTION = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_HARMLESS = {**dict.fromkeys(_CONTROL, " "), **dict.fromkeys((ord("\r"), *_DIRECTION))}
+
+
+def harmless(text: str) -> str:
+    r"""``text``, writable, without what drives a terminal or makes letters stand in another order than they are read.
+
+    Character by character, so that a text may be treated in pieces.
+
+    >>> harmless("red \x1b[31m alert"), harmless("pay \u202eeno\u202c")
+    ('red  [31m alert', 'pay eno')
+    """
+    return writable(text).translate(_HARMLESS)
 
 
 def writable(text: str) -> str:

@@ -24,7 +24,7 @@ from polyad.adapters.openai.failure import UnusableReplyError
 from polyad.adapters.openai.limits import Limits
 from polyad.adapters.openai.rate_limit import RateLimiter
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.text.outside import writable
+from polyad.text.outside import harmless
 
 try:
     import openai
@@ -337,7 +337,7 @@ def said_in(body: object, secrets: Secrets = NOTHING_SECRET) -> str:
         if isinstance(metadata, dict) and metadata.get("raw"):  # OpenRouter: what the provider behind it said
             said = f"{said}: {metadata['raw']}"
     # Hidden before it is cut, lest half of a secret be left.
-    return secrets.hidden(writable(" ".join(str(said).split())))[:300]
+    return secrets.hidden(harmless(" ".join(str(said).split())))[:300]
 
 
 def _quota_spent(error: openai.APIStatusError) -> bool:

@@ -12,7 +12,7 @@ from polyad.model import Mention
 from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.loose_json import listed_under, normal_keys
-from polyad.text.outside import writable
+from polyad.text.outside import harmless
 from polyad.text.packaged import packaged
 
 _SYSTEM = packaged("polyad.indexing.mentions", "llm.md")
@@ -102,8 +102,8 @@ def _valid(listed: Sequence[Any]) -> Iterator[Mention]:
         name = entity.get("name", entity.get("entity"))
         if isinstance(name, str) and name.strip():
             score = _score(entity.get("importance"))
-            kind = writable(str(entity.get("type") or ""))
-            yield Mention(writable(name).strip(), -1, -1, type=kind, score=score)
+            kind = harmless(str(entity.get("type") or ""))
+            yield Mention(harmless(name).strip(), -1, -1, type=kind, score=score)
 
 
 def _score(importance: object) -> float:
