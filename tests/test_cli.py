@@ -20,8 +20,7 @@ from typer.testing import CliRunner, Result
 from polyad import sample
 from polyad.adapters.scripted import Request, ScriptedServer, ServerError, cite_first_passage
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
-from polyad.cli import app
-from polyad.cli.output import printable
+from polyad.cli import app, output
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.errors import EmbedderError, StoreError
 from polyad.model import Document, Evidence
@@ -729,6 +728,29 @@ def test_an_embedder_behind_the_endpoint_of_the_file_is_found_again(
     assert "was built with the embedder 'openai:e'" in error_of(run("search", "x", "--store", "kb", "--embedder", "m"))
 
 
+def test_a_key_goes_to_an_endpoint_that_the_file_names_only_where_a_flag_says_so(
+    run: Run, tmp_path: Path, small_index_dir: Path, server: ScriptedServer
+) -> None:
+    toml = f"[language_model]\nmodel = 'm'\nbase_url = '{server.base_url}'\n"
+    (tmp_path / "polyad.toml").write_text(toml, encoding="utf-8")
+    command = ["--store", small_index_dir, "--retriever", "bm25", "--json"]
+    found = run("ask", "otter", *command, OPENAI_API_KEY="sk-own")
+    assert f"no API key of the environment is sent to {server.base_url}, which only polyad.toml names" in found.stderr
+    assert run("--trust-endpoint", "ask", "otters", *command, OPENAI_API_KEY="sk-own").stderr == ""
+    keys = [request.headers["authorization"] for request in server.requests]
+    assert keys == ["Bearer none", "Bearer sk-own"]
+
+
+def test_an_embedder_behind_such_an_endpoint_gets_no_key_either(
+    run: Run, tmp_path: Path, server: ScriptedServer
+) -> None:
+    (tmp_path / "polyad.toml").write_text(f"[language_model]\nbase_url = '{server.base_url}'\n", encoding="utf-8")
+    (tmp_path / "otter.txt").write_text("The otter eats fish.", encoding="utf-8")
+    found = run("index", "otter.txt", "--store", "kb", "--embedder", "openai:e", OPENAI_API_KEY="sk-own")
+    assert "no API key of the environment is sent" in found.stderr
+    assert {request.headers["authorization"] for request in server.requests} == {"Bearer none"}
+
+
 def test_a_misspelt_variable_is_a_warning(run: Run, small_index_dir: Path) -> None:
     found = run("stats", "--json", POLYAD_STORE=str(small_index_dir), POLYAD_STOER="x")
     assert found.stderr == "polyad: warning: POLYAD_STOER in the environment is no setting of polyad\n"
@@ -765,8 +787,9 @@ def test_an_interrupt_says_what_is_kept(
     assert found.stderr.count("\n") == 1
 
 
-def test_control_characters_of_a_document_do_not_reach_the_terminal() -> None:
-    assert printable("a\x1b[2Jb\x9bc\td\n") == "a [2Jb c\td\n"
+def test_control_characters_of_a_document_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say("a\x1b[2Jb\x9bc\td\u202e")
+    assert capsys.readouterr().out == "a [2Jb c\td\n"
 
 
 # As a process

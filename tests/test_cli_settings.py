@@ -113,3 +113,85 @@ def test_a_file_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
 
 def test_the_device_has_a_variable_of_its_own(tmp_path: Path) -> None:
     assert load({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.encoder.device == "cpu"
+
+
+# Keys of the environment and endpoints of the file
+
+ENDPOINT = '[language_model]\nmodel = "m"\nbase_url = "https://elsewhere.example/v1"\n'
+RERANKER = '[reranker]\nbase_url = "https://elsewhere.example/v1"\n'
+
+
+def keys_sent(found: Configuration) -> set[str]:
+    """All keys that could go to an endpoint; the OpenAI library would fill in what is empty."""
+    model = found.language_model
+    assert model is not None
+    return {model.api_key, found.endpoint["api_key"], found.stages.reranker.api_key}
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "POLYAD_LANGUAGE_MODEL_API_KEY"])
+def test_a_key_of_the_environment_is_not_for_an_endpoint_that_only_the_file_names(
+    tmp_path: Path, variable: str
+) -> None:
+    found = settings(tmp_path, ENDPOINT, {variable: "sk-own"})
+    assert keys_sent(found) == {"none"}
+    assert found.keyless == ("https://elsewhere.example/v1",)
+
+
+def test_the_key_in_the_file_is_for_the_endpoint_in_the_file(tmp_path: Path) -> None:
+    found = settings(tmp_path, ENDPOINT + 'api_key = "sk-file"\n', {"OPENAI_API_KEY": "sk-own"})
+    assert keys_sent(found) == {"sk-file"}
+    assert found.keyless == ()
+
+
+def test_a_flag_confirms_the_endpoint(tmp_path: Path) -> None:
+    (tmp_path / "polyad.toml").write_text(ENDPOINT, encoding="utf-8")
+    found = load({}, {"OPENAI_API_KEY": "sk-own"}, tmp_path / "polyad.toml", trusts_endpoint=True)
+    assert found.language_model is not None
+    assert (found.language_model.api_key, found.keyless) == ("sk-own", ())
+
+
+@pytest.mark.parametrize(
+    ("base_url", "environment"),
+    [
+        ("https://elsewhere.example/v1", {"OPENAI_BASE_URL": "https://mine.example/v1"}),
+        ("https://Mine.example/v2", {"POLYAD_RERANKER_BASE_URL": "https://mine.example/v1"}),
+        ("https://api.openai.com/v1", {}),
+    ],
+)
+def test_an_endpoint_that_the_environment_names_too_gets_its_key(
+    tmp_path: Path, base_url: str, environment: dict[str, str]
+) -> None:
+    toml = f'[language_model]\nmodel = "m"\nbase_url = "{base_url}"\n'
+    found = settings(tmp_path, toml, {"OPENAI_API_KEY": "sk-own", **environment})
+    assert found.language_model is not None
+    assert (found.language_model.api_key, found.keyless) == ("sk-own", ())
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "http://mine.example/v1",
+        "https://mine.example:8443/v1",
+        "https://mine.example.elsewhere.example/v1",
+        "https://mine.example@elsewhere.example/v1",
+        "https://api.openai.com:1/v1",
+        "https://elsewhere.example?https://mine.example/",
+    ],
+)
+def test_another_scheme_port_or_host_is_another_endpoint(tmp_path: Path, base_url: str) -> None:
+    environment = {"OPENAI_API_KEY": "sk-own", "POLYAD_RERANKER_BASE_URL": "https://mine.example/v1"}
+    found = settings(tmp_path, f'[language_model]\nmodel = "m"\nbase_url = "{base_url}"\n', environment)
+    assert found.language_model is not None
+    assert found.language_model.api_key == "none"
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "POLYAD_RERANKER_API_KEY"])
+@pytest.mark.parametrize("toml", [RERANKER, ENDPOINT])
+def test_the_reranker_keeps_keys_to_itself_as_well(tmp_path: Path, variable: str, toml: str) -> None:
+    assert settings(tmp_path, toml, {variable: "sk-own"}).stages.reranker.api_key == "none"
+
+
+def test_without_a_key_nothing_is_withheld(tmp_path: Path) -> None:
+    found = settings(tmp_path, ENDPOINT)
+    assert keys_sent(found) == {""}
+    assert found.keyless == ()

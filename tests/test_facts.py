@@ -90,7 +90,7 @@ def asked(server: ScriptedServer) -> list[str]:
 
 
 def model_at(url: str, **settings: Any) -> OpenAILanguageModel:
-    given = {"max_retries": 0, "concurrency": CONCURRENCY, "timeout": 10.0, **settings}
+    given = {"max_retries": 0, "concurrency": CONCURRENCY, "timeout": 10.0, "cache_name": "m", **settings}
     return OpenAILanguageModel(LanguageModelSettings(model="m", base_url=url, **given))
 
 

@@ -25,6 +25,28 @@ def _require(holds: bool, name: str, value: object, expected: str) -> None:
         raise SettingError(name, value, expected)
 
 
+def shown_address(url: str) -> str:
+    """What of an endpoint's address a message may say: scheme, host and path, without password and query.
+
+    >>> shown_address("https://user:password@host:8000/v1?api-key=x")
+    'https://host:8000/v1'
+    """
+    scheme, separator, rest = url.rpartition("://") if url.count("://") == 1 else ("", "", url)
+    rest = re.split("[?#]", rest, maxsplit=1)[0]
+    authority, slash, path = rest.partition("/")
+    host = authority.rpartition("@")[2]
+    if ":" in host and not re.fullmatch(r"(?:[^:\[\]]*|\[[^\[\]]*\]):\d*", host):
+        return f"{scheme}{separator}..."  # what should be a port may be half a password
+    return f"{scheme}{separator}{host}{slash}{path}"
+
+
+def _require_address(base_url: str, example: str) -> None:
+    """Raise SettingError, without what may be secret, unless it is empty or begins as an address does."""
+    is_address = not base_url or base_url.startswith(("http://", "https://"))
+    shown = base_url if is_address else shown_address(base_url)
+    _require(is_address, "base_url", shown, f"an address that begins with http:// or https://, such as {example}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
     """Limits on what is read.
@@ -153,6 +175,8 @@ class FactSettings:
         gleaning: Further calls a passage that ask for what was missed. The published code makes 2.
         language: Of the extracted texts, in words ("German"); empty for that of the passage.
         attempts: Times a passage is asked about whose reply cannot be read.
+        max_records: Facts, entities and names in facts that one reply may have, taken together; a reply with more
+            counts as one that cannot be read. 10,000: a passage of 1,200 tokens has some 100.
         drop_ungrounded: Whether entities whose name does not occur in the passage are left out, not only flagged.
         join_subject: Whether what a fact stands under, the title and headings of its passage, are members of it; where
             there are none, what the passage defines or begins with.
@@ -162,6 +186,7 @@ class FactSettings:
     gleaning: int = 0
     language: str = ""
     attempts: int = 2
+    max_records: int = 10_000
     drop_ungrounded: bool = False
     join_subject: bool = True
 
@@ -169,6 +194,7 @@ class FactSettings:
         _require(self.style in get_args(ExtractionStyleName), "style", self.style, "compact or paper")
         _require(self.gleaning >= 0, "gleaning", self.gleaning, "0 or more")
         _require(self.attempts >= 1, "attempts", self.attempts, "1 or more")
+        _require(self.max_records >= 1, "max_records", self.max_records, "1 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +205,15 @@ class LanguageModelSettings:
         model: The model's name at the endpoint.
         base_url: Such as ``http://localhost:11434/v1``; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI).
         api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``); local servers need none.
+        cache_name: What replies are kept by, in the index they were bought for; empty for the model's name and the
+            endpoint's address, so that a model of the same name elsewhere is asked itself. Whoever sets it promises
+            that all that goes by it is one model, as where one has moved. Replies kept by earlier versions, which knew
+            no addresses, are found by the model's name.
         concurrency: Requests under way at once; after one that times out, half as many, until replies come in time.
-        timeout: Seconds the endpoint may be silent before a try is given up. Slow local models take a minute.
+        timeout: Seconds the endpoint may be silent before a try is given up, and four times as many until its reply
+            has to be whole. Slow local models take a minute.
+        max_reply_bytes: Longest reply, unpacked; of a stream, sixteen times as many, since each word comes in an event
+            of its own. 8 MiB: some 2 million tokens.
         max_retries: Further tries after a failure that may pass (429, 5xx, a cut connection, an empty reply).
         retry_delay: Seconds before the first further try; doubles with each, up to 8. A ``Retry-After`` goes before.
         requests_per_minute: 0 for no limit.
@@ -190,10 +223,12 @@ class LanguageModelSettings:
     """
 
     model: str
-    base_url: str = ""
+    base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
+    cache_name: str = ""
     concurrency: int = 16
     timeout: float = 120.0
+    max_reply_bytes: int = 8 * 1024 * 1024
     max_retries: int = 5
     retry_delay: float = 0.5
     requests_per_minute: int = 0
@@ -203,14 +238,10 @@ class LanguageModelSettings:
 
     def __post_init__(self) -> None:
         _require(bool(self.model.strip()), "model", self.model, "the name of a model at the endpoint")
-        _require(
-            not self.base_url or self.base_url.startswith(("http://", "https://")),
-            "base_url",
-            self.base_url,
-            "an address that begins with http:// or https://, such as http://localhost:11434/v1",
-        )
+        _require_address(self.base_url, "http://localhost:11434/v1")
         _require(self.concurrency >= 1, "concurrency", self.concurrency, "1 or more")
         _require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
+        _require(self.max_reply_bytes > 0, "max_reply_bytes", self.max_reply_bytes, "a number of bytes above 0")
         for name in (
             "max_retries",
             "retry_delay",
@@ -509,25 +540,24 @@ class RerankerSettings:
     Attributes:
         base_url: What ``/rerank`` is put behind, such as ``http://localhost:8000/v1``; empty for ``OPENAI_BASE_URL``.
         api_key: Sent as a bearer token; empty for ``OPENAI_API_KEY``; local servers need none.
-        timeout: Seconds the endpoint may be silent before a try is given up; 50 passages take a few.
+        timeout: Seconds the endpoint may be silent before a try is given up, and four times as many until its reply
+            has to be whole; 50 passages take a few.
+        max_reply_bytes: Longest reply, unpacked. 8 MiB: a score takes some 50 bytes.
         max_retries: Further tries after a failure that may pass.
         retry_delay: Seconds before the first further try; doubles with each.
     """
 
-    base_url: str = ""
+    base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
     timeout: float = 60.0
+    max_reply_bytes: int = 8 * 1024 * 1024
     max_retries: int = 3
     retry_delay: float = 0.5
 
     def __post_init__(self) -> None:
-        _require(
-            not self.base_url or self.base_url.startswith(("http://", "https://")),
-            "base_url",
-            self.base_url,
-            "an address that begins with http:// or https://, such as http://localhost:8000/v1",
-        )
+        _require_address(self.base_url, "http://localhost:8000/v1")
         _require(self.timeout > 0, "timeout", self.timeout, "seconds above 0")
+        _require(self.max_reply_bytes > 0, "max_reply_bytes", self.max_reply_bytes, "a number of bytes above 0")
         for name in ("max_retries", "retry_delay"):
             _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
 

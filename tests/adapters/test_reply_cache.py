@@ -200,3 +200,40 @@ def test_a_closed_gate_lets_nothing_more_be_asked(store: SqliteStore) -> None:
     assert texts(outcomes) == ["A"]
     assert [type(outcome) for outcome in outcomes[1:]] == [NoMoreRepliesError] * 2
     assert len(inner.prompts) == 1
+
+
+def served(server: ScriptedServer, store: SqliteStore, cache_name: str = "") -> CachedLanguageModel:
+    settings = LanguageModelSettings(model="m", base_url=server.base_url, cache_name=cache_name)
+    return CachedLanguageModel(OpenAILanguageModel(settings), store)
+
+
+def test_a_model_of_the_same_name_at_another_endpoint_is_asked_itself(store: SqliteStore) -> None:
+    with ScriptedServer(["here"]) as here, ScriptedServer(["there"]) as there:
+        assert texts(served(here, store).complete([Prompt(user="a")])) == ["here"]
+        assert served(there, store).known([Prompt(user="a")]) == [None]
+        assert texts(served(there, store).complete([Prompt(user="a")])) == ["there"]
+        assert served(there, store).stream(Prompt(user="a"), lambda piece: None).text == "there"
+        assert texts(served(here, store).complete([Prompt(user="a")])) == ["here"]
+        assert len(here.requests) == 1
+
+
+def test_a_key_in_the_address_may_change_without_paying_again(store: SqliteStore) -> None:
+    with ScriptedServer(["here"]) as server:
+        for query in ("?api-key=old", "?api-key=new"):
+            settings = LanguageModelSettings(model="m", base_url=server.base_url + query)
+            model = CachedLanguageModel(OpenAILanguageModel(settings), store)
+            assert texts(model.complete([Prompt(user="a")])) == ["here"]
+        assert len(server.requests) == 1
+
+
+def test_endpoints_of_one_cache_name_share_their_replies(store: SqliteStore) -> None:
+    with ScriptedServer(["here"]) as here, ScriptedServer(["there"]) as there:
+        assert texts(served(here, store, "mine").complete([Prompt(user="a")])) == ["here"]
+        assert texts(served(there, store, "mine").complete([Prompt(user="a")])) == ["here"]
+
+
+def test_replies_kept_by_the_name_alone_are_found_where_that_is_set_and_only_there(store: SqliteStore) -> None:
+    store.cache_reply(reply_key("m", Prompt(user="a")), Reply("earlier", Usage(1)))
+    with ScriptedServer(["new"]) as server:
+        assert texts(served(server, store, "m").complete([Prompt(user="a")])) == ["earlier"]
+        assert texts(served(server, store).complete([Prompt(user="a")])) == ["new"]

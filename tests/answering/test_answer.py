@@ -274,6 +274,21 @@ class InPieces(ScriptedLanguageModel):
         return reply
 
 
+def test_an_answer_drives_no_terminal_and_turns_no_letters_around() -> None:
+    said = "\x1b]0;pwned\x07Odoacer\u202e [2]\u2066.\x9b2J\r\n"
+    pieces: list[str] = []
+    streamed = CitingAnswerer(InPieces(said, [3, 9, 20]), AnswerSettings()).answer(evidence(), pieces.append)
+    whole = CitingAnswerer(ScriptedLanguageModel([said]), AnswerSettings()).answer(evidence())
+    assert whole.text == streamed.text == "]0;pwned Odoacer [2]. 2J"
+    assert "".join(pieces).strip() == whole.text
+    assert [citation.number for citation in whole.citations] == [2]
+
+
+def test_a_name_that_json_spells_with_escapes_drives_no_terminal_either() -> None:
+    model = ScriptedLanguageModel([r'["\u001b[2JOdoacer\u202e"]'])
+    assert CitingAnswerer(model, AnswerSettings(form="entity")).answer(evidence()).entities == ("[2JOdoacer",)
+
+
 REPLY_PARTS = ["<think>a</think>", "<think>", "<answer>", "</answer>", "Rome ", "fell", " [1]", "[9]", " \n", '["A"]']
 
 

@@ -38,3 +38,7 @@ def test_a_summary_without_a_model_says_what_is_missing() -> None:
 def test_a_failed_reply_is_raised() -> None:
     with pytest.raises(LanguageModelError, match="busy"):
         summarise(LONG, ScriptedLanguageModel([LanguageModelError("busy")]))
+
+
+def test_a_summary_drives_no_terminal() -> None:
+    assert summarise(LONG, ScriptedLanguageModel(["Rung \x1b[2Jevery\u202e year."])) == "Rung  [2Jevery year."

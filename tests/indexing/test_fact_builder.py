@@ -258,6 +258,13 @@ def test_a_passage_whose_reply_cannot_be_read_is_asked_about_so_many_times(attem
     assert len(model.prompts) == 1 + attempts
 
 
+def test_a_reply_of_twenty_thousand_facts_is_a_failure_that_names_the_limit() -> None:
+    endless = reply_of(*[(f"Ada Lovelace met Charles Babbage in {year}.", ["Ada Lovelace"]) for year in range(20_000)])
+    (found,) = builder_of(ScriptedLanguageModel([endless]), attempts=1).build([passage()])
+    assert found.hyperedges == []
+    assert "at most 10,000 facts, entities and names in facts (max_records)" in str(found.failure)
+
+
 def test_a_second_reply_that_can_be_read_counts() -> None:
     model = ScriptedLanguageModel([REFUSAL, reply_of(MET)])
     assert len(built(builder_of(model))) == 1

@@ -548,3 +548,20 @@ def test_the_line_that_shows_the_form_does_not_become_an_entity() -> None:
     said = CompactExtractionStyle().read(reply, PASSAGE)
     assert [entity.name for fact in said.facts for entity in fact.entities] == ["Ada Lovelace", "Charles Babbage"]
     assert said.notes["entity copied from the instructions left out"] == 1
+
+
+def test_a_model_that_says_one_thing_without_end_is_read_in_good_time() -> None:
+    facts = [{"text": "Ada met Bo.", "entities": [f"N{place}"]} for place in range(10_000)]
+    (fact,) = parse(json.dumps({"facts": facts, "entities": [f"Ada | person | said {n}" for n in range(20_000)]})).facts
+    assert len(fact.entities) == 10_001
+    assert fact.entities[1].description.endswith("\nsaid 19998\nsaid 19999")
+
+
+@pytest.mark.parametrize(("most", "is_read"), [(7, True), (6, False)])
+def test_a_reply_of_more_records_than_allowed_is_refused_by_the_name_of_the_limit(most: int, is_read: bool) -> None:
+    style = CompactExtractionStyle()
+    if is_read:
+        assert style.read(REPLY, PASSAGE, most).facts == (MET, WROTE)
+    else:
+        with pytest.raises(UnreadableReplyError, match=r"at most 6 facts, entities and names in facts \(max_records\)"):
+            style.read(REPLY, PASSAGE, most)

@@ -345,3 +345,10 @@ def test_a_passage_may_say_what_the_example_says() -> None:
     passage = Passage("d#0", "d", "", text, 0, len(text))
     said = PaperExtractionStyle().read(f'("hyper-relation"<|>{text}<|>9)<|COMPLETE|>', passage)
     assert [fact.text for fact in said.facts] == [text]
+
+
+def test_a_reply_of_more_records_than_allowed_is_refused_by_the_name_of_the_limit() -> None:
+    reply = '("hyper-relation"<|>Ada met Bo.<|>9)##("entity"<|>Ada<|>person<|>She.<|>50)<|COMPLETE|>'
+    assert len(PaperExtractionStyle().parse(reply, 2).facts) == 1
+    with pytest.raises(UnreadableReplyError, match=r"at most 1 facts.*max_records"):
+        PaperExtractionStyle().parse(reply, 1)

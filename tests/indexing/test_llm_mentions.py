@@ -58,11 +58,17 @@ def test_an_importance_in_words_is_read(importance: str) -> None:
     assert {mention.score for mention in mentions} == {85.0}
 
 
-@pytest.mark.parametrize("importance", ["true", "0", "-3", "1000", '"high"', "null", "NaN"])
+@pytest.mark.parametrize("importance", ["true", "0", "-3", "1000", '"high"', "null", "NaN", f'"{"9" * 5000}"'])
 def test_an_importance_out_of_range_counts_as_full(importance: str) -> None:
     reply = f'{{"entities": [{{"name": "Babbage", "importance": {importance}}}]}}'
     mentions = LanguageModelMentionExtractor(scripted(reply)).extract([TEXT])[0]
     assert {mention.score for mention in mentions} == {100.0}
+
+
+def test_half_a_character_in_a_type_can_be_stored() -> None:
+    reply = '{"entities": [{"name": "Babbage", "type": "person \\ud83d"}]}'
+    mentions = LanguageModelMentionExtractor(scripted(reply)).extract([TEXT])[0]
+    assert {mention.type for mention in mentions} == {"person \ufffd"}
 
 
 def test_invented_names_are_dropped_and_counted() -> None:

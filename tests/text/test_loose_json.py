@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from polyad.text.loose_json import NOT_JSON, first_json, json_values, listed_under
+from polyad.text.loose_json import NOT_JSON, first_json, json_values, listed_under, strings_under
 
 
 def test_values_are_found_between_words_and_what_only_begins_like_one_is_marked() -> None:
@@ -56,3 +56,7 @@ def test_a_list_is_found_wherever_a_model_put_it(reply: str) -> None:
 )
 def test_what_is_no_list_is_none(reply: str) -> None:
     assert listed_under(reply, "entities") is None
+
+
+def test_half_a_character_in_a_string_becomes_the_sign_for_none() -> None:
+    assert strings_under('{"clues": ["who \\ud83d"]}', "clues") == ["who \ufffd"]

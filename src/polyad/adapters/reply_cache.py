@@ -7,10 +7,20 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply, Store
+
+
+@runtime_checkable
+class _Distinguished(Protocol):
+    """A language model that others may share its name with."""
+
+    @property
+    def cache_name(self) -> str:
+        """What replies are kept by, in place of the name."""
 
 
 class CachedLanguageModel:
@@ -27,6 +37,7 @@ class CachedLanguageModel:
     def __init__(self, model: LanguageModel, store: Store) -> None:
         self._model = model
         self._store = store
+        self._kept_as = model.cache_name if isinstance(model, _Distinguished) else model.name
         self._account = threading.local()
 
     @property
@@ -81,7 +92,7 @@ class CachedLanguageModel:
 
     def known(self, prompts: Sequence[Prompt]) -> list[str | None]:
         """Of each prompt, the reply that is here already and would cost nothing; None where there is none."""
-        keys = [reply_key(self.name, prompt) for prompt in prompts]
+        keys = [reply_key(self._kept_as, prompt) for prompt in prompts]
         here = self._store.cached_replies(keys)
         return [here[key].text if key in here else None for key in keys]
 
@@ -89,12 +100,12 @@ class CachedLanguageModel:
         """Where each key's prompt stands, in order of first appearance."""
         positions: dict[str, list[int]] = {}
         for position, prompt in enumerate(prompts):
-            positions.setdefault(reply_key(self.name, prompt), []).append(position)
+            positions.setdefault(reply_key(self._kept_as, prompt), []).append(position)
         return positions
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Recall the reply in one piece, or stream it and keep it; see :class:`polyad.protocols.LanguageModel`."""
-        key = reply_key(self.name, prompt)
+        key = reply_key(self._kept_as, prompt)
         known = self._store.cached_replies([key]).get(key)
         if known is not None:
             on_text(known.text)
@@ -109,7 +120,7 @@ class CachedLanguageModel:
 
 
 def reply_key(model: str, prompt: Prompt) -> str:
-    """The key of a reply: a hash of the model's name, the parameters and the prompt."""
+    """The key of a reply: a hash of the name that the model's replies are kept by, the parameters and the prompt."""
     parts = [model, prompt.system, prompt.user, prompt.json_schema, prompt.max_tokens, float(prompt.temperature)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=dict).encode()).hexdigest()
 

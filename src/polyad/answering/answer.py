@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from polyad.answering.answer_tags import AnswerFilter, tagged_answer
 from polyad.answering.citations import CitationFilter, sentence_around
@@ -15,6 +16,7 @@ from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Answer, Citation, Evidence
 from polyad.protocols import LanguageModel, Prompt, Reply
+from polyad.text.outside import harmless
 from polyad.text.thoughts import ThoughtFilter, without_thoughts
 from polyad.text.tokens import count_tokens
 
@@ -102,9 +104,9 @@ class CitingAnswerer:
             if text:
                 on_text(text)
 
-        reply = llm.stream(prompt, lambda piece: show_some(citations.feed(said.feed(piece))))
+        reply = llm.stream(prompt, lambda piece: show_some(citations.feed(said.feed(harmless(piece)))))
         show_some(citations.feed(said.finish()) + citations.finish())
-        return reply
+        return _harmless(reply)
 
     def _said(self, reply: Reply) -> str:
         """What a reply says to the reader."""
@@ -157,4 +159,8 @@ def _whole(llm: LanguageModel, prompt: Prompt) -> Reply:
     (outcome,) = llm.complete([prompt])
     if isinstance(outcome, LanguageModelError):
         raise outcome
-    return outcome
+    return _harmless(outcome)
+
+
+def _harmless(reply: Reply) -> Reply:
+    return replace(reply, text=harmless(reply.text))

@@ -14,6 +14,7 @@ from polyad.answering.numbering import LARGEST_NUMBER, Source
 from polyad.model import Citation, Span
 from polyad.text.json_repair import repaired
 from polyad.text.loose_json import NOT_JSON, json_values
+from polyad.text.outside import harmless
 
 SEPARATOR = "; "
 """Between the names, where they are shown as a text."""
@@ -85,8 +86,8 @@ def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1))
         return None
     distinct: dict[str, str] = {}
     for name in listed:
-        writable = name.encode("utf-8", "ignore").decode("utf-8")  # JSON can spell half a character
-        cleaned = _CITED.sub("", " ".join(writable.split()))
+        whole = name.encode("utf-8", "ignore").decode("utf-8")  # JSON can spell half a character
+        cleaned = _CITED.sub("", " ".join(harmless(whole).split()))
         if cleaned and not _is_no_answer(cleaned):
             distinct.setdefault(cleaned.casefold(), cleaned)
     return tuple(distinct.values())

@@ -6,6 +6,7 @@ from polyad.answering.quoting import shortened, without_marks
 from polyad.errors import LanguageModelError
 from polyad.model import Entity
 from polyad.protocols import LanguageModel, Prompt
+from polyad.text.outside import harmless
 from polyad.text.packaged import packaged
 from polyad.text.thoughts import without_thoughts
 from polyad.text.tokens import count_tokens
@@ -35,4 +36,4 @@ def summarise(entity: Entity, llm: LanguageModel | None) -> str:
     (outcome,) = llm.complete([Prompt(system=instructions, user=shown)])
     if isinstance(outcome, LanguageModelError):
         raise outcome
-    return without_thoughts(outcome.text).strip()
+    return harmless(without_thoughts(outcome.text)).strip()

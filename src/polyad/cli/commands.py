@@ -25,6 +25,7 @@ from polyad.cli import measure as cli_measure
 from polyad.cli import output, shapes
 from polyad.cli import train as cli_train
 from polyad.cli.options import (
+    TRUSTS_ENDPOINT,
     Depth,
     Embedder,
     Explain,
@@ -110,11 +111,18 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _polyad(
-    version: Annotated[
+    _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    trust_endpoint: Annotated[
+        bool,
+        typer.Option(
+            "--trust-endpoint", help=f"Send API keys of the environment to an endpoint that only {FILE_NAME} names."
+        ),
     ] = False,
 ) -> None:
     """Options of ``polyad`` itself; the help text of the group is the app's."""
+    TRUSTS_ENDPOINT.set(trust_endpoint)
 
 
 @app.command()

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -72,12 +73,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Draw no progress bar.")]
 
 
+TRUSTS_ENDPOINT = ContextVar("TRUSTS_ENDPOINT", default=False)
+"""What ``polyad --trust-endpoint`` sets for the command that follows it."""
+
+
 # From flags to an engine
 
 
 def settings_from(**flags: object) -> Configuration:
     """What flags, environment and file say; warns of variables that look like settings and are none."""
-    settings = load(flags, os.environ, Path(FILE_NAME))
+    settings = load(flags, os.environ, Path(FILE_NAME), trusts_endpoint=TRUSTS_ENDPOINT.get())
     for variable in settings.unknown:
         output.warn("warning", f"{variable} in the environment is no setting of polyad")
     return settings
@@ -103,15 +108,32 @@ def open_engine(
     path = directory or settings.command.directory()
     if bare:
         return Engine.open(path, create=False, settings=settings.stages)
+    embedder = _embedder(settings, path, create=create)
+    if (
+        settings.language_model
+        or settings.command.rerank.startswith("endpoint:")
+        or not isinstance(embedder, str | None)
+    ):
+        _warn_of_endpoints(settings)
     return Engine.open(
         path,
-        embedder=_embedder(settings, path, create=create),
+        embedder=embedder,
         mentions=settings.command.mentions or None,
         language_model=settings.language_model,
         reranker=_reranker(settings) if reranks and settings.command.rerank else None,
         settings=settings.stages,
         create=create,
     )
+
+
+def _warn_of_endpoints(settings: Configuration) -> None:
+    """Say which endpoints are asked without the key that is at hand."""
+    for address in settings.keyless:
+        output.warn(
+            "warning",
+            f"no API key of the environment is sent to {address}, which only {FILE_NAME} names; put api_key into that "
+            "file, name the endpoint in OPENAI_BASE_URL, or confirm it: polyad --trust-endpoint ...",
+        )
 
 
 def _reranker(settings: Configuration) -> Reranker:

@@ -27,6 +27,7 @@ from polyad.indexing.report import IndexReport
 from polyad.model import Answer, Evidence, Usage
 from polyad.protocols import Progress
 from polyad.text.counting import counted
+from polyad.text.outside import harmless
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
 _NAMED = 5  # of many things that one line is about
@@ -42,26 +43,17 @@ def say_json(value: object) -> None:
 
 def say(text: str = "") -> None:
     """Print a line of a result."""
-    typer.echo(printable(text))
+    typer.echo(harmless(text))
 
 
 def say_piece(text: str) -> None:
     """Print a piece of an answer as it comes."""
-    typer.echo(printable(text), nl=False)
+    typer.echo(harmless(text), nl=False)
 
 
 def warn(kind: str, text: str) -> None:
     """Print one line on the error stream: ``polyad: error: ...``."""
-    typer.echo(f"polyad: {kind}: {' '.join(printable(text).split())}", err=True)
-
-
-def printable(text: str) -> str:
-    r"""``text`` without the control characters that would drive the terminal.
-
-    >>> printable("red \x1b[31m alert")
-    'red  [31m alert'
-    """
-    return "".join(" " if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160 else c for c in text)
+    typer.echo(f"polyad: {kind}: {' '.join(harmless(text).split())}", err=True)
 
 
 def console() -> Console:
@@ -431,4 +423,4 @@ def _show_table(rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def _text(words: str, style: str = "") -> Text:
-    return Text(printable(words), style=style)
+    return Text(harmless(words), style=style)

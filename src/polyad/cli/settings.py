@@ -15,7 +15,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from polyad.config import LanguageModelSettings, Settings
+from polyad.config import LanguageModelSettings, Settings, shown_address
 from polyad.engine import METHODS, RETRIEVERS
 from polyad.errors import ConfigurationError, SettingError
 from polyad.retrieval.selection import DEFAULT_K, Wanted
@@ -40,6 +40,14 @@ _SECTIONS_OF_FLAGS = {
     "form": ("answer", "form"),
 }
 """Flags that set a key of a section; the others are keys of the top level."""
+
+_RERANKER = "reranker"
+
+_OPENAI = "https://api.openai.com"
+"""Where keys from the environment go by default."""
+
+_NO_KEY = "none"
+"""In place of a key: with none at all, the OpenAI library would look for one in the environment."""
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -106,6 +114,7 @@ class Configuration:
         language_model: None where no model is named.
         endpoint: The ``base_url`` and ``api_key`` of the language model's section, which an embedder may be behind too.
         unknown: Variables that look like settings and are none.
+        keyless: Endpoints that only the file names, and that a key from the environment is therefore not sent to.
     """
 
     command: CommandSettings
@@ -113,6 +122,7 @@ class Configuration:
     language_model: LanguageModelSettings | None
     endpoint: Mapping[str, str]
     unknown: tuple[str, ...] = ()
+    keyless: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +137,25 @@ _Layer = dict[tuple[str, str], _Given]
 """Values by section (empty for the top level) and key."""
 
 
-def load(flags: Mapping[str, object], environment: Mapping[str, str], file: Path) -> Configuration:
+def load(
+    flags: Mapping[str, object], environment: Mapping[str, str], file: Path, *, trusts_endpoint: bool = False
+) -> Configuration:
     """Settle every setting.
 
     Args:
         flags: Values of options by key; None where an option was not given.
         environment: Variables.
         file: The settings file; it need not exist.
+        trusts_endpoint: Whether a key from the environment may go to an endpoint that only the file names. The file
+            may have come with a folder that somebody else made.
 
     Raises:
         ConfigurationError: a key is unknown or a value is not what the key takes; says which and where.
     """
     from_environment, unknown = _environment_layer(environment)
-    given = _file_layer(file) | from_environment | _flag_layer(flags)
+    from_file = _file_layer(file)
+    given = from_file | from_environment | _flag_layer(flags)
+    keyless = () if trusts_endpoint else _withhold_keys(given, from_file, from_environment)
     stages = {name: _section(kind, name, given) for name, kind in _stages().items()}
     return Configuration(
         command=_section(CommandSettings, "", given),
@@ -147,6 +163,7 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str], file: Path
         language_model=_language_model(given),
         endpoint=_endpoint(given),
         unknown=unknown,
+        keyless=keyless,
     )
 
 
@@ -237,6 +254,32 @@ def _parsed(text: str, type_: Any, variable: str) -> object:
     except (KeyError, ValueError):
         raise ConfigurationError(f"{variable} is {text!r}; expected {_in_words(type_)}") from None
     return text
+
+
+# Keys and who gets them
+
+
+def _withhold_keys(given: _Layer, from_file: _Layer, from_environment: _Layer) -> tuple[str, ...]:
+    """Leave each endpoint that only the file names the key of the file alone; those that lost another one by that."""
+    known = {_OPENAI} | {_origin(value) for (_, key), value in from_environment.items() if key == "base_url"}
+    shared = given.get((LANGUAGE_MODEL, "base_url"))
+    keyless = []
+    for section in (LANGUAGE_MODEL, _RERANKER):
+        own = given.get((section, "base_url"))
+        address = own or shared
+        if address is None or address not in from_file.values() or _origin(address) in known:
+            continue
+        keys = [from_environment.get((name, "api_key")) for name in (section, LANGUAGE_MODEL)]
+        key = from_file.get((section, "api_key")) or (None if own else given.get((LANGUAGE_MODEL, "api_key")))
+        if any(keys):
+            given[section, "api_key"] = key or _Given(_NO_KEY, "")
+            keyless += [] if key else [shown_address(str(address.value))]
+    return tuple(dict.fromkeys(keyless))
+
+
+def _origin(address: _Given) -> str:
+    """Scheme, host and port: what is one server."""
+    return "/".join(shown_address(str(address.value)).lower().split("/", 3)[:3])
 
 
 # From layers to settings

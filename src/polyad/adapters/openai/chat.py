@@ -19,10 +19,10 @@ from polyad.adapters.openai.endpoint import (
     EndpointError,
     SdkError,
     TooSlowError,
-    UnusableReplyError,
     json_object,
     sleeper,
 )
+from polyad.adapters.openai.failure import UnusableReplyError
 from polyad.adapters.openai.rate_limit import RateLimiter, Reservation
 from polyad.adapters.openai.reply import Received, Showing
 from polyad.adapters.openai.slots import Slots
@@ -40,6 +40,9 @@ _HOPELESS = 50
 
 _USUAL_REPLY_TOKENS = 512
 """What a reply without ``max_tokens`` is expected to take of the per-minute limit until its usage is known."""
+
+_LONGEST_TOKEN = 16
+"""Characters that a token has at most, on average over a reply: a server that says more goes beyond what was asked."""
 
 _CUT_PROMPT = 2
 """How many times more tokens a prompt has to have here than the server says, before it is taken to be cut there."""
@@ -61,6 +64,7 @@ class Chat:
             timeout=settings.timeout,
             max_retries=settings.max_retries,
             retry_delay=settings.retry_delay,
+            max_reply_bytes=settings.max_reply_bytes,
             limiter=self._limiter,
         )
         self._slots = Slots(settings.concurrency, TooSlowError)
@@ -68,6 +72,11 @@ class Chat:
         self._account = threading.Lock()
         self._spent = Usage()
         self._warned = False
+
+    @property
+    def address(self) -> str:
+        """Where the endpoint is: scheme, host and path."""
+        return self._endpoint.address
 
     @property
     def spent(self) -> Usage:
@@ -169,8 +178,8 @@ class Chat:
         bill.check()
         with self._slots.one(lambda: sleeper(stop)(0.0)):
             reservation = self._turn(bill.prompt, stop)
-            received = Received()
-            received.add_whole(json_object(self._send(bill.prompt, stream=False).text))
+            received = Received(self._endpoint.secrets, _most_characters(bill.prompt))
+            received.add_whole(json_object(self._send(bill.prompt, stream=False).text, self._endpoint.secrets))
         bill.add(received, reservation)
         return Reply(received.usable_text(), bill.total, truncated=received.truncated)
 
@@ -178,12 +187,15 @@ class Chat:
         """One try at a reply in pieces."""
         reservation = self._turn(bill.prompt, None)
         showing = Showing(on_text)
-        received = Received()
+        received = Received(self._endpoint.secrets, _most_characters(bill.prompt))
         broken: Exception | None = None
         try:
             with contextlib.closing(self._events(bill.prompt)) as events:
                 for event in events:
                     showing.feed(received.add(event))
+                    if received.is_full:
+                        break
+                showing.feed(received.finish())
         except (SdkError, UnusableReplyError) as error:
             if not received.events:
                 raise
@@ -220,13 +232,14 @@ class Chat:
             try:
                 for event in stream:
                     yield event.to_dict(mode="json", warnings=False)
-            except (ValueError, AttributeError) as error:
+            except (ValueError, AttributeError, RecursionError) as error:
                 raise UnusableReplyError(f"an event is not what the protocol allows: {error}") from error
 
     def _send(self, prompt: Prompt, *, stream: bool) -> Any:
         """Send one request, in as many wordings as it takes until the endpoint accepts one."""
         completions = self._endpoint.client.chat.completions
         create: Callable[..., Any] = completions.create if stream else completions.with_raw_response.create
+        self._endpoint.begin()
         while True:
             spoken = self._dialect.now
             body = spoken.request(self._settings.model, prompt, stream=stream)
@@ -296,6 +309,11 @@ class _Batch:
         if isinstance(failure, NoMoreRepliesError):
             self._doom = failure
         return failure
+
+
+def _most_characters(prompt: Prompt) -> int | None:
+    """How long the reply to a prompt may be; None for no limit."""
+    return _LONGEST_TOKEN * prompt.max_tokens if prompt.max_tokens else None
 
 
 def _prompt_tokens(prompt: Prompt) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from polyad.adapters.openai.failure import UnusableReplyError
 from polyad.adapters.openai.rate_limit import RateLimiter
 from polyad.errors import ConfigurationError, EmbedderError
 from polyad.model import FloatArray
@@ -37,9 +38,10 @@ class OpenAIEmbedder:
         passage_prefix: Put before all other texts.
         batch_size: Texts a request. 64 passages of 1,200 tokens stay within OpenAI's 300,000 tokens a request.
         concurrency: Requests under way at once.
-        timeout: Seconds the endpoint may be silent.
+        timeout: Seconds the endpoint may be silent; its reply has to be whole in four times as many.
         max_retries: Further tries after a failure that may pass.
         retry_delay: Seconds before the first further try; doubles with each, up to 8.
+        max_reply_bytes: Longest reply, unpacked. 64 MiB: ten times what 64 vectors of 4,096 numbers take.
 
     Raises:
         MissingExtraError: the extra ``llm`` is not installed.
@@ -60,6 +62,7 @@ class OpenAIEmbedder:
         timeout: float = 120.0,
         max_retries: int = 5,
         retry_delay: float = 0.5,
+        max_reply_bytes: int = 64 * 1024 * 1024,
     ) -> None:
         # Imported here, so that naming this class costs nothing and works without the extra.
         from polyad.adapters.openai.endpoint import Endpoint
@@ -77,6 +80,7 @@ class OpenAIEmbedder:
             timeout=timeout,
             max_retries=max_retries,
             retry_delay=retry_delay,
+            max_reply_bytes=max_reply_bytes,
             limiter=RateLimiter(),
         )
 
@@ -149,14 +153,16 @@ class OpenAIEmbedder:
 
     def _request(self, texts: Sequence[str]) -> FloatArray:
         """Unit vectors of shape ``[len(texts), any]`` from one request."""
-        from polyad.adapters.openai.endpoint import EndpointError, UnusableReplyError, json_object, sendable
+        from polyad.adapters.openai.endpoint import EndpointError, json_object, sendable
 
         create = self._endpoint.client.embeddings.with_raw_response.create
         inputs = [sendable(text) for text in texts]
 
         def attempt() -> FloatArray:
+            self._endpoint.begin()
             # "float" because not every server knows the SDK's default, base64.
-            body = json_object(create(model=self._model, input=inputs, encoding_format="float").text)
+            reply = create(model=self._model, input=inputs, encoding_format="float").text
+            body = json_object(reply, self._endpoint.secrets)
             try:
                 return _unit_vectors(body, len(inputs))
             except ValueError as error:
@@ -183,7 +189,7 @@ def _unit_vectors(body: Mapping[str, object], count: int) -> FloatArray:
         raise ValueError(f"the indices of the vectors are not 0 to {count - 1}")
     try:
         vectors = np.array([rows[str(index)] for index in range(count)], dtype=np.float64)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ValueError("the vectors are not lists of numbers of one length") from error
     if vectors.ndim != 2 or vectors.shape[1] == 0:
         raise ValueError("the vectors are not lists of numbers")

@@ -11,14 +11,20 @@ import email.utils
 import json
 import logging
 import math
+import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from polyad.adapters.openai.address import Address, Secrets
+from polyad.adapters.openai.failure import UnusableReplyError
+from polyad.adapters.openai.limits import Limits
 from polyad.adapters.openai.rate_limit import RateLimiter
 from polyad.errors import ConfigurationError, MissingExtraError
+from polyad.text.outside import harmless
 
 try:
     import openai
@@ -34,8 +40,18 @@ T = TypeVar("T")
 _ANY_KEY = "none"
 """Sent where no key is set: local servers take any, and OpenAI's own answer says what is missing."""
 
+_OPENAI = "https://api.openai.com/v1"
+"""Where the SDK goes when nothing else is said."""
+
 _LONGEST_DELAY = 8.0
 _LONGEST_RETRY_AFTER = 300.0
+_RETRY_AFTER, _SHORT_RETRY_AFTER = 2.5, 10.0
+"""A server may ask to be left alone for so many times the timeout, or so many seconds."""
+
+_WHOLE_REPLY = 4.0
+"""Times the timeout until a reply has to be whole. With 5 s and one further try, an answer or a failure is there within
+a minute, whatever the server does; with the default of 120 s a stream may say 4 tokens a second for 2,048."""
+
 _CONNECT_TIMEOUT = 10.0
 
 _PASSING = (408, 409, 425, 429)
@@ -63,16 +79,7 @@ REJECTIONS = (
 _logger = logging.getLogger(__name__)
 
 
-class UnusableReplyError(Exception):
-    """The endpoint answered, with something that cannot be used.
-
-    Attributes:
-        may_pass: Whether another try could go better.
-    """
-
-    def __init__(self, message: str, *, may_pass: bool = True) -> None:
-        super().__init__(message)
-        self.may_pass = may_pass
+NOTHING_SECRET = Secrets()
 
 
 class StoppedError(Exception):
@@ -98,9 +105,10 @@ class Endpoint:
         base_url: Where it is; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI's own).
         api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``).
         model: Named in error messages.
-        timeout: Seconds the endpoint may be silent.
+        timeout: Seconds the endpoint may be silent; its reply has to be whole in four times as many.
         max_retries: Further tries after a failure that may pass.
         retry_delay: Seconds before the first further try; doubles with each.
+        max_reply_bytes: Longest reply; see :class:`polyad.adapters.openai.limits.Limits`.
         limiter: Told when the endpoint asks to be left alone for a while.
 
     Raises:
@@ -116,14 +124,24 @@ class Endpoint:
         timeout: float,
         max_retries: int,
         retry_delay: float,
+        max_reply_bytes: int,
         limiter: RateLimiter,
     ) -> None:
         self._model = model
         self._max_retries = max_retries
         self._retry_delay = retry_delay
         self._limiter = limiter
-        self.client = _client(base_url.strip(), api_key.strip(), timeout)
-        self._url = str(self.client.base_url).rstrip("/")
+        self._timeout = timeout
+        self._limits = Limits(_WHOLE_REPLY * timeout, max_reply_bytes)
+        address = Address.of(base_url.strip() or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
+        self.client = _client(address, api_key.strip(), timeout, self._limits)
+        weakref.finalize(self, self.client.close).atexit = False  # the SDK closes only clients that it made itself
+        self.address = address.shown
+        self.secrets = Secrets([*address.secrets, self.client.api_key])
+
+    def begin(self) -> None:
+        """Say that a try begins now, before its request is sent: from here on its time counts."""
+        self._limits.start()
 
     def run(self, attempt: Callable[[], T], stop: threading.Event | None = None) -> T:
         """Call ``attempt`` until it succeeds, fails for good or has used up its retries.
@@ -137,7 +155,7 @@ class Endpoint:
             StoppedError: ``stop`` was set.
         """
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(may_pass),
+            retry=tenacity.retry_if_exception(self._may_pass),
             stop=self._is_enough,
             wait=self._wait,
             sleep=sleeper(stop),
@@ -146,7 +164,13 @@ class Endpoint:
         try:
             return retrying(attempt)
         except (openai.OpenAIError, UnusableReplyError) as error:
-            raise self._explained(error) from error
+            explained = self._explained(error)
+        # Outside, and so without the SDK's own error, which says all that the server did.
+        raise EndpointError(self.secrets.hidden(str(explained)), concerns_all=explained.concerns_all)
+
+    def _may_pass(self, error: BaseException) -> bool:
+        longest = min(_LONGEST_RETRY_AFTER, max(_SHORT_RETRY_AFTER, _RETRY_AFTER * self._timeout))
+        return (retry_after(error) or 0.0) <= longest and may_pass(error)
 
     def _is_enough(self, state: tenacity.RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -163,11 +187,11 @@ class Endpoint:
         if asked is not None:
             self._limiter.hold(asked)
             delay = max(asked, delay)
-        _logger.info("%s failed (%s); trying again in %.1f s", self._model, error, delay)
+        _logger.info("%s failed (%s); trying again in %.1f s", self._model, said_in(error, self.secrets), delay)
         return delay
 
     def _explained(self, error: openai.OpenAIError | UnusableReplyError) -> EndpointError:
-        where = f"model {self._model!r} at {self._url}"
+        where = f"model {self._model!r} at {self.address}"
         if isinstance(error, openai.APIStatusError):
             return self._status_explained(error, where)
         if isinstance(error, openai.APIConnectionError) and _never_connected(error):
@@ -176,14 +200,15 @@ class Endpoint:
                 concerns_all=True,
             )
         if isinstance(error, openai.APITimeoutError):
+            limit = f"timeout = {self._timeout:g} s of silence, {_WHOLE_REPLY * self._timeout:g} s for a whole reply"
             fix = "raise the timeout, lower the concurrency or use a faster model"
-            return EndpointError(f"{where} did not answer in time; {fix}")
+            return EndpointError(f"{where} did not answer in time ({limit}); {fix}")
         if isinstance(error, openai.APIConnectionError):
             return EndpointError(f"the connection to {where} broke ({_cause(error)}); look into the server's log")
         return EndpointError(f"{where}: {error}")
 
     def _status_explained(self, error: openai.APIStatusError, where: str) -> EndpointError:
-        status, said = error.status_code, server_message(error)
+        status, said = error.status_code, said_in(error.body or error.message, self.secrets)
         if status == 401:
             return EndpointError(f"{where} refused the API key ({said}); set OPENAI_API_KEY", concerns_all=True)
         if status == 402 or _quota_spent(error):
@@ -205,10 +230,19 @@ class Endpoint:
         return EndpointError(f"{where} answered with status {status}: {said}{fix}")
 
 
-def _client(base_url: str, api_key: str, timeout: float) -> openai.OpenAI:
+def _client(address: Address, api_key: str, timeout: float, limits: Limits) -> openai.OpenAI:
+    silence = openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
+    http = openai.DefaultHttpxClient(timeout=silence, event_hooks=limits.hooks())
+
     def made(key: str | None) -> openai.OpenAI:
-        limits = openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
-        return openai.OpenAI(base_url=base_url or None, api_key=key, timeout=limits, max_retries=0)
+        return openai.OpenAI(
+            base_url=address.url,
+            default_query=address.query,
+            api_key=key,
+            timeout=silence,
+            max_retries=0,
+            http_client=http,
+        )
 
     try:
         client = made(api_key or None)
@@ -236,7 +270,7 @@ def may_pass(error: BaseException) -> bool:
     if isinstance(error, UnusableReplyError):
         return error.may_pass
     if isinstance(error, openai.APIStatusError):
-        if (retry_after(error) or 0.0) > _LONGEST_RETRY_AFTER or _quota_spent(error):
+        if _quota_spent(error):
             return False
         return error.status_code in _PASSING or error.status_code >= 500
     # What is left of the SDK's errors about a request: cut connections, timeouts, an error inside a stream.
@@ -262,8 +296,8 @@ def retry_after(error: BaseException | None) -> float | None:
         return None
 
 
-def json_object(body: str) -> dict[str, Any]:
-    """The JSON object that ``body`` is.
+def json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str, Any]:
+    """The JSON object that ``body`` is; without ``secrets`` in what is said of one that is not.
 
     Raises:
         UnusableReplyError: it is not one.
@@ -272,14 +306,16 @@ def json_object(body: str) -> dict[str, Any]:
         parsed = json.loads(body)
     except (ValueError, RecursionError) as error:
         hint = _WRONG_ADDRESS if body.lstrip().startswith("<") else ""
-        raise UnusableReplyError(f"the reply is not JSON: {body[:80]!r}{hint}") from error
+        raise UnusableReplyError(f"the reply is not JSON: {secrets.hidden(body)[:80]!r}{hint}") from error
     if not isinstance(parsed, dict):
-        raise UnusableReplyError(f"the reply is not a JSON object: {body[:80]!r}")
+        raise UnusableReplyError(f"the reply is not a JSON object: {secrets.hidden(body)[:80]!r}")
     if reported := parsed.get("error"):
         status = reported.get("code") if isinstance(reported, dict) else None
         is_final = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
         hint = _WRONG_ADDRESS if "endpoint" in str(reported).lower() else ""
-        raise UnusableReplyError(f"the reply reports an error: {said_in(reported)}{hint}", may_pass=not is_final)
+        raise UnusableReplyError(
+            f"the reply reports an error: {said_in(reported, secrets)}{hint}", may_pass=not is_final
+        )
     return parsed
 
 
@@ -288,13 +324,8 @@ def sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def server_message(error: openai.APIStatusError) -> str:
-    """What the server itself said, in one line; at most 300 characters."""
-    return said_in(error.body or error.message)
-
-
-def said_in(body: object) -> str:
-    """The message in the body of an error, in one line; at most 300 characters."""
+def said_in(body: object, secrets: Secrets = NOTHING_SECRET) -> str:
+    """The message in the body of an error, in one line without secrets; at most 300 characters."""
     if isinstance(body, list) and len(body) == 1:  # as Google wraps it
         body = body[0]
     if isinstance(body, dict) and isinstance(body.get("error"), dict):
@@ -305,7 +336,8 @@ def said_in(body: object) -> str:
         metadata = body.get("metadata")
         if isinstance(metadata, dict) and metadata.get("raw"):  # OpenRouter: what the provider behind it said
             said = f"{said}: {metadata['raw']}"
-    return " ".join(str(said).split())[:300]
+    # Hidden before it is cut, lest half of a secret be left.
+    return secrets.hidden(harmless(" ".join(str(said).split())))[:300]
 
 
 def _quota_spent(error: openai.APIStatusError) -> bool:

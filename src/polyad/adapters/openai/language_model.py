@@ -33,12 +33,18 @@ class OpenAILanguageModel:
         from polyad.adapters.openai.chat import Chat
 
         self._name = settings.model
+        self._cache_name = settings.cache_name
         self._chat: Chat = Chat(settings)
 
     @property
     def name(self) -> str:
         """The model's name at the endpoint."""
         return self._name
+
+    @property
+    def cache_name(self) -> str:
+        """What replies are kept by: the model's name and where it is, or the name that was set for it."""
+        return self._cache_name or f"{self._name} at {self._chat.address}"
 
     @property
     def usage(self) -> Usage:

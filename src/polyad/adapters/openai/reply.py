@@ -1,4 +1,7 @@
-"""What an endpoint sent back, read with the patience that servers of many makers ask for."""
+"""What an endpoint sent back, read with the patience that servers of many makers ask for.
+
+This is the door: what goes through it can be encoded and counted and holds no secret, whatever the server sent.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from polyad.adapters.openai.endpoint import UnusableReplyError, said_in
+from polyad.adapters.openai.address import Secrets
+from polyad.adapters.openai.endpoint import NOTHING_SECRET, said_in
+from polyad.adapters.openai.failure import UnusableReplyError
+from polyad.text.outside import writable
 from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
 
 _CUT = frozenset({"length", "model_length", "model_context_window_exceeded"})
@@ -15,41 +21,68 @@ _BROKEN = frozenset({"error", "network_error", "insufficient_system_resource", "
 """What ``finish_reason`` says of a reply that did not come to its end: OpenAI's own words, Mistral's, DeepSeek's, those
 of OpenRouter, vLLM and z.AI."""
 
+_MOST_TOKENS = 10**9
+"""A count above this is no count; nothing so long can be sent or said."""
+
 
 class Received:
     """One reply, whole or as far as it has come.
 
     Attributes:
-        text: Everything said, thoughts included.
         finish_reason: ``stop``, ``length``, ...; empty until the reply is complete.
-        refusal: Why the model will not answer, in its own field.
-        reasoning: What the model thought, where the server keeps it apart.
         error: What became of the provider behind a gateway, in the middle of the reply.
         usage: The endpoint's count of tokens, if it gave one.
         events: How many events of a stream it was made of.
+        is_full: Whether the model went on where it was asked to stop; the reply counts as cut.
+
+    Args:
+        secrets: Hidden where the server repeats them.
+        most_characters: Of what is said and thought together; what goes beyond is left out, and the reply is full.
+            None for no limit.
     """
 
-    def __init__(self) -> None:
-        self.text = ""
+    def __init__(self, secrets: Secrets = NOTHING_SECRET, most_characters: int | None = None) -> None:
+        self.is_full = False
+        self._room = most_characters
         self.finish_reason = ""
-        self.refusal = ""
-        self.reasoning = ""
         self.error = ""
         self.usage: Mapping[str, Any] = {}
         self.events = 0
+        self._text = _Joined(secrets)
+        self._refusal = _Joined(secrets)
+        self._reasoning = _Joined(secrets)
+        self._secrets = secrets
+
+    @property
+    def text(self) -> str:
+        """Everything said, thoughts included."""
+        return self._text.whole
+
+    @property
+    def refusal(self) -> str:
+        """Why the model will not answer, in its own field."""
+        return self._refusal.whole
+
+    @property
+    def reasoning(self) -> str:
+        """What the model thought, where the server keeps it apart."""
+        return self._reasoning.whole
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Take in one event of a stream; returns the text it brought."""
+        """Take in one event of a stream; returns the text that is certain now."""
         self.events += 1
         choice = _first(event.get("choices"))
-        piece = self._take(choice, choice.get("delta"), event.get("usage"))
-        self.text += piece
-        return piece
+        return self._take(choice, choice.get("delta"), event.get("usage"))
+
+    def finish(self) -> str:
+        """Say that no more events come; returns the rest of the text."""
+        return self._text.finish()
 
     def add_whole(self, body: Mapping[str, Any]) -> None:
         """Take in a reply that came in one piece."""
         choice = _first(body.get("choices"))
-        self.text = self._take(choice, choice.get("message"), body.get("usage"))
+        self._take(choice, choice.get("message"), body.get("usage"))
+        self.finish()
 
     @property
     def truncated(self) -> bool:
@@ -59,7 +92,8 @@ class Received:
     def reported(self, field: str) -> int | None:
         """A count from the endpoint's usage; None where it gives none that makes sense."""
         count = self.usage.get(field)
-        return count if isinstance(count, int) and count >= 0 else None
+        is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS
+        return count if is_count else None
 
     def usable_text(self) -> str:
         """What was said, without thoughts; of a reply in one piece, which may be data, without those in front of it.
@@ -73,7 +107,7 @@ class Received:
         if self.finish_reason in _BROKEN:
             raise UnusableReplyError(f"the provider broke off the reply ({self.error or self.finish_reason})")
         if self.refusal or self.finish_reason in _FILTERED:
-            raise UnusableReplyError(f"the model refused: {self.refusal or 'content filter'}", may_pass=False)
+            raise UnusableReplyError(f"the model refused: {said_in(self.refusal or 'content filter')}", may_pass=False)
         text = without_thoughts(self.text) if self.events else after_thoughts(self.text)
         if not text and not self.events and _is_json(self.reasoning):
             text = self.reasoning.strip()
@@ -93,16 +127,59 @@ class Received:
         raise UnusableReplyError(f"the reply has no text (finish_reason {self.finish_reason or 'missing'})")
 
     def _take(self, choice: Mapping[str, Any], message: object, usage: object) -> str:
-        self.finish_reason = str(choice.get("finish_reason") or self.finish_reason)
+        self.finish_reason = said_in(choice.get("finish_reason") or self.finish_reason, self._secrets)
         if choice.get("error"):
-            self.error = said_in(choice["error"])
+            self.error = said_in(choice["error"], self._secrets)
         if isinstance(usage, Mapping):
             self.usage = usage
         if not isinstance(message, Mapping):
             return ""
-        self.refusal += str(message.get("refusal") or "")
-        self.reasoning += _text_of(message.get("reasoning_content") or message.get("reasoning"))
-        return _text_of(message.get("content"))
+        self._refusal.add(self._fitting(str(message.get("refusal") or "")))
+        self._reasoning.add(self._fitting(_text_of(message.get("reasoning_content") or message.get("reasoning"))))
+        return self._text.add(self._fitting(_text_of(message.get("content"))))
+
+    def _fitting(self, piece: str) -> str:
+        """As much of a piece as there is room for."""
+        if self._room is None:
+            return piece
+        if len(piece) > self._room:
+            self.is_full = True
+            self.finish_reason = "length"
+        piece = piece[: self._room]
+        self._room -= len(piece)
+        return piece
+
+
+class _Joined:
+    """A text that comes in pieces, cut anywhere, made writable and without secrets."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._pieces: list[str] = []
+        self._held = ""
+
+    @property
+    def whole(self) -> str:
+        """All that came."""
+        return "".join(self._pieces) + writable(self._held)
+
+    def add(self, piece: str) -> str:
+        """Take in a piece; returns what is certain now: the rest of a character or a secret may come with the next."""
+        piece = self._secrets.hidden(self._held + piece)
+        is_half = "\ud800" <= piece[-1:] <= "\udbff"
+        certain = len(piece) - max(is_half, self._secrets.unfinished(piece))
+        self._held = piece[certain:]
+        return self._keep(piece[:certain])
+
+    def finish(self) -> str:
+        """What was held."""
+        held, self._held = self._held, ""
+        return self._keep(held)
+
+    def _keep(self, piece: str) -> str:
+        piece = writable(piece)
+        self._pieces.append(piece)
+        return piece
 
 
 class Showing:

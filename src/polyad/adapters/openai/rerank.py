@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from polyad.adapters.openai.failure import UnusableReplyError
 from polyad.adapters.openai.rate_limit import RateLimiter
 from polyad.config import RerankerSettings
 from polyad.errors import RerankerError
@@ -43,6 +44,7 @@ class EndpointReranker:
             timeout=settings.timeout,
             max_retries=settings.max_retries,
             retry_delay=settings.retry_delay,
+            max_reply_bytes=settings.max_reply_bytes,
             limiter=RateLimiter(),
         )
 
@@ -62,16 +64,17 @@ class EndpointReranker:
         Raises:
             RerankerError: the endpoint failed for good, or did not score each passage.
         """
-        from polyad.adapters.openai.endpoint import EndpointError, UnusableReplyError, json_object, sendable
+        from polyad.adapters.openai.endpoint import EndpointError, json_object, sendable
 
         if not passages:
             return np.zeros(0, dtype=np.float32)
         request = {"model": self._model, "query": sendable(question), "documents": list(map(sendable, passages))}
 
         def attempt() -> FloatArray:
+            self._endpoint.begin()
             reply = self._endpoint.client.post("/rerank", body=request, cast_to=str)
             try:
-                return _scores(json_object(reply), len(passages))
+                return _scores(json_object(reply, self._endpoint.secrets), len(passages))
             except ValueError as error:
                 raise UnusableReplyError(str(error), may_pass=False) from error
 

@@ -57,12 +57,13 @@ Reranked = Sequence[float] | Fault | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A request that came in: the end of its path, its body, its headers (names in lower case), and when."""
+    """A request that came in: the end of its path, its body, its headers (names in lower case), when, its query."""
 
     path: str
     body: Request
     headers: Mapping[str, str]
     at: float
+    query: str = ""
 
 
 class ScriptedServer:
@@ -223,7 +224,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        path = self.path.removeprefix("/v1/")
+        path, _, query = self.path.removeprefix("/v1/").partition("?")
         if path not in ("chat/completions", "embeddings", "rerank"):
             self.send_json(404, {"error": {"message": f"no {self.path} here"}})
             return
@@ -234,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
         scripted = cast(_HttpServer, self.server).scripted
-        self._answer(scripted.outcome(Recorded(path, body, headers, time.monotonic())), body)
+        self._answer(scripted.outcome(Recorded(path, body, headers, time.monotonic(), query)), body)
 
     def _answer(self, outcome: Spoken | Embedded | Reranked, body: Request) -> None:
         self.wants_stream = bool(body.get("stream"))

@@ -124,7 +124,7 @@ class FactBuilder:
                 self._budget.settle(prompts[place], outcome.usage)
             found[place].failure = outcome if isinstance(outcome, LanguageModelError) else None
             if isinstance(outcome, Reply):
-                found[place].read(outcome, self._style)
+                found[place].read(outcome, self._style, self._settings.max_records)
                 done += 1
                 tell(f"extracted {done:,} of {len(places):,} passages, {self._account()}")
 
@@ -143,7 +143,7 @@ class FactBuilder:
         grounder = Grounder(passage.title, passage.text, sentences)
         about = subjects(passage, sentences, _mentions(extraction.facts, grounder))
         notes = replies.notes + Counter(extraction.notes)
-        importance = {key: _importance(key, extraction.facts) for key, _ in about.sections}
+        importance = _importance([key for key, _ in about.sections], extraction.facts)
         drafts = []
         for position, fact in enumerate(extraction.facts):
             span = grounder.span_of(fact.text)
@@ -242,11 +242,11 @@ class _Replies:
         """Whether the last reply could not be read."""
         return isinstance(self.failure, UnreadableReplyError)
 
-    def read(self, reply: Reply, style: ExtractionStyle) -> None:
-        """Add what a reply says; one that cannot be read is the failure, and raised as a refusal of the reply."""
+    def read(self, reply: Reply, style: ExtractionStyle, most: int) -> None:
+        """Add what a reply says; one that cannot be read, or says too much, is the failure, raised as a refusal."""
         self.notes["replies cut at the model's limit"] += reply.truncated
         try:
-            addition = style.read(reply.text, self.passage)
+            addition = style.read(reply.text, self.passage, most)
         except UnreadableReplyError as error:
             self.failure = error
             raise
@@ -254,11 +254,14 @@ class _Replies:
         self.said.append(reply.text)
 
 
-def _importance(key: str, facts: Sequence[ExtractedFact]) -> float:
-    """How important the model says an entity is to a passage; as much as all that it scored, where it does not say."""
-    scores = [(entity_key(entity.name), entity.score) for fact in facts for entity in fact.entities]
-    own = [score for named, score in scores if named == key]
-    return max(own or [score for _, score in scores], default=ENTITY_SCORES.highest)
+def _importance(keys: Sequence[str], facts: Sequence[ExtractedFact]) -> dict[str, float]:
+    """How important the model says entities are to a passage; as much as all that it scored, where it does not say."""
+    highest: dict[str, float] = {}
+    for entity in (entity for fact in facts for entity in fact.entities):
+        key = entity_key(entity.name)
+        highest[key] = max(highest.get(key, 0.0), entity.score)
+    otherwise = max(highest.values(), default=ENTITY_SCORES.highest)
+    return {key: highest.get(key, otherwise) for key in keys}
 
 
 def _incidence(

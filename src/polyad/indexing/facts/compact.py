@@ -28,6 +28,7 @@ from polyad.indexing.facts.extraction import (
     extraction,
     identity,
     one_line,
+    require_at_most,
     union,
 )
 from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of
@@ -58,7 +59,7 @@ class CompactExtractionStyle(ExtractionStyle):
     style = "compact"
     schema = _SCHEMA
 
-    def parse(self, reply: str) -> Extraction:
+    def parse(self, reply: str, most: int | None = None) -> Extraction:
         """Read a reply: whole, in prose or a fence, not quite JSON, or cut short; objects where lines were asked for.
 
         Every fact and every line of the table that is there whole is kept, even when the JSON around it is not. A name
@@ -67,10 +68,12 @@ class CompactExtractionStyle(ExtractionStyle):
 
         Raises:
             UnreadableReplyError: there is neither a fact nor an entity in it, nor an empty list of them; or its facts
-                are there and none has a text.
+                are there and none has a text; or there are more than ``most`` records.
         """
         said = after_thoughts(reply)
         records = best_records(said)
+        names = sum(len(_members(record)) for record in records.facts)
+        require_at_most(most, len(records.facts) + len(records.entities) + names, reply)
         records.notes[THOUGHTS] += said != reply.strip()
         table = _table(records)
         facts = [fact for record in records.facts if (fact := _fact(record, table, records.notes))]

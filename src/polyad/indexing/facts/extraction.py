@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from polyad.errors import UnreadableReplyError
 from polyad.text.keys import entity_key
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
@@ -167,34 +168,46 @@ def identity(name: str) -> str:
 
 def union(entities: Iterable[ExtractedEntity]) -> tuple[ExtractedEntity, ...]:
     """Each entity once, by its first spelling: first type, all descriptions, highest score."""
-    known: dict[str, ExtractedEntity] = {}
+    known: dict[str, list[ExtractedEntity]] = {}
     for entity in entities:
-        key = identity(entity.name)
-        known[key] = _joined(known[key], entity) if key in known else entity
-    return tuple(known.values())
+        known.setdefault(identity(entity.name), []).append(entity)
+    return tuple(_joined(same) for same in known.values())
 
 
-def _joined(first: ExtractedEntity, second: ExtractedEntity) -> ExtractedEntity:
-    lines = dict.fromkeys([*first.description.split("\n"), *second.description.split("\n")])
+def _joined(same: Sequence[ExtractedEntity]) -> ExtractedEntity:
+    """One of what is said of an entity; all at once, lest a description grow line by line."""
+    if len(same) == 1:
+        return same[0]
+    lines = dict.fromkeys(line for entity in same for line in entity.description.split("\n") if line)
     return replace(
-        first,
-        type=first.type or second.type,
-        description="\n".join(line for line in lines if line),
-        score=max(first.score, second.score),
+        same[0],
+        type=next((entity.type for entity in same if entity.type), ""),
+        description="\n".join(lines),
+        score=max(entity.score for entity in same),
     )
 
 
 def extraction(facts: Iterable[ExtractedFact], notes: Counter[str]) -> Extraction:
     """What a reply says, with each fact once, and each entity once in a fact."""
-    known: dict[str, ExtractedFact] = {}
+    known: dict[str, list[ExtractedFact]] = {}
     for fact in facts:
         entities = union(fact.entities)
         notes["entity named twice in a fact"] += len(fact.entities) - len(entities)
         notes["fact given twice"] += fact.text in known
-        earlier = known.get(fact.text, fact)
-        members = entities if earlier is fact else union([*earlier.entities, *entities])
-        known[fact.text] = replace(earlier, score=max(earlier.score, fact.score), entities=members)
-    return Extraction(tuple(known.values()), {reason: notes[reason] for reason in sorted(notes) if notes[reason]})
+        known.setdefault(fact.text, []).append(replace(fact, entities=entities))
+    distinct = tuple(same[0] if len(same) == 1 else _one_fact(same) for same in known.values())
+    return Extraction(distinct, {reason: notes[reason] for reason in sorted(notes) if notes[reason]})
+
+
+def _one_fact(same: Sequence[ExtractedFact]) -> ExtractedFact:
+    members = union(entity for fact in same for entity in fact.entities)
+    return replace(same[0], score=max(fact.score for fact in same), entities=members)
+
+
+def require_at_most(most: int | None, records: int, reply: str) -> None:
+    """Raise UnreadableReplyError for a reply of more records than ``most``: a model that repeats itself has no end."""
+    if most is not None and records > most:
+        raise UnreadableReplyError(reply, f"at most {most:,} facts, entities and names in facts (max_records)")
 
 
 def merged(first: Extraction, addition: Extraction) -> Extraction:

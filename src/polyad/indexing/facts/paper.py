@@ -27,6 +27,7 @@ from polyad.indexing.facts.extraction import (
     extraction,
     is_score,
     one_line,
+    require_at_most,
 )
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.text.thoughts import after_thoughts
@@ -54,18 +55,20 @@ class PaperExtractionStyle(ExtractionStyle):
 
     style = "paper"
 
-    def parse(self, reply: str) -> Extraction:
+    def parse(self, reply: str, most: int | None = None) -> Extraction:
         """Read a reply, whatever its quotes, brackets, line breaks and delimiters, whole or cut short.
 
         An entity belongs to the nearest fragment before it. Those that come before any belong to the first.
 
         Raises:
-            UnreadableReplyError: there is neither a record in it nor the mark that there is nothing more.
+            UnreadableReplyError: there is neither a record in it nor the mark that there is nothing more, or there are
+                more than ``most`` records.
         """
         text = after_thoughts(reply)
         records = list(_records(text))
         if not records and not _COMPLETE.search(text):
             raise UnreadableReplyError(reply, 'records such as ("hyper-relation"<|>text<|>score) or <|COMPLETE|>')
+        require_at_most(most, len(records), reply)
         reading = _Reading(Counter({THOUGHTS: text != reply.strip()}))
         for record in records:
             reading.add(record)

@@ -55,15 +55,20 @@ class ExtractionStyle(ABC):
         request = self._request_for_more.replace("{so_far}", quoted_replies(after_thoughts(so_far)))
         return replace(first, user=f"{first.user}\n\n{request}")
 
-    def read(self, reply: str, passage: Passage) -> Extraction:
+    def read(self, reply: str, passage: Passage, most: int | None = None) -> Extraction:
         """What a reply says of ``passage``, without the facts that it only copied from the instructions.
 
         Small models repeat the example, or the words that stand for a fact in the description of the format.
 
+        Args:
+            reply: What the model said.
+            passage: That it was asked about.
+            most: Records that are read; None for no limit.
+
         Raises:
-            UnreadableReplyError: the reply cannot be read, or all that it says is copied.
+            UnreadableReplyError: the reply cannot be read, it has more records, or all that it says is copied.
         """
-        said = self.parse(reply)
+        said = self.parse(reply, most)
         shown, own = one_line(self._system).casefold(), one_line(passage.text).casefold()
         notes = Counter(said.notes)
         facts = []
@@ -80,11 +85,12 @@ class ExtractionStyle(ABC):
         return extraction(facts, notes)
 
     @abstractmethod
-    def parse(self, reply: str) -> Extraction:
+    def parse(self, reply: str, most: int | None = None) -> Extraction:
         """Read a reply, however untidy or cut short.
 
         Raises:
-            UnreadableReplyError: there is no record in it, and it does not say that there is nothing.
+            UnreadableReplyError: there is no record in it, and it does not say that there is nothing; or there are
+                more than ``most``.
         """
 
 

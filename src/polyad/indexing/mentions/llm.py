@@ -12,6 +12,7 @@ from polyad.model import Mention
 from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.loose_json import listed_under, normal_keys
+from polyad.text.outside import harmless
 from polyad.text.packaged import packaged
 
 _SYSTEM = packaged("polyad.indexing.mentions", "llm.md")
@@ -101,13 +102,14 @@ def _valid(listed: Sequence[Any]) -> Iterator[Mention]:
         name = entity.get("name", entity.get("entity"))
         if isinstance(name, str) and name.strip():
             score = _score(entity.get("importance"))
-            yield Mention(name.strip(), -1, -1, type=str(entity.get("type") or ""), score=score)
+            kind = harmless(str(entity.get("type") or ""))
+            yield Mention(harmless(name).strip(), -1, -1, type=kind, score=score)
 
 
 def _score(importance: object) -> float:
     """In (0, 100]; 100 where the model gave none or nonsense."""
     if isinstance(importance, str) and importance.strip(" %").isdecimal():
-        importance = int(importance.strip(" %"))
+        importance = float(importance.strip(" %"))
     if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance <= 100:
         return 100.0
     return float(importance)
