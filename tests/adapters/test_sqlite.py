@@ -281,6 +281,48 @@ def test_an_index_may_be_copied_while_nobody_writes(tmp_path: Path) -> None:
     assert list(SqliteStore.open(tmp_path / "two").digests()) == ["a"]
 
 
+CLOSE_BESIDE_READERS = """
+import sys, threading
+from pathlib import Path
+from polyad.adapters.sqlite import SqliteStore
+from polyad.errors import StoreError
+
+wrong = []
+
+def read(store, started):
+    try:
+        while True:
+            if len(store.digests()) != 300 or len(store.search_text("text of it", 5)) != 5:
+                wrong.append("another answer")
+            started.set()
+    except StoreError as error:
+        if "was closed; open it again" not in str(error):
+            wrong.append(error)
+    except BaseException as error:
+        wrong.append(error)
+
+for _ in range(int(sys.argv[2])):
+    store, started = SqliteStore.open(Path(sys.argv[1])), threading.Event()
+    threads = [threading.Thread(target=read, args=(store, started)) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    started.wait(60)
+    store.close()
+    for thread in threads:
+        thread.join(60)
+print("wrong:", wrong)
+"""
+
+
+def test_closing_beside_readers_waits_for_what_they_read(tmp_path: Path) -> None:
+    with closing(create(tmp_path)) as store:
+        for number in range(300):
+            store.put(with_hyperedge(f"document {number}"))
+    command = [sys.executable, "-c", CLOSE_BESIDE_READERS, str(tmp_path), "30"]  # a process: it would crash this one
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "wrong: []\n")
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files the Linux way")
 def test_threads_that_ended_leave_no_file_open(tmp_path: Path) -> None:
     store = create(tmp_path)

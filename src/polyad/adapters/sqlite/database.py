@@ -30,14 +30,15 @@ class Database:
         self.path = path
         self.is_read_only = not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
         self._connections: dict[threading.Thread, sqlite3.Connection] = {}
-        self._connecting = threading.Lock()
+        self._users: set[threading.Thread] = set()
+        self._changed = threading.Condition()
         self._writing = threading.Lock()
         self._closed = False
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One consistent view of the file for as long as the block runs."""
-        with _translated(self.path):
+        with self._using(), _translated(self.path):
             connection = self._connection()
             connection.execute("BEGIN")
             try:
@@ -56,7 +57,7 @@ class Database:
         """
         if self.is_read_only:
             raise StoreError(f"{str(self.path)!r} may not be written by this user; it can only be searched")
-        with self._writing, _translated(self.path):
+        with self._writing, self._using(), _translated(self.path):
             connection = self._connection()
             connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
             connection.execute("BEGIN IMMEDIATE")
@@ -73,22 +74,44 @@ class Database:
         return sum(_size(file) for file in self.path.parent.glob(f"{self.path.name}*"))
 
     def close(self) -> None:
-        """Release the file, which cannot be used afterwards."""
-        self._closed = True
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
+        """Release the file, which cannot be used afterwards, once other threads have ended what they do with it now."""
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(self._is_unused_by_others)
+            for connection in self._connections.values():
+                connection.close()
+            self._connections.clear()
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Keeps the connections open while the block runs: to close one in another thread's use ends the process."""
+        with self._changed:
+            if self._closed:
+                raise StoreError(f"{str(self.path)!r} was closed; open it again")
+            self._users.add(threading.current_thread())
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._users.discard(threading.current_thread())
+                self._changed.notify_all()
+
+    def _is_unused_by_others(self) -> bool:
+        me = threading.current_thread()
+        return all(user is me or not user.is_alive() for user in self._users)
 
     def _connection(self) -> sqlite3.Connection:
-        if self._closed:
-            raise StoreError(f"{str(self.path)!r} was closed; open it again")
+        """This thread's."""
         thread = threading.current_thread()
-        connection = self._connections.get(thread)
-        if connection is None:
-            with self._connecting:
+        with self._changed:
+            connection = self._connections.get(thread)
+            if connection is None:
                 for ended in [other for other in self._connections if not other.is_alive()]:
                     self._connections.pop(ended).close()
-                connection = self._connections[thread] = _connect(self.path, self.is_read_only)
+        if connection is None:
+            connection = _connect(self.path, self.is_read_only)
+            with self._changed:
+                self._connections[thread] = connection
         return connection
 
 
