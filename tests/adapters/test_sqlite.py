@@ -199,6 +199,65 @@ def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
             store.remove(["a"])
 
 
+def test_an_index_that_may_not_be_written_shows_what_others_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(create(tmp_path)) as writer:
+        writer.put(with_hyperedge("a"))
+    with monkeypatch.context() as of_reader:
+        of_reader.setattr("polyad.adapters.sqlite.database.os.access", lambda path, mode: False)
+        reader = SqliteStore.open(tmp_path)
+    seen = [list(reader.digests())]
+    with closing(create(tmp_path)) as writer:
+        for id in "bc":
+            writer.put(with_hyperedge(id))
+            seen.append(list(reader.digests()))
+    seen.append(list(reader.digests()))
+    with closing(create(tmp_path)) as writer:
+        writer.remove(["a", "b"])
+        seen.append(list(reader.digests()))
+    seen.append(list(reader.digests()))
+    reader.close()
+    assert seen == [["a"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c"], ["c"], ["c"]]
+
+
+def test_an_index_that_may_not_be_written_and_changes_between_readings_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(tmp_path).close()
+    with monkeypatch.context() as of_reader:
+        of_reader.setattr("polyad.adapters.sqlite.database.os.access", lambda path, mode: False)
+        reader = SqliteStore.open(tmp_path)
+    for id in ("a", "b", "c"):
+        with closing(create(tmp_path)) as writer:  # closed before the next reading: there is no log to see
+            writer.put(with_hyperedge(id))
+        assert list(reader.digests())[-1] == id
+        assert reader.version() == len(reader.digests())
+    reader.close()
+
+
+def test_what_was_read_of_two_moments_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(create(tmp_path)) as writer:
+        writer.put(with_hyperedge("early"))
+    monkeypatch.setattr("polyad.adapters.sqlite.database.os.access", lambda path, mode: False)
+
+    class Interrupted(sqlite3.Connection):
+        """Has another write the file between the statements of a reader."""
+
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+            if "FROM hyperedge" in sql:
+                execute(tmp_path, "UPDATE document SET title = 'changed'")
+            return super().execute(sql, *parameters)
+
+    with monkeypatch.context() as of_reader:
+        of_reader.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
+        store = SqliteStore.open(tmp_path)
+    with pytest.raises(StoreError, match="was changed by another process while it was read; try again"):
+        store.topology()
+    assert store.digests() == {"early": "digest"}
+    store.close()
+
+
 def test_keeping_vectors_does_not_wait_for_another_process_that_writes(tmp_path: Path) -> None:
     with closing(create(tmp_path)) as store, closing(sqlite3.connect(tmp_path / FILE_NAME)) as other:
         store.put(with_hyperedge("a"))

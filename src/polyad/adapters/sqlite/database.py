@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import StoreError
@@ -20,6 +21,20 @@ class BusyError(StoreError):
     """Another process is writing."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A connection, and what it shows.
+
+    Attributes:
+        connection: To the file.
+        shows: The state of the file that was opened as one that never changes; None where SQLite sees what others
+            write.
+    """
+
+    connection: sqlite3.Connection
+    shows: tuple[int, int, int] | None = None
+
+
 class Database:
     """The file at ``path``; each thread has a connection of its own.
 
@@ -29,7 +44,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_read_only = not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-        self._connections: dict[threading.Thread, sqlite3.Connection] = {}
+        self._connections: dict[threading.Thread, _Opened] = {}
         self._users: set[threading.Thread] = set()
         self._changed = threading.Condition()
         self._writing = threading.Lock()
@@ -37,15 +52,24 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the file for as long as the block runs."""
+        """One consistent view of the file for as long as the block runs.
+
+        Raises:
+            StoreError: the file is damaged; or this user may not write it, and another wrote it meanwhile.
+        """
         with self._using(), _translated(self.path):
-            connection = self._connection()
+            opened = self._connection()
+            connection = opened.connection
             connection.execute("BEGIN")
             try:
                 yield connection
+            except sqlite3.Error:
+                self._require_unchanged(opened)
+                raise
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+            self._require_unchanged(opened)
 
     @contextmanager
     def writing(self, seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
@@ -58,7 +82,7 @@ class Database:
         if self.is_read_only:
             raise StoreError(f"{str(self.path)!r} may not be written by this user; it can only be searched")
         with self._writing, self._using(), _translated(self.path):
-            connection = self._connection()
+            connection = self._connection().connection
             connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -78,8 +102,8 @@ class Database:
         with self._changed:
             self._closed = True
             self._changed.wait_for(self._is_unused_by_others)
-            for connection in self._connections.values():
-                connection.close()
+            for opened in self._connections.values():
+                opened.connection.close()
             self._connections.clear()
 
     @contextmanager
@@ -100,19 +124,28 @@ class Database:
         me = threading.current_thread()
         return all(user is me or not user.is_alive() for user in self._users)
 
-    def _connection(self) -> sqlite3.Connection:
+    def _connection(self) -> _Opened:
         """This thread's."""
         thread = threading.current_thread()
         with self._changed:
-            connection = self._connections.get(thread)
-            if connection is None:
-                for ended in [other for other in self._connections if not other.is_alive()]:
-                    self._connections.pop(ended).close()
-        if connection is None:
-            connection = _connect(self.path, self.is_read_only)
+            for ended in [other for other in self._connections if not other.is_alive()]:
+                self._connections.pop(ended).connection.close()
+            opened = self._connections.get(thread)
+        if opened is None or self._is_outdated(opened):
+            if opened is not None:
+                opened.connection.close()
+            opened = _open_to_read(self.path) if self.is_read_only else _Opened(_connect(self.path))
             with self._changed:
-                self._connections[thread] = connection
-        return connection
+                self._connections[thread] = opened
+        return opened
+
+    def _is_outdated(self, opened: _Opened) -> bool:
+        return opened.shows is not None and (opened.shows != _state(self.path) or bool(_size(_log_of(self.path))))
+
+    def _require_unchanged(self, opened: _Opened) -> None:
+        """Raise StoreError if what was read of a file that was not to change may be of two moments."""
+        if opened.shows is not None and opened.shows != _state(self.path):
+            raise StoreError(f"{str(self.path)!r} was changed by another process while it was read; try again")
 
 
 def is_laid_out(path: Path) -> bool:
@@ -147,12 +180,22 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
             statement = ""
 
 
-def _connect(path: Path, is_read_only: bool = False) -> sqlite3.Connection:
-    if is_read_only:  # a log left by a crash is read too, which "immutable" would pass over
-        mode = "mode=ro" if _size(path.with_name(f"{path.name}-wal")) else "mode=ro&immutable=1"
-        return sqlite3.connect(
-            f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
-        )
+def _open_to_read(path: Path) -> _Opened:
+    """A connection that writes nothing, not even the files that readers and writers have in common.
+
+    Without a log, which nobody may have left or be writing, SQLite would want to make these files; it does not where it
+    is told that the file never changes, and then sees no change.
+    """
+    state = _state(path)
+    is_logged = _size(_log_of(path)) > 0
+    mode = "mode=ro" if is_logged else "mode=ro&immutable=1"
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
+    )
+    return _Opened(connection, None if is_logged else state)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         _use_write_ahead_log(connection)
@@ -189,6 +232,8 @@ def _translated(path: Path) -> Iterator[None]:
     """Say what SQLite's errors mean for the user."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise StoreError(f"{str(path)!r} is gone; index again, or restore it") from error
     except sqlite3.OperationalError as error:
         if _is_busy(error):
             raise BusyError(
@@ -203,6 +248,17 @@ def _is_busy(error: sqlite3.Error) -> bool:
     """Whether it says that another connection holds the file, in any of the extended codes for that."""
     code: int = getattr(error, "sqlite_errorcode", 0)  # errors of the module itself have none
     return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _log_of(path: Path) -> Path:
+    """What was written and is not yet in the file itself."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    """What differs after a change of the file."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _size(file: Path) -> int:
