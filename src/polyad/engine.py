@@ -36,7 +36,7 @@ from polyad.by_name import (
     load_reranker,
 )
 from polyad.config import LanguageModelSettings, Settings
-from polyad.errors import ConfigurationError, NotFoundError
+from polyad.errors import ConfigurationError, NotFoundError, StoreError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.report import IndexReport
@@ -388,7 +388,13 @@ class Engine:
                 return self._gather(question, wanted, retriever)
             except NotFoundError:  # what was to be shown has been removed since the snapshot was made
                 continue
-        return self._gather(question, wanted, retriever)
+        try:
+            return self._gather(question, wanted, retriever)
+        except NotFoundError as error:
+            raise StoreError(
+                f"what the index lists is not in it ({error}): either others remove documents all the time, and a "
+                "search may be tried again; or the index is damaged: restore it from a copy, or index again"
+            ) from error
 
     def _gather(self, question: str, wanted: Wanted, name: str) -> Evidence:
         retrieval, reranker = retrieval_called(name), self._parts.reranker

@@ -114,6 +114,59 @@ def test_a_file_damaged_in_the_middle_is_an_error_when_it_is_read(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE document SET title = CAST(x'ff' AS TEXT)",
+        "UPDATE document SET title = x'00'",
+        "UPDATE document SET metadata = '{'",
+        "UPDATE document SET metadata = '1'",
+        "UPDATE document SET places = '[1]'",
+        "UPDATE passage SET text = x'07'",
+        "UPDATE passage SET page = 'first'",
+        "UPDATE passage SET vector = x'0000'",
+        "UPDATE passage SET vector = 'text'",
+        "UPDATE passage SET vector = x'0000c07f0000c07f0000c07f0000c07f'",
+        "UPDATE hyperedge SET kind = 'other'",
+        "UPDATE hyperedge SET score = 1e300",
+        "UPDATE hyperedge SET passage = 99",
+        "UPDATE hyperedge SET passage = -1",
+        "UPDATE incidence SET entity = 99",
+        "UPDATE incidence SET entity = -1",
+        "UPDATE entity SET number = 9000000000000000",
+        "UPDATE entity_vector SET vector = x'00'",
+        "UPDATE manifest SET value = 'four' WHERE key = 'dimension'",
+        "UPDATE manifest SET value = '0' WHERE key = 'dimension'",
+        "UPDATE manifest SET value = x'00' WHERE key = 'embedder'",
+    ],
+)
+def test_rows_that_are_not_as_they_were_written_say_that_the_file_is_damaged(tmp_path: Path, statement: str) -> None:
+    with closing(create(tmp_path)) as store:
+        store.put(with_hyperedge("a"))
+        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
+    execute(tmp_path, "PRAGMA foreign_keys = OFF", statement)
+
+    def read_everything() -> None:
+        with closing(SqliteStore.open(tmp_path)) as store:
+            for read in (store.documents, store.origins, store.indexed_passages):
+                read(["a"])
+            store.passages(["a#0"])
+            store.topology()
+            store.hyperedges(["a#0/0"])
+            store.entity_vectors()
+
+    with pytest.raises(StoreError, match=r"damaged or not an index .*; restore it from a copy, or index again"):
+        read_everything()
+
+
+def test_a_file_whose_message_of_damage_is_no_unicode_is_an_error(tmp_path: Path) -> None:
+    create(tmp_path).close()
+    execute(tmp_path, "PRAGMA writable_schema = ON", "UPDATE sqlite_master SET sql = CAST(x'c3ff' AS TEXT)")
+    assert SqliteStore.exists(tmp_path)
+    with pytest.raises(StoreError, match="damaged or not an index"):
+        SqliteStore.open(tmp_path)
+
+
+@pytest.mark.parametrize(
     "statements",
     [
         ["CREATE TABLE theirs (x)"],

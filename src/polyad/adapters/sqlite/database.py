@@ -17,6 +17,23 @@ BUSY_SECONDS = 60.0
 """How long a writer waits for another process that is writing."""
 
 
+_OF_THE_SYSTEM = frozenset(
+    (
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
+    )
+)
+"""What SQLite reports that says nothing about the contents of the file."""
+
+_OF_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
+"""What rows raise that are not as they were written: SQLite hands out whatever a damaged file says."""
+
+
 class BusyError(StoreError):
     """Another process is writing."""
 
@@ -55,15 +72,16 @@ class Database:
         """One consistent view of the file for as long as the block runs.
 
         Raises:
-            StoreError: the file is damaged; or this user may not write it, and another wrote it meanwhile.
+            StoreError: the file is damaged, which also shows in what the block makes of its rows; or this user may not
+                write it, and another wrote it meanwhile.
         """
-        with self._using(), _translated(self.path):
+        with self._using(), _translated(self.path), self.understanding():
             opened = self._connection()
             connection = opened.connection
             connection.execute("BEGIN")
             try:
                 yield connection
-            except sqlite3.Error:
+            except Exception:
                 self._require_unchanged(opened)
                 raise
             finally:
@@ -92,6 +110,16 @@ class Database:
                 if connection.in_transaction:  # SQLite itself ends it when the disk is full
                     connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def understanding(self) -> Iterator[None]:
+        """Takes what is raised in the block, by rows that are not as they were written, for damage to the file."""
+        try:
+            yield
+        except UnicodeEncodeError:  # of what was given, not of what is there
+            raise
+        except _OF_DAMAGE as error:
+            raise _damaged(self.path, error) from error
 
     def disk_bytes(self) -> int:
         """The size of the file and of its log."""
@@ -153,7 +181,7 @@ def is_laid_out(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return _has_tables(connection)
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return True
 
 
@@ -239,15 +267,30 @@ def _translated(path: Path) -> Iterator[None]:
             raise BusyError(
                 f"another process has been writing to {str(path)!r} for {BUSY_SECONDS:.0f} s; wait for it"
             ) from error
-        raise StoreError(f"cannot use {str(path)!r}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{str(path)!r} is damaged or not an index ({error}); index again into another one") from error
+        if _primary_code(error) in _OF_THE_SYSTEM:
+            raise StoreError(f"cannot use {str(path)!r}: {error}") from error
+        raise _damaged(path, error) from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # messages that quote a damaged file are no Unicode
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> StoreError:
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return StoreError(
+        f"{str(path)!r} is damaged or not an index ({what}); restore it from a copy, or index again into another "
+        "--store"
+    )
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """Without what extended codes add; errors of the module itself have none."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
     """Whether it says that another connection holds the file, in any of the extended codes for that."""
-    code: int = getattr(error, "sqlite_errorcode", 0)  # errors of the module itself have none
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _log_of(path: Path) -> Path:
