@@ -31,9 +31,12 @@ class ReadSettings:
 
     Attributes:
         max_bytes: Files larger than this are reported and skipped. 64 MiB: several thousand printed pages.
+        follow_links: Whether symbolic links are followed to what lies outside the folder that is read. Off, they are
+            reported: whoever may put a file there could have any file of this user's read.
     """
 
     max_bytes: int = 64 * 1024 * 1024
+    follow_links: bool = False
 
     def __post_init__(self) -> None:
         _require(self.max_bytes > 0, "max_bytes", self.max_bytes, "a number of bytes above 0")
