@@ -86,6 +86,20 @@ class EncoderSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSettings:
+    """Limits on what is asked.
+
+    Attributes:
+        max_characters: Longer questions are refused. 8,000: a page or two, above what embedders read of a text.
+    """
+
+    max_characters: int = 8000
+
+    def __post_init__(self) -> None:
+        _require(self.max_characters > 0, "max_characters", self.max_characters, "a number of characters above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentationSettings:
     """How a passage's sentences are grouped into semantic units (HyperSU, section 4.1 and Table 11).
 
@@ -522,6 +536,7 @@ class Settings:
     read: ReadSettings = field(default_factory=ReadSettings)
     split: SplitSettings = field(default_factory=SplitSettings)
     encoder: EncoderSettings = field(default_factory=EncoderSettings)
+    question: QuestionSettings = field(default_factory=QuestionSettings)
     segmentation: SegmentationSettings = field(default_factory=SegmentationSettings)
     facts: FactSettings = field(default_factory=FactSettings)
     hypersu: HyperSUSettings = field(default_factory=HyperSUSettings)
