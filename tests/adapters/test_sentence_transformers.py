@@ -1,6 +1,8 @@
 # ruff: noqa: RUF001  (text in the punctuation of other languages)
 from __future__ import annotations
 
+import socket
+import time
 from pathlib import Path
 
 import huggingface_hub.constants
@@ -100,6 +102,22 @@ def test_an_unknown_model_is_a_configuration_error(name: str, monkeypatch: pytes
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)  # else it tries the network for a minute
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         SentenceTransformerEmbedder(name)
+
+
+def test_an_unknown_model_is_an_error_at_once_where_the_hub_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def unreachable(address: tuple[str, int], timeout: float) -> None:
+        asked.append(address)
+        raise OSError("Network is unreachable")
+
+    monkeypatch.setattr(socket, "create_connection", unreachable)
+    monkeypatch.setattr("polyad.adapters.model_hub.getproxies", dict)
+    started = time.monotonic()
+    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+        SentenceTransformerEmbedder("nobody/no-such-model")
+    assert time.monotonic() - started < 30, "the library of the hub tries for over a minute"
+    assert asked == [("huggingface.co", 443)]
 
 
 def test_a_folder_that_holds_no_model_is_a_configuration_error(tmp_path: Path) -> None:

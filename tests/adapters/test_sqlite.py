@@ -200,6 +200,16 @@ def test_a_path_that_cannot_be_a_directory_is_an_error(tmp_path: Path) -> None:
         create(tmp_path / "file" / "index")
 
 
+def test_a_path_that_is_too_long_is_an_error_before_directories_are_made(tmp_path: Path) -> None:
+    room = 504 - len(os.fsencode(tmp_path)) - len(f"/{FILE_NAME}")
+    deep = tmp_path.joinpath("x" * 150, "x" * 100, "x" * (room - 253))
+    with pytest.raises(StoreError, match=r"has 505 bytes; SQLite opens those of at most 504; choose a shorter one"):
+        create(deep.with_name(deep.name + "x"))
+    assert list(tmp_path.iterdir()) == []
+    create(deep).close()
+    assert SqliteStore.exists(deep)
+
+
 CREATE_WITHOUT_RIGHTS = """
 import os, sys
 from pathlib import Path

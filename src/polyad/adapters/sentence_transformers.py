@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from polyad.adapters.model_hub import can_fetch
 from polyad.errors import ConfigurationError, EmbedderError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
@@ -284,6 +285,8 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
     keywords: dict[str, Any] = {"dtype": getattr(torch, _precision(precision, device))}
     problem: Exception | None = None
     for only_local in (True,) if bundled else (True, False):  # what is on this machine needs no waiting for a network
+        if not only_local and not can_fetch():
+            break
         try:
             loaded = SentenceTransformer(
                 bundled or model, device=device, local_files_only=only_local, model_kwargs=keywords

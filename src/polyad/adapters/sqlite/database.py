@@ -17,6 +17,9 @@ BUSY_SECONDS = 60.0
 """How long a writer waits for another process that is writing."""
 
 
+_LONGEST_PATH = 504
+"""Bytes: SQLite's 512, less what it puts behind the names of its logs."""
+
 _OF_THE_SYSTEM = frozenset(
     (
         sqlite3.SQLITE_CANTOPEN,
@@ -183,6 +186,16 @@ def is_laid_out(path: Path) -> bool:
             return _has_tables(connection)
     except (sqlite3.Error, UnicodeDecodeError):
         return True
+
+
+def require_length(path: Path) -> None:
+    """Raise StoreError for a path that is longer than SQLite opens."""
+    length = len(os.fsencode(path.resolve()))
+    if length > _LONGEST_PATH:
+        raise StoreError(
+            f"the path {str(path)!r} has {length:,} bytes; SQLite opens those of at most {_LONGEST_PATH}; choose a "
+            "shorter one for --store"
+        )
 
 
 def lay_out(path: Path, make_tables: Callable[[sqlite3.Connection], None]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, run_script
+from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
 from polyad.adapters.sqlite.full_text import match_expression, telling_words
 from polyad.adapters.sqlite.rows import (
     DOCUMENT_COLUMNS,
@@ -109,9 +109,10 @@ class SqliteStore:
 
         Raises:
             IndexMismatchError: there is an index, and it was built with others, or is of another format.
-            StoreError: the directory or the file cannot be written.
+            StoreError: the directory or the file cannot be written, or its path is too long.
         """
         path = directory / FILE_NAME
+        require_length(path)
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
