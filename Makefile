@@ -1,7 +1,7 @@
 # Uses the python of the active environment.
 PYTHON ?= python
 
-.PHONY: check lint types layers test test-slow format
+.PHONY: check lint types layers test test-slow test-attacks format
 
 check: lint types layers test
 
@@ -20,6 +20,9 @@ test:
 
 test-slow:
 	$(PYTHON) -m pytest -m slow
+
+test-attacks:
+	$(PYTHON) -m pytest -m attacks
 
 format:
 	$(PYTHON) -m ruff check --fix .

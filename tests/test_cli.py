@@ -787,6 +787,56 @@ def test_an_interrupt_says_what_is_kept(
     assert found.stderr.count("\n") == 1
 
 
+TERMINATED = """
+import sys, time
+from polyad.cli import main
+from polyad.engine import Engine
+
+def slow(*_, **__):
+    print("begun", flush=True)
+    time.sleep(60)
+
+Engine.index = Engine.search = slow
+sys.argv[0] = "polyad"
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [(["index", "."], "the documents indexed so far are kept"), (["search", "x"], "nothing was changed")],
+)
+def test_a_request_to_end_says_what_is_kept(small_index_dir: Path, arguments: list[str], kept: str) -> None:
+    command = [sys.executable, "-c", TERMINATED, *arguments, "--store", str(small_index_dir), "--quiet"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "begun\n"
+    running.terminate()
+    _, errors = running.communicate(timeout=30)
+    assert running.returncode == 143
+    assert errors.startswith(f"polyad: terminated: {kept}")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["index", "eval"])
+def test_the_help_of_a_limit_says_one_default(run: Run, command: str) -> None:
+    text = " ".join(run(command, "--help").stdout.split())
+    assert "0, the default, for no limit." in text
+    assert "[no limit]" not in text
+    assert "default: 0" not in text
+
+
+def test_a_retriever_that_lacks_its_model_is_known_before_the_others_are_measured(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is to be indexed")
+
+    monkeypatch.setattr(Engine, "index", measured)
+    found = run("eval", tmp_path, "--retriever", "bm25,hypermemory")
+    assert "the retriever 'hypermemory' needs a language model" in error_of(found)
+
+
 def test_control_characters_of_a_document_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     output.say("a\x1b[2Jb\x9bc\td\u202e")
     assert capsys.readouterr().out == "a [2Jb c\td\n"

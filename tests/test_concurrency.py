@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import FILE_NAME
 from polyad.config import HyperRetrieverSettings, Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
+from polyad.errors import StoreError
 from polyad.model import Document, Evidence
 from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
 
@@ -100,3 +104,12 @@ def test_a_search_sees_what_another_engine_indexed(engine: Engine, tmp_path: Pat
     with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as other:
         other.index_documents([document(2)])
     assert len(engine.search(QUESTION, 9, retriever="standard").passages) == 2
+
+
+def test_an_index_that_lists_what_it_does_not_have_says_that_it_may_be_damaged(engine: Engine, tmp_path: Path) -> None:
+    engine.index_documents(map(document, range(3)))
+    engine.search(QUESTION, retriever="standard")
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as connection:
+        connection.execute("UPDATE passage SET id = id || '!'")
+    with pytest.raises(StoreError, match="the index is damaged: restore it from a copy, or index again"):
+        engine.search(QUESTION, retriever="standard")

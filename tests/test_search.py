@@ -11,9 +11,9 @@ import pytest
 
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
-from polyad.config import AnswerSettings, Settings, SplitSettings
+from polyad.config import AnswerSettings, QuestionSettings, Settings, SplitSettings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
-from polyad.errors import SettingError
+from polyad.errors import ConfigurationError, SettingError
 from polyad.model import Document, FloatArray, Location, Section
 from polyad.text.words import count_words
 
@@ -148,3 +148,17 @@ def test_a_passage_that_a_fact_brought_in_has_its_title_too(
         )
         (citation,) = engine.answer(alone).citations
     assert (citation.passage_id, citation.title, citation.origin.title) == ("moreau#0000", "Ines Moreau", "Ines Moreau")
+
+
+def test_a_question_that_is_too_long_is_refused_by_its_length(
+    small_index_dir: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    settings = Settings(question=QuestionSettings(max_characters=20))
+    with Engine.open(small_index_dir, embedder=embedder, settings=settings) as engine:
+        assert engine.search("Who cast the bell??", retriever="bm25").passages
+        with pytest.raises(ConfigurationError, match=r"has 21 characters; at most 20 are taken \(max_characters"):
+            engine.search("Who cast that bell???", retriever="bm25")
+    with Engine.open(small_index_dir, embedder=embedder) as engine:
+        assert engine.search("bell 1 " * 1142, retriever="bm25").passages
+        with pytest.raises(ConfigurationError, match="at most 8,000 are taken"):
+            engine.ask("b" * 8001, retriever="bm25")

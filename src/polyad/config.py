@@ -53,9 +53,12 @@ class ReadSettings:
 
     Attributes:
         max_bytes: Files larger than this are reported and skipped. 64 MiB: several thousand printed pages.
+        follow_links: Whether symbolic links are followed to what lies outside the folder that is read. Off, they are
+            reported: whoever may put a file there could have any file of this user's read.
     """
 
     max_bytes: int = 64 * 1024 * 1024
+    follow_links: bool = False
 
     def __post_init__(self) -> None:
         _require(self.max_bytes > 0, "max_bytes", self.max_bytes, "a number of bytes above 0")
@@ -122,6 +125,20 @@ class EncoderSettings:
     """
 
     device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSettings:
+    """Limits on what is asked.
+
+    Attributes:
+        max_characters: Longer questions are refused. 8,000: a page or two, above what embedders read of a text.
+    """
+
+    max_characters: int = 8000
+
+    def __post_init__(self) -> None:
+        _require(self.max_characters > 0, "max_characters", self.max_characters, "a number of characters above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -569,6 +586,7 @@ class Settings:
     read: ReadSettings = field(default_factory=ReadSettings)
     split: SplitSettings = field(default_factory=SplitSettings)
     encoder: EncoderSettings = field(default_factory=EncoderSettings)
+    question: QuestionSettings = field(default_factory=QuestionSettings)
     segmentation: SegmentationSettings = field(default_factory=SegmentationSettings)
     facts: FactSettings = field(default_factory=FactSettings)
     hypersu: HyperSUSettings = field(default_factory=HyperSUSettings)

@@ -36,7 +36,7 @@ from polyad.by_name import (
     load_reranker,
 )
 from polyad.config import LanguageModelSettings, Settings
-from polyad.errors import ConfigurationError, NotFoundError
+from polyad.errors import ConfigurationError, NotFoundError, StoreError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.report import IndexReport
@@ -354,11 +354,10 @@ class Engine:
             progress: Told of what the first search of an index makes once, such as the vectors of entities.
 
         Raises:
-            ConfigurationError: the question is blank, a limit is below 1, there is no such retriever, or it does not
-                say how relevant passages are and ``min_relevance`` is above 0.
+            ConfigurationError: the question is blank or too long, a limit is below 1, there is no such retriever, or
+                it does not say how relevant passages are and ``min_relevance`` is above 0.
         """
-        if not question.strip():
-            raise ConfigurationError("the question is blank; expected some words")
+        self._require_question(question)
         wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
         self.prepare(retriever, progress)
         started, encoding = time.perf_counter(), self._parts.seconds_encoding()
@@ -368,6 +367,16 @@ class Engine:
             evidence,
             timings=Timings(encode=1000 * encode, retrieve=1000 * (time.perf_counter() - started - encode)),
         )
+
+    def _require_question(self, question: str) -> None:
+        if not question.strip():
+            raise ConfigurationError("the question is blank; expected some words")
+        most = self._parts.settings.question.max_characters
+        if len(question) > most:
+            raise ConfigurationError(
+                f"the question has {len(question):,} characters; at most {most:,} are taken (max_characters in the "
+                "section [question]); ask for what is to be found in them"
+            )
 
     def prepare(self, retriever: str = "default", progress: Progress = silent) -> None:
         """Load and make what a retriever needs once: no part of a search's time. :meth:`search` does it by itself.
@@ -391,7 +400,13 @@ class Engine:
                 return self._gather(question, wanted, retriever)
             except NotFoundError:  # what was to be shown has been removed since the snapshot was made
                 continue
-        return self._gather(question, wanted, retriever)
+        try:
+            return self._gather(question, wanted, retriever)
+        except NotFoundError as error:
+            raise StoreError(
+                f"what the index lists is not in it ({error}): either others remove documents all the time, and a "
+                "search may be tried again; or the index is damaged: restore it from a copy, or index again"
+            ) from error
 
     def _gather(self, question: str, wanted: Wanted, name: str) -> Evidence:
         retrieval, reranker = retrieval_called(name), self._parts.reranker

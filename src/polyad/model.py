@@ -368,7 +368,12 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Where the time of one retrieval went, in milliseconds of wall time."""
+    """Where the time of one retrieval went, in milliseconds of wall time.
+
+    Attributes:
+        encode: The embedder, and waiting for it: a batch of another thread's texts may have to end first.
+        retrieve: Everything else.
+    """
 
     encode: float = 0.0
     retrieve: float = 0.0

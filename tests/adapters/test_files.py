@@ -149,7 +149,67 @@ def test_a_folder_reached_through_two_links_is_read_once() -> None:
     Path("handbook").mkdir()
     for link in ("one", "two"):
         Path("handbook", link).symlink_to("../shared", target_is_directory=True)
-    assert ids(read("handbook")) == ["handbook/one/a.txt"]
+    reader = FileReader(ReadSettings(follow_links=True))
+    assert ids(list(reader.read([Path("handbook")]))) == ["handbook/one/a.txt"]
+
+
+@pytest.mark.parametrize("target", ["../secret/key.txt", "/etc/passwd"])
+def test_a_link_out_of_the_folder_is_reported_and_not_followed(target: str) -> None:
+    write("secret/key.txt", "the key")
+    write("handbook/a.txt", "text")
+    Path("handbook/readme.txt").symlink_to(target)
+    assert ids(read("handbook")) == ["handbook/a.txt", "handbook/readme.txt"]
+    assert failure_of("handbook/readme.txt").startswith("a link to what lies outside handbook; give the path")
+    Path("handbook/readme.txt").unlink()
+    Path("handbook/more").symlink_to("../secret", target_is_directory=True)
+    assert [item.reason for item in read("handbook") if isinstance(item, Failure)] == [
+        "a link to what lies outside handbook; give the path that it leads to, or set follow_links in the section "
+        "[read]"
+    ]
+    assert FileReader().count([Path("handbook")]) == 2
+
+
+def test_links_within_the_folder_and_links_to_a_folder_that_is_given_are_followed() -> None:
+    write("handbook/deep/a.txt", "text")
+    write("handbook/deep/b.txt", "more text")
+    Path("handbook/link.txt").symlink_to("deep/a.txt")
+    Path("manual").symlink_to("handbook", target_is_directory=True)
+    assert ids(read("handbook")) == ["handbook/deep/a.txt", "handbook/deep/b.txt", "handbook/link.txt"]
+    assert ids(read("manual")) == ["manual/deep/a.txt", "manual/deep/b.txt", "manual/link.txt"]
+
+
+def test_links_out_of_the_folder_are_followed_where_the_settings_say_so() -> None:
+    write("secret/key.txt", "the key")
+    Path("handbook").mkdir()
+    Path("handbook/readme.txt").symlink_to("../secret/key.txt")
+    (found,) = FileReader(ReadSettings(follow_links=True)).read([Path("handbook")])
+    assert isinstance(found, Document)
+    assert found.text == "the key"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("target", ["/proc/self/environ", "/proc/kmsg"])
+def test_files_of_the_system_are_never_read(target: str) -> None:
+    Path("handbook").mkdir()
+    Path("handbook/readme.txt").symlink_to(target)
+    (found,) = FileReader(ReadSettings(follow_links=True)).read([Path("handbook")])
+    assert found == Failure("handbook/readme.txt", "lies in /proc or /sys, of which nothing is read")
+    assert failure_of("handbook/readme.txt") == "lies in /proc or /sys, of which nothing is read"
+    assert failure_of("/proc/self/task") == "lies in /proc or /sys, of which nothing is read"
+
+
+def test_a_file_is_read_to_its_limit_whatever_size_the_system_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a.txt", "word " * 1000)
+    stated = Path.stat
+
+    def states_nothing(path: Path, **options: bool) -> os.stat_result:
+        status = list(stated(path, **options))
+        status[6] = 0
+        return os.stat_result(status)
+
+    monkeypatch.setattr(Path, "stat", states_nothing)
+    (failure,) = read("a.txt", max_bytes=100)
+    assert failure == Failure("a.txt", "101 bytes; at most 100 are read (max_bytes)")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -1,7 +1,13 @@
 # ruff: noqa: RUF001  (text in the punctuation of other languages)
 from __future__ import annotations
 
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub.constants
 import numpy as np
@@ -13,6 +19,7 @@ from hypothesis import strategies as st
 from polyad.adapters import sentence_transformers
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.errors import ConfigurationError
+from polyad.model import FloatArray
 from polyad.protocols import Embedder
 
 WORDS = "the river bank of Oslo was flooded in 1961 when Anna Keller’s boat sank 东京 café ½ x".split()  # noqa: SIM905
@@ -102,6 +109,22 @@ def test_an_unknown_model_is_a_configuration_error(name: str, monkeypatch: pytes
         SentenceTransformerEmbedder(name)
 
 
+def test_an_unknown_model_is_an_error_at_once_where_the_hub_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def unreachable(address: tuple[str, int], timeout: float) -> None:
+        asked.append(address)
+        raise OSError("Network is unreachable")
+
+    monkeypatch.setattr(socket, "create_connection", unreachable)
+    monkeypatch.setattr("polyad.adapters.model_hub.getproxies", dict)
+    started = time.monotonic()
+    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+        SentenceTransformerEmbedder("nobody/no-such-model")
+    assert time.monotonic() - started < 30, "the library of the hub tries for over a minute"
+    assert asked == [("huggingface.co", 443)]
+
+
 def test_a_folder_that_holds_no_model_is_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         SentenceTransformerEmbedder(str(tmp_path))
@@ -162,3 +185,36 @@ def test_passes_are_filled_up_less_only_where_kernels_were_found_to_round_alike(
     monkeypatch.setattr(sentence_transformers, "_processor_has", instructions.__getitem__)
     assert sentence_transformers._pass_sizes("cpu", dtype) == (4096, floor)
     assert sentence_transformers._pass_sizes("cuda", dtype) == (16_384, 16_384)
+
+
+def test_a_question_does_not_wait_for_all_the_texts_of_another_thread(
+    embedder: SentenceTransformerEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward, submit = embedder._forward, embedder._workers.submit
+    begun, asked, order = threading.Event(), threading.Event(), []
+
+    def forward_when_both_are_there(windows: Sequence[list[int]], length: int, rows: int) -> FloatArray:
+        begun.set()
+        assert asked.wait(60)
+        order.append(len(windows) == 1)
+        return forward(windows, length, rows)
+
+    def submit_and_tell(*arguments: Any) -> Future[FloatArray]:
+        future = submit(*arguments)
+        if threading.current_thread() is asking:
+            asked.set()
+        return future
+
+    monkeypatch.setattr(embedder, "_forward", forward_when_both_are_there)
+    monkeypatch.setattr(embedder, "_batch_tokens", 64)
+    monkeypatch.setattr(embedder, "_floor_tokens", 0)
+    monkeypatch.setattr(embedder._workers, "submit", submit_and_tell)
+    indexing = threading.Thread(target=embedder.encode, args=(["An otter eats fish."] * 400, "passage"))
+    asking = threading.Thread(target=embedder.encode, args=(["What does it eat?"], "query"))
+    indexing.start()
+    assert begun.wait(60)
+    asking.start()
+    for thread in (asking, indexing):
+        thread.join(60)
+    assert order.index(True) <= 2 * embedder._at_once
+    assert len(order) > 50

@@ -114,6 +114,59 @@ def test_a_file_damaged_in_the_middle_is_an_error_when_it_is_read(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE document SET title = CAST(x'ff' AS TEXT)",
+        "UPDATE document SET title = x'00'",
+        "UPDATE document SET metadata = '{'",
+        "UPDATE document SET metadata = '1'",
+        "UPDATE document SET places = '[1]'",
+        "UPDATE passage SET text = x'07'",
+        "UPDATE passage SET page = 'first'",
+        "UPDATE passage SET vector = x'0000'",
+        "UPDATE passage SET vector = 'text'",
+        "UPDATE passage SET vector = x'0000c07f0000c07f0000c07f0000c07f'",
+        "UPDATE hyperedge SET kind = 'other'",
+        "UPDATE hyperedge SET score = 1e300",
+        "UPDATE hyperedge SET passage = 99",
+        "UPDATE hyperedge SET passage = -1",
+        "UPDATE incidence SET entity = 99",
+        "UPDATE incidence SET entity = -1",
+        "UPDATE entity SET number = 9000000000000000",
+        "UPDATE entity_vector SET vector = x'00'",
+        "UPDATE manifest SET value = 'four' WHERE key = 'dimension'",
+        "UPDATE manifest SET value = '0' WHERE key = 'dimension'",
+        "UPDATE manifest SET value = x'00' WHERE key = 'embedder'",
+    ],
+)
+def test_rows_that_are_not_as_they_were_written_say_that_the_file_is_damaged(tmp_path: Path, statement: str) -> None:
+    with closing(create(tmp_path)) as store:
+        store.put(with_hyperedge("a"))
+        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
+    execute(tmp_path, "PRAGMA foreign_keys = OFF", statement)
+
+    def read_everything() -> None:
+        with closing(SqliteStore.open(tmp_path)) as store:
+            for read in (store.documents, store.origins, store.indexed_passages):
+                read(["a"])
+            store.passages(["a#0"])
+            store.topology()
+            store.hyperedges(["a#0/0"])
+            store.entity_vectors()
+
+    with pytest.raises(StoreError, match=r"damaged or not an index .*; restore it from a copy, or index again"):
+        read_everything()
+
+
+def test_a_file_whose_message_of_damage_is_no_unicode_is_an_error(tmp_path: Path) -> None:
+    create(tmp_path).close()
+    execute(tmp_path, "PRAGMA writable_schema = ON", "UPDATE sqlite_master SET sql = CAST(x'c3ff' AS TEXT)")
+    assert SqliteStore.exists(tmp_path)
+    with pytest.raises(StoreError, match="damaged or not an index"):
+        SqliteStore.open(tmp_path)
+
+
+@pytest.mark.parametrize(
     "statements",
     [
         ["CREATE TABLE theirs (x)"],
@@ -145,6 +198,16 @@ def test_a_path_that_cannot_be_a_directory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot make the directory"):
         create(tmp_path / "file" / "index")
+
+
+def test_a_path_that_is_too_long_is_an_error_before_directories_are_made(tmp_path: Path) -> None:
+    room = 504 - len(os.fsencode(tmp_path)) - len(f"/{FILE_NAME}")
+    deep = tmp_path.joinpath("x" * 150, "x" * 100, "x" * (room - 253))
+    with pytest.raises(StoreError, match=r"has 505 bytes; SQLite opens those of at most 504; choose a shorter one"):
+        create(deep.with_name(deep.name + "x"))
+    assert list(tmp_path.iterdir()) == []
+    create(deep).close()
+    assert SqliteStore.exists(deep)
 
 
 CREATE_WITHOUT_RIGHTS = """
@@ -197,6 +260,65 @@ def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
         assert (store.cached_replies(["key"]), store.entity_vectors()) == ({}, {})
         with pytest.raises(StoreError, match="may not be written"):
             store.remove(["a"])
+
+
+def test_an_index_that_may_not_be_written_shows_what_others_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(create(tmp_path)) as writer:
+        writer.put(with_hyperedge("a"))
+    with monkeypatch.context() as of_reader:
+        of_reader.setattr("polyad.adapters.sqlite.database.os.access", lambda path, mode: False)
+        reader = SqliteStore.open(tmp_path)
+    seen = [list(reader.digests())]
+    with closing(create(tmp_path)) as writer:
+        for id in "bc":
+            writer.put(with_hyperedge(id))
+            seen.append(list(reader.digests()))
+    seen.append(list(reader.digests()))
+    with closing(create(tmp_path)) as writer:
+        writer.remove(["a", "b"])
+        seen.append(list(reader.digests()))
+    seen.append(list(reader.digests()))
+    reader.close()
+    assert seen == [["a"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c"], ["c"], ["c"]]
+
+
+def test_an_index_that_may_not_be_written_and_changes_between_readings_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(tmp_path).close()
+    with monkeypatch.context() as of_reader:
+        of_reader.setattr("polyad.adapters.sqlite.database.os.access", lambda path, mode: False)
+        reader = SqliteStore.open(tmp_path)
+    for id in ("a", "b", "c"):
+        with closing(create(tmp_path)) as writer:  # closed before the next reading: there is no log to see
+            writer.put(with_hyperedge(id))
+        assert list(reader.digests())[-1] == id
+        assert reader.version() == len(reader.digests())
+    reader.close()
+
+
+def test_what_was_read_of_two_moments_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(create(tmp_path)) as writer:
+        writer.put(with_hyperedge("early"))
+    monkeypatch.setattr("polyad.adapters.sqlite.database.os.access", lambda path, mode: False)
+
+    class Interrupted(sqlite3.Connection):
+        """Has another write the file between the statements of a reader."""
+
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+            if "FROM hyperedge" in sql:
+                execute(tmp_path, "UPDATE document SET title = 'changed'")
+            return super().execute(sql, *parameters)
+
+    with monkeypatch.context() as of_reader:
+        of_reader.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
+        store = SqliteStore.open(tmp_path)
+    with pytest.raises(StoreError, match="was changed by another process while it was read; try again"):
+        store.topology()
+    assert store.digests() == {"early": "digest"}
+    store.close()
 
 
 def test_keeping_vectors_does_not_wait_for_another_process_that_writes(tmp_path: Path) -> None:
@@ -279,6 +401,48 @@ def test_an_index_may_be_copied_while_nobody_writes(tmp_path: Path) -> None:
     store.close()
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     assert list(SqliteStore.open(tmp_path / "two").digests()) == ["a"]
+
+
+CLOSE_BESIDE_READERS = """
+import sys, threading
+from pathlib import Path
+from polyad.adapters.sqlite import SqliteStore
+from polyad.errors import StoreError
+
+wrong = []
+
+def read(store, started):
+    try:
+        while True:
+            if len(store.digests()) != 300 or len(store.search_text("text of it", 5)) != 5:
+                wrong.append("another answer")
+            started.set()
+    except StoreError as error:
+        if "was closed; open it again" not in str(error):
+            wrong.append(error)
+    except BaseException as error:
+        wrong.append(error)
+
+for _ in range(int(sys.argv[2])):
+    store, started = SqliteStore.open(Path(sys.argv[1])), threading.Event()
+    threads = [threading.Thread(target=read, args=(store, started)) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    started.wait(60)
+    store.close()
+    for thread in threads:
+        thread.join(60)
+print("wrong:", wrong)
+"""
+
+
+def test_closing_beside_readers_waits_for_what_they_read(tmp_path: Path) -> None:
+    with closing(create(tmp_path)) as store:
+        for number in range(300):
+            store.put(with_hyperedge(f"document {number}"))
+    command = [sys.executable, "-c", CLOSE_BESIDE_READERS, str(tmp_path), "30"]  # a process: it would crash this one
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "wrong: []\n")
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files the Linux way")

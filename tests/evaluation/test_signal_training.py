@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -150,3 +151,22 @@ def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tm
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot write into"):
         save({"d": made}, tmp_path / "file")
+
+
+def test_saving_that_is_stopped_leaves_the_earlier_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = signal_names(rewriting=True)
+    random = np.random.default_rng(0)
+    made = [
+        Example(random.random((9, len(names))).astype(np.float32), np.arange(9)[:, None] == 0, 1.0) for _ in range(3)
+    ]
+    save({"d": made}, tmp_path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    monkeypatch.setattr(os, "fsync", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        save({"d": made[:1], "e": made[1:]}, tmp_path)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def stopped(descriptor: int) -> None:
+    """In place of the moment before a file that was written beside another takes its place."""
+    raise KeyboardInterrupt

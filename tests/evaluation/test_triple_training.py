@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,6 +115,20 @@ def test_weights_report_and_picture_are_written(tmp_path: Path) -> None:
         epoch.validation_loss for epoch in report.epochs
     ]
     assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_saving_that_is_stopped_leaves_the_earlier_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer, report = train({"one": (examples(1), examples(2))}, replace(FAST, epochs=1))
+    earlier = save(scorer, report, tmp_path).read_bytes()
+
+    def stopped(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", stopped)
+    other, report = train({"one": (examples(2), examples(1))}, replace(FAST, epochs=1))
+    with pytest.raises(KeyboardInterrupt):
+        save(other, report, tmp_path)
+    assert (tmp_path / "hyperretriever.safetensors").read_bytes() == earlier
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:

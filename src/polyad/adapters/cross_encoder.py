@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from polyad.adapters.model_hub import can_fetch
 from polyad.config import RerankerSettings
 from polyad.errors import ConfigurationError, MissingExtraError, RerankerError
 from polyad.model import FloatArray
@@ -81,6 +82,8 @@ def _load(model: str) -> CrossEncoder:
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped upstream
     problem: Exception | None = None
     for only_local in (True, False):  # what is on this machine needs no waiting for a network
+        if not only_local and not can_fetch():
+            break
         try:
             loaded: CrossEncoder = CrossEncoder(model, device="cpu", local_files_only=only_local)
             return loaded

@@ -6,11 +6,12 @@ import importlib.util
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from polyad.adapters.model_hub import can_fetch
 from polyad.errors import ConfigurationError, EmbedderError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
@@ -107,7 +108,9 @@ class SentenceTransformerEmbedder:
             raise ConfigurationError(f"the model {model!r} does not say how long its vectors are; choose another")
         self._dimension = dimension
         self._batch_tokens, self._floor_tokens = _pass_sizes(self._device, self._model.dtype)
-        self._workers = _workers(self._device)
+        processors = _processors(self._device)
+        self._workers = _workers(self._device, processors)
+        self._at_once = max(2, processors)  # more would stand in the way of a question from another thread
 
     @classmethod
     def from_name(cls, name: str, device: str = "auto") -> Self:
@@ -163,17 +166,18 @@ class SentenceTransformerEmbedder:
             length = len(window) if stored else longest
             buckets[-(-length // _LENGTH_STEP) * _LENGTH_STEP].append(row)
         vectors = np.empty((len(windows), self._dimension), dtype=np.float32)
-        running = {}
-        for length, rows in sorted(buckets.items(), reverse=True):  # the longest first, to end together
-            size = max(1, self._batch_tokens // length)
-            for start in range(0, len(rows), size):
-                batch = rows[start : start + size]
-                filled = max(len(batch), min(size, -(-floor // length)))
-                future = self._workers.submit(self._forward, [windows[row] for row in batch], length, filled)
-                running[future] = batch
+        running: dict[Future[FloatArray], list[int]] = {}
         try:
-            for future, batch in running.items():
-                vectors[batch] = future.result()
+            for length, rows in sorted(buckets.items(), reverse=True):  # the longest first, to end together
+                size = max(1, self._batch_tokens // length)
+                for start in range(0, len(rows), size):
+                    batch = rows[start : start + size]
+                    filled = max(len(batch), min(size, -(-floor // length)))
+                    if len(running) == self._at_once:
+                        _collect(running, vectors, FIRST_COMPLETED)
+                    future = self._workers.submit(self._forward, [windows[row] for row in batch], length, filled)
+                    running[future] = batch
+            _collect(running, vectors, FIRST_EXCEPTION)
         except BaseException:  # interrupted, too: what has not begun need not be waited for
             for future in running:
                 future.cancel()
@@ -230,7 +234,14 @@ def _processor_has(instructions: str) -> bool | None:
     return None if asked is None else bool(asked())
 
 
-def _workers(device: str) -> ThreadPoolExecutor:
+def _processors(device: str) -> int:
+    """How many batches are computed side by side."""
+    if device != "cpu":
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _workers(device: str, processors: int) -> ThreadPoolExecutor:
     """A thread for each processor, computing by itself; one for a GPU.
 
     Threads that share each matrix product wait for the slowest of them at every layer: on a busy machine that is ten
@@ -240,8 +251,13 @@ def _workers(device: str) -> ThreadPoolExecutor:
 
     if device != "cpu":
         return ThreadPoolExecutor(1, "polyad-embedder")
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return ThreadPoolExecutor(processors, "polyad-embedder", initializer=torch.set_num_threads, initargs=(1,))
+
+
+def _collect(running: dict[Future[FloatArray], list[int]], vectors: FloatArray, until: str) -> None:
+    """Wait for batches, put their vectors into the rows that they are of, and forget these batches."""
+    for future in wait(running, return_when=until).done:
+        vectors[running.pop(future)] = future.result()
 
 
 def _encodable(text: str) -> str:
@@ -284,6 +300,8 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
     keywords: dict[str, Any] = {"dtype": getattr(torch, _precision(precision, device))}
     problem: Exception | None = None
     for only_local in (True,) if bundled else (True, False):  # what is on this machine needs no waiting for a network
+        if not only_local and not can_fetch():
+            break
         try:
             loaded = SentenceTransformer(
                 bundled or model, device=device, local_files_only=only_local, model_kwargs=keywords

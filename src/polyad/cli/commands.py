@@ -2,17 +2,18 @@
 
 Results go to stdout, progress and warnings to stderr. Exit codes: 0 fine; 1 something could not be done though the
 command was right (a document failed, the language model gave no answer); 2 usage, configuration or a damaged store;
-130 interrupted.
+130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -55,7 +56,7 @@ from polyad.protocols import Progress
 from polyad.text.counting import counted
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
-_INTERRUPTED, _PIPE_CLOSED = 130, 141  # what a shell reports for a program ended by SIGINT, by SIGPIPE
+_INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # what a shell reports of one ended by SIGINT, PIPE, TERM
 _KEPT = {
     "index": "the documents indexed so far are kept; the same command goes on from there",
     "remove": "either all of the documents were removed or none",
@@ -65,6 +66,10 @@ _KEPT = {
 _EPILOG = f"""Settings come from flags, else from the environment (POLYAD_STORE, POLYAD_MODEL, OPENAI_BASE_URL, ...),
 else from {FILE_NAME} in the working directory.
 Exit codes: 0 fine, 1 something failed (a document, the language model), 2 usage or configuration."""
+
+
+class _TerminatedError(KeyboardInterrupt):
+    """Somebody asked this process to end: a service manager, a machine that shuts down."""
 
 
 class _Commands(TyperGroup):
@@ -79,8 +84,10 @@ class _Commands(TyperGroup):
             output.warn("error", str(error))
             raise typer.Exit(2 if isinstance(error, _USAGE_ERRORS) else 1) from error
         except KeyboardInterrupt as error:
-            output.warn("interrupted", _KEPT.get(ctx.invoked_subcommand, "nothing was changed"))
-            raise typer.Exit(_INTERRUPTED) from error
+            is_terminated = isinstance(error, _TerminatedError)
+            kept = _KEPT.get(ctx.invoked_subcommand, "nothing was changed")
+            output.warn("terminated" if is_terminated else "interrupted", kept)
+            raise typer.Exit(_TERMINATED if is_terminated else _INTERRUPTED) from error
         except BrokenPipeError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: not an error
             raise typer.Exit(_PIPE_CLOSED) from error
@@ -394,10 +401,16 @@ def main() -> None:
     if sys.stdout is None:  # whoever started this process closed it
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (it is open to the end)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the streams of a fresh process
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         app(prog_name="polyad")
     except SystemExit as end:
-        if end.code == _INTERRUPTED:  # nobody waits for what other threads have asked for
+        if end.code in (_INTERRUPTED, _TERMINATED):  # nobody waits for what other threads have asked for
             sys.stdout.flush()
-            os._exit(_INTERRUPTED)
+            os._exit(int(end.code))
         raise
+
+
+def _terminate(*_: object) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends this process at once
+    raise _TerminatedError

@@ -29,7 +29,8 @@ from polyad.cli.options import (
 )
 from polyad.cli.settings import require_one_of
 from polyad.config import DefaultSettings, HyperRetrieverSettings
-from polyad.engine import RETRIEVERS, Engine
+from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
+from polyad.errors import NoLanguageModelError
 from polyad.evaluation import datasets, experiment
 from polyad.evaluation.splits import queries_of, splits_of
 from polyad.model import Evidence
@@ -83,6 +84,9 @@ def evaluate(
         mentions=mentions,
         model=model,
     )
+    for name in names:
+        if name in NEED_LANGUAGE_MODEL and settings.language_model is None:
+            raise NoLanguageModelError(f"the retriever {name!r}")  # before the others have been measured for nothing
     whole, depth = datasets.load(folder), settings.command.depth
     dataset = replace(whole, queries=queries_of(whole, split, limit))
     with (

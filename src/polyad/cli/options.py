@@ -60,10 +60,24 @@ Rewrite = Annotated[
     typer.Option("--rewrite/--no-rewrite", help="Let `default` also embed rewritten questions; slower. [off]"),
 ]
 MaxCost = Annotated[
-    float, typer.Option("--max-cost", metavar="USD", min=0, help="Stop before a language model costs more. [no limit]")
+    float,
+    typer.Option(
+        "--max-cost",
+        metavar="USD",
+        min=0,
+        show_default=False,
+        help="Stop before a language model costs more; 0, the default, for no limit.",
+    ),
 ]
 MaxTokens = Annotated[
-    int, typer.Option("--max-tokens", metavar="N", min=0, help="Stop before it takes more tokens. [no limit]")
+    int,
+    typer.Option(
+        "--max-tokens",
+        metavar="N",
+        min=0,
+        show_default=False,
+        help="Stop before it takes more tokens; 0, the default, for no limit.",
+    ),
 ]
 Form = Annotated[
     str | None,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from polyad.text.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,3 +23,10 @@ def new_figure(name: str, width: float, height: float) -> Figure | None:
         logger.warning("no picture %s, because matplotlib is missing; pip install 'polyad[plots]'", name)
         return None
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write the figure to ``path``, whole or not at all."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix[1:], dpi=120)
+    write_whole(path, picture.getvalue())

@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
-from polyad.evaluation.pictures import new_figure
+from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.retrieval.default.scorer import LinearScorer, weights_file
 from polyad.retrieval.default.signals import Candidates, profile_names, profiled, signal_names
+from polyad.text.files import write_whole
 
 K = 5
 """Depth at which recall is reported."""
@@ -306,8 +307,8 @@ def save(datasets: Mapping[str, Sequence[Example]], directory: Path) -> dict[str
             calibration = calibrate(list(datasets.values()), trained.scorer, signal_names(rewriting))
             scorer = replace(trained.scorer, trained_on=tuple(datasets), calibration=calibration)
             path = directory / file
-            path.write_text(scorer.to_text(), encoding="utf-8")
-            path.with_suffix(".json").write_text(json.dumps(report_json(trained), indent=2) + "\n", encoding="utf-8")
+            write_whole(path, scorer.to_text())
+            write_whole(path.with_suffix(".json"), json.dumps(report_json(trained), indent=2) + "\n")
             _draw(trained.scorer, datasets, path.with_suffix(".png"))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
@@ -343,4 +344,4 @@ def _draw(scorer: LinearScorer, datasets: Mapping[str, Sequence[Example]], path:
     axes = figure.subplots()
     axes.barh([name for _, name in shares], [share for share, _ in shares], color="#4472a8")
     axes.set_xlabel("weight x standard deviation of the signal")
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.evaluation.pictures import new_figure
+from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.evaluation.triple_examples import TripleExamples, merged
 from polyad.protocols import Progress, silent
 from polyad.retrieval.hyperretriever.scorer import HIDDEN, TripleScorer, weights_file
+from polyad.text.files import write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -258,7 +259,7 @@ def save(scorer: TripleScorer, report: TripleTrainingReport, directory: Path) ->
     try:
         directory.mkdir(parents=True, exist_ok=True)
         scorer.save(path)
-        path.with_suffix(".json").write_text(json.dumps(report_json(report), indent=2) + "\n", encoding="utf-8")
+        write_whole(path.with_suffix(".json"), json.dumps(report_json(report), indent=2) + "\n")
         _draw(report, path.with_suffix(".png"))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
@@ -282,4 +283,4 @@ def _draw(report: TripleTrainingReport, path: Path) -> None:
     axes.set_xlabel("epoch")
     axes.set_ylabel("binary cross-entropy")
     axes.legend()
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path)

@@ -54,18 +54,26 @@ _MANY_DOCUMENTS = {
 """Extension to the ``module:function`` that streams the documents of a file."""
 
 
+_OF_THE_SYSTEM = (Path("/proc"), Path("/sys"))
+"""Where files are not what is stored but what the system says when they are read."""
+
+
 class FileReader:
     """Reads files and folders, in the order given and folders sorted by name.
 
-    Hidden files and folders are passed over, symbolic links followed, and no folder is visited twice. A document's id
-    is its path as given, normalised and with forward slashes, so the same command gives the same ids.
+    Hidden files and folders are passed over, and no folder is visited twice. A document's id is its path as given,
+    normalised and with forward slashes, so the same command gives the same ids.
+
+    A symbolic link is followed to what lies below the path that was given; one that leads elsewhere is a failure,
+    unless the settings say otherwise or it was given itself and is a folder. Whatever the settings, only regular files
+    are read, and nothing below ``/proc`` and ``/sys``, where a file may be a secret or have no end.
 
     A document without a title of its own has the file's name for one, and then ``title_from`` in its metadata is
     ``file name``; a record of a file of many has none. The metadata of each has ``path``, ``folder``, ``extension``
     and ``modified``, unless the document itself says something else under these names.
 
     Args:
-        settings: How large a document may be.
+        settings: How large a document may be, and which links are followed.
         one_document: Extension to the ``module:function`` that turns the bytes of a file into one document.
         many_documents: Extension to the ``module:function`` that streams the documents of a file.
 
@@ -118,22 +126,46 @@ class FileReader:
         """Every file below ``given``; not recursive, since folders nest deeper than Python's stack."""
         seen: set[tuple[int, int] | Path] = set()
         named = set(given)
-        pending = given[::-1]
+        pending: list[tuple[Path, Path | None]] = [(path, None) for path in given[::-1]]
         while pending:
-            path = pending.pop()
+            path, root = pending.pop()
             try:
                 status = path.stat()
                 is_folder = stat.S_ISDIR(status.st_mode)
                 identity = (status.st_dev, status.st_ino) if is_folder else path
                 if identity in seen or (is_folder and path not in named and _leads_back(path)):
                     continue
+                self._require_allowed(path, root, is_folder)
                 seen.add(identity)
                 if is_folder:
-                    pending.extend(sorted(_visible(path), reverse=True))
+                    pending.extend((child, root or path) for child in sorted(_visible(path), reverse=True))
                 else:
                     yield path
-            except OSError as error:
+            except (OSError, ReadError) as error:
                 yield Failure(displayed(path), _reason(error))
+
+    def _require_allowed(self, path: Path, root: Path | None, is_folder: bool) -> None:
+        """Raise ReadError for what is not to be read: what a link leads to outside ``root``, and files of the system.
+
+        Args:
+            path: To a file or folder.
+            root: The given folder that it was found in; None where it was given itself.
+            is_folder: Whether it is one.
+        """
+        is_link = path.is_symlink()
+        if not is_link and root is not None:
+            return
+        target = path.resolve()
+        if any(target.is_relative_to(place) for place in _OF_THE_SYSTEM):
+            raise ReadError("lies in /proc or /sys, of which nothing is read")
+        if not is_link or self._settings.follow_links or (root is None and is_folder):
+            return
+        within = root or path.parent
+        if not target.is_relative_to(within.resolve()):
+            raise ReadError(
+                f"a link to what lies outside {displayed(within)}; give the path that it leads to, or set follow_links "
+                "in the section [read]"
+            )
 
     def _load(self, path: Path) -> Iterator[Document | Failure]:
         name, extension = displayed(path), path.suffix.lower()
@@ -141,15 +173,12 @@ class FileReader:
             kinds = [known for known in self._extensions if known not in _SOURCE_CODE]
             expected = ", ".join(kinds) + (" or source code" if len(kinds) < len(self._extensions) else "")
             raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(path.stat().st_mode):
             raise ReadError("not a regular file")
         if extension in self._many_documents:
             yield from self._records(path, name, extension)
             return
-        if status.st_size > self._settings.max_bytes:
-            raise ReadError(f"{status.st_size:,} bytes; at most {self._settings.max_bytes:,} are read (max_bytes)")
-        content: Content = _function(self._one_document[extension])(path.read_bytes())
+        content: Content = _function(self._one_document[extension])(_bytes_of(path, self._settings.max_bytes))
         if not content.text.strip():
             raise ReadError("empty: no text")
         yield _document(path, name, content)
@@ -193,6 +222,22 @@ def _document(path: Path, name: str, content: Content) -> Document:
         metadata=metadata,
         places=content.places,
     )
+
+
+def _bytes_of(path: Path, most: int) -> bytes:
+    """What is in a regular file. The size that the system states is not relied on: a file may grow, or state none.
+
+    Raises:
+        ReadError: it is larger than ``most``.
+    """
+    size = path.stat().st_size
+    if size <= most:
+        with path.open("rb") as file:
+            contents = file.read(most + 1)
+        if len(contents) <= most:
+            return contents
+        size = max(size, len(contents))
+    raise ReadError(f"{size:,} bytes; at most {most:,} are read (max_bytes)")
 
 
 def require_reachable(path: Path) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import StoreError
@@ -16,8 +17,42 @@ BUSY_SECONDS = 60.0
 """How long a writer waits for another process that is writing."""
 
 
+_LONGEST_PATH = 504
+"""Bytes: SQLite's 512, less what it puts behind the names of its logs."""
+
+_OF_THE_SYSTEM = frozenset(
+    (
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
+    )
+)
+"""What SQLite reports that says nothing about the contents of the file."""
+
+_OF_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
+"""What rows raise that are not as they were written: SQLite hands out whatever a damaged file says."""
+
+
 class BusyError(StoreError):
     """Another process is writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A connection, and what it shows.
+
+    Attributes:
+        connection: To the file.
+        shows: The state of the file that was opened as one that never changes; None where SQLite sees what others
+            write.
+    """
+
+    connection: sqlite3.Connection
+    shows: tuple[int, int, int] | None = None
 
 
 class Database:
@@ -29,22 +64,33 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_read_only = not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-        self._connections: dict[threading.Thread, sqlite3.Connection] = {}
-        self._connecting = threading.Lock()
+        self._connections: dict[threading.Thread, _Opened] = {}
+        self._users: set[threading.Thread] = set()
+        self._changed = threading.Condition()
         self._writing = threading.Lock()
         self._closed = False
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the file for as long as the block runs."""
-        with _translated(self.path):
-            connection = self._connection()
+        """One consistent view of the file for as long as the block runs.
+
+        Raises:
+            StoreError: the file is damaged, which also shows in what the block makes of its rows; or this user may not
+                write it, and another wrote it meanwhile.
+        """
+        with self._using(), _translated(self.path), self.understanding():
+            opened = self._connection()
+            connection = opened.connection
             connection.execute("BEGIN")
             try:
                 yield connection
+            except Exception:
+                self._require_unchanged(opened)
+                raise
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+            self._require_unchanged(opened)
 
     @contextmanager
     def writing(self, seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
@@ -56,8 +102,8 @@ class Database:
         """
         if self.is_read_only:
             raise StoreError(f"{str(self.path)!r} may not be written by this user; it can only be searched")
-        with self._writing, _translated(self.path):
-            connection = self._connection()
+        with self._writing, self._using(), _translated(self.path):
+            connection = self._connection().connection
             connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -68,28 +114,69 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def understanding(self) -> Iterator[None]:
+        """Takes what is raised in the block, by rows that are not as they were written, for damage to the file."""
+        try:
+            yield
+        except UnicodeEncodeError:  # of what was given, not of what is there
+            raise
+        except _OF_DAMAGE as error:
+            raise _damaged(self.path, error) from error
+
     def disk_bytes(self) -> int:
         """The size of the file and of its log."""
         return sum(_size(file) for file in self.path.parent.glob(f"{self.path.name}*"))
 
     def close(self) -> None:
-        """Release the file, which cannot be used afterwards."""
-        self._closed = True
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
+        """Release the file, which cannot be used afterwards, once other threads have ended what they do with it now."""
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(self._is_unused_by_others)
+            for opened in self._connections.values():
+                opened.connection.close()
+            self._connections.clear()
 
-    def _connection(self) -> sqlite3.Connection:
-        if self._closed:
-            raise StoreError(f"{str(self.path)!r} was closed; open it again")
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Keeps the connections open while the block runs: to close one in another thread's use ends the process."""
+        with self._changed:
+            if self._closed:
+                raise StoreError(f"{str(self.path)!r} was closed; open it again")
+            self._users.add(threading.current_thread())
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._users.discard(threading.current_thread())
+                self._changed.notify_all()
+
+    def _is_unused_by_others(self) -> bool:
+        me = threading.current_thread()
+        return all(user is me or not user.is_alive() for user in self._users)
+
+    def _connection(self) -> _Opened:
+        """This thread's."""
         thread = threading.current_thread()
-        connection = self._connections.get(thread)
-        if connection is None:
-            with self._connecting:
-                for ended in [other for other in self._connections if not other.is_alive()]:
-                    self._connections.pop(ended).close()
-                connection = self._connections[thread] = _connect(self.path, self.is_read_only)
-        return connection
+        with self._changed:
+            for ended in [other for other in self._connections if not other.is_alive()]:
+                self._connections.pop(ended).connection.close()
+            opened = self._connections.get(thread)
+        if opened is None or self._is_outdated(opened):
+            if opened is not None:
+                opened.connection.close()
+            opened = _open_to_read(self.path) if self.is_read_only else _Opened(_connect(self.path))
+            with self._changed:
+                self._connections[thread] = opened
+        return opened
+
+    def _is_outdated(self, opened: _Opened) -> bool:
+        return opened.shows is not None and (opened.shows != _state(self.path) or bool(_size(_log_of(self.path))))
+
+    def _require_unchanged(self, opened: _Opened) -> None:
+        """Raise StoreError if what was read of a file that was not to change may be of two moments."""
+        if opened.shows is not None and opened.shows != _state(self.path):
+            raise StoreError(f"{str(self.path)!r} was changed by another process while it was read; try again")
 
 
 def is_laid_out(path: Path) -> bool:
@@ -97,8 +184,18 @@ def is_laid_out(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return _has_tables(connection)
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return True
+
+
+def require_length(path: Path) -> None:
+    """Raise StoreError for a path that is longer than SQLite opens."""
+    length = len(os.fsencode(path.resolve()))
+    if length > _LONGEST_PATH:
+        raise StoreError(
+            f"the path {str(path)!r} has {length:,} bytes; SQLite opens those of at most {_LONGEST_PATH}; choose a "
+            "shorter one for --store"
+        )
 
 
 def lay_out(path: Path, make_tables: Callable[[sqlite3.Connection], None]) -> None:
@@ -124,12 +221,22 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
             statement = ""
 
 
-def _connect(path: Path, is_read_only: bool = False) -> sqlite3.Connection:
-    if is_read_only:  # a log left by a crash is read too, which "immutable" would pass over
-        mode = "mode=ro" if _size(path.with_name(f"{path.name}-wal")) else "mode=ro&immutable=1"
-        return sqlite3.connect(
-            f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
-        )
+def _open_to_read(path: Path) -> _Opened:
+    """A connection that writes nothing, not even the files that readers and writers have in common.
+
+    Without a log, which nobody may have left or be writing, SQLite would want to make these files; it does not where it
+    is told that the file never changes, and then sees no change.
+    """
+    state = _state(path)
+    is_logged = _size(_log_of(path)) > 0
+    mode = "mode=ro" if is_logged else "mode=ro&immutable=1"
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
+    )
+    return _Opened(connection, None if is_logged else state)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         _use_write_ahead_log(connection)
@@ -166,20 +273,48 @@ def _translated(path: Path) -> Iterator[None]:
     """Say what SQLite's errors mean for the user."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise StoreError(f"{str(path)!r} is gone; index again, or restore it") from error
     except sqlite3.OperationalError as error:
         if _is_busy(error):
             raise BusyError(
                 f"another process has been writing to {str(path)!r} for {BUSY_SECONDS:.0f} s; wait for it"
             ) from error
-        raise StoreError(f"cannot use {str(path)!r}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{str(path)!r} is damaged or not an index ({error}); index again into another one") from error
+        if _primary_code(error) in _OF_THE_SYSTEM:
+            raise StoreError(f"cannot use {str(path)!r}: {error}") from error
+        raise _damaged(path, error) from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # messages that quote a damaged file are no Unicode
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> StoreError:
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return StoreError(
+        f"{str(path)!r} is damaged or not an index ({what}); restore it from a copy, or index again into another "
+        "--store"
+    )
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """Without what extended codes add; errors of the module itself have none."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
     """Whether it says that another connection holds the file, in any of the extended codes for that."""
-    code: int = getattr(error, "sqlite_errorcode", 0)  # errors of the module itself have none
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _log_of(path: Path) -> Path:
+    """What was written and is not yet in the file itself."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    """What differs after a change of the file."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _size(file: Path) -> int:

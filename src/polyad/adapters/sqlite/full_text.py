@@ -7,10 +7,12 @@ FTS5's ``unicode61`` tokenizer breaks words at white space and punctuation, so a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _IDEOGRAPHS = re.compile("[\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af]+")
 _WORD = re.compile(r"\w+")
-_CODE = re.compile(r"(?=[^\s\d]*\d)\w+(?:[-./:]\w+)+")
+_DIGIT = re.compile(r"\d")
+_JOINED = re.compile(r"(?<!\w)\w++(?:[-./:]\w++)+")  # nothing is tried twice: questions may be long
 
 # Words that tell no passage from another; leaving them out of the query saves FTS5 its longest posting lists.
 _STOP_WORDS = frozenset(
@@ -37,8 +39,19 @@ def match_expression(question: str) -> str:
 
     The parts of a number or code count together as well: ``P-17`` is more than a P and a 17.
     """
-    codes = dict.fromkeys(" ".join(_WORD.findall(code)) for code in _CODE.findall(question.lower()))
+    codes = dict.fromkeys(" ".join(_WORD.findall(code)) for code in _codes(question.lower()))
     return " OR ".join(f'"{term}"' for term in [*telling_words(question), *codes])
+
+
+def _codes(text: str) -> Iterator[str]:
+    """Words joined by a mark, in what stands without a blank before a digit.
+
+    >>> list(_codes("p-17 and/or chapter 3.2, in smith-jones(1999)"))
+    ['p-17', '3.2', 'smith-jones']
+    """
+    for run in text.split():
+        last_digit = max((match.start() for match in _DIGIT.finditer(run)), default=-1)
+        yield from (match[0] for match in _JOINED.finditer(run) if match.start() <= last_digit)
 
 
 def _pairs(run: str) -> str:

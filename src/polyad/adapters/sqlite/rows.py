@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import groupby
+from types import NoneType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,6 +39,12 @@ _WHERE_TO_LOOK = {
 }
 
 _BATCH = 500  # values bound to one statement; SQLite's oldest limit is 999
+
+_NUMBER = (int, float)
+_MAYBE_INT = (int, NoneType)
+
+_MOST_ROWS = 2**28
+"""Row numbers stay below this in a sound file: they grow by one with every row written."""
 
 DOCUMENT_COLUMNS = "id, title, text, source, url, metadata, places"
 
@@ -85,6 +92,19 @@ def select_in(connection: sqlite3.Connection, query: str, values: Iterable[str])
         batch = distinct[start : start + _BATCH]
         rows += connection.execute(query.format(",".join("?" * len(batch))), batch).fetchall()
     return rows
+
+
+def as_written(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
+    """The rows, whose values are of these types.
+
+    Raises:
+        ValueError: one is not; SQLite hands out whatever a damaged file says.
+    """
+    found = list(rows)
+    for column, expected in zip(zip(*found, strict=True), types, strict=bool(found)):
+        for other in {kind for kind in set(map(type, column)) if not issubclass(kind, expected)}:
+            raise ValueError(f"a value of type {other.__name__} where another was written")
+    return found
 
 
 def require_known(what: str, wanted: Iterable[str], known: Container[str]) -> None:
@@ -213,7 +233,7 @@ def _insert_passage(
 
 def document_from(row: tuple[Any, ...]) -> Document:
     """A row of id, title, text, source, url, metadata and places."""
-    id, title, text, source, url, metadata, places = row
+    [(id, title, text, source, url, metadata, places)] = as_written([row], *[str] * 7)
     return Document(
         id,
         title,
@@ -230,9 +250,15 @@ def metadata_from(text: str) -> dict[str, MetadataValue]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
 
 
+def passage_from(row: tuple[Any, ...]) -> Passage:
+    """A row of :data:`PASSAGE_COLUMNS`."""
+    as_written([row], str, str, str, str, int, int, _MAYBE_INT, str, str, _MAYBE_INT)
+    return Passage(*row)
+
+
 def hyperedge_from(row: tuple[Any, ...]) -> Hyperedge:
     """A row of :data:`SELECT_HYPEREDGE`."""
-    id, kind, text, passage_id, start, end, score = row[:7]
+    [(id, kind, text, passage_id, start, end, score)] = as_written([row[:7]], str, str, str, str, int, int, _NUMBER)
     return Hyperedge(id, HyperedgeKind(kind), text, passage_id, start, end, score)
 
 
@@ -247,7 +273,7 @@ def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[st
         "WHERE hyperedge.id IN ({}) ORDER BY entity.key, role",
         found,
     )
-    for row in rows:
+    for row in as_written(rows, str, str, str, str, str, str, _NUMBER, _MAYBE_INT, _NUMBER):
         key, hyperedge_id, name, role, type, description, score, grounded, strength = row
         found[hyperedge_id].append(
             Incidence(key, hyperedge_id, name, role, type, description, score, bool(grounded), strength)
@@ -266,7 +292,7 @@ def select_indexed_passages(connection: sqlite3.Connection, column: str, values:
     )
     edges = _select_indexed_hyperedges(connection, [row[0] for row in rows])
     return [
-        IndexedPassage(Passage(*passage), digest, vector_from(vector), tuple(edges.get(passage[0], ())))
+        IndexedPassage(passage_from(tuple(passage)), digest, vector_from(vector), tuple(edges.get(passage[0], ())))
         for *passage, digest, vector in rows
     ]
 
@@ -288,7 +314,8 @@ def _select_indexed_hyperedges(
 
 def entity_views(rows: Sequence[tuple[Any, ...]]) -> list[Entity]:
     """The entities in rows of :data:`SELECT_ENTITIES`, sorted by key."""
-    return [_entity(key, list(group)) for key, group in groupby(sorted(rows), key=lambda row: str(row[0]))]
+    sound = as_written(rows, str, str, str, str, int, _NUMBER)
+    return [_entity(key, list(group)) for key, group in groupby(sorted(sound), key=lambda row: str(row[0]))]
 
 
 def _entity(key: str, rows: Sequence[tuple[Any, ...]]) -> Entity:
@@ -323,12 +350,45 @@ def vector_from(blob: bytes) -> FloatArray:
 
 
 def matrix_from(blobs: Sequence[bytes], dimension: int) -> FloatArray:
-    """Vectors in one contiguous array of shape ``[len(blobs), dimension]``."""
-    return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(-1, dimension).astype(np.float32, copy=False)
+    """Vectors in one contiguous array of shape ``[len(blobs), dimension]``.
+
+    Raises:
+        ValueError: they are of another length, or not finite.
+    """
+    matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dimension).astype(np.float32, copy=False)
+    return _finite(matrix)
 
 
-def row_lookup(numbers: Sequence[int]) -> IntArray:
-    """An array that maps each of the store's row numbers to its position in ``numbers``."""
-    lookup = np.full(max(numbers, default=0) + 1, -1, dtype=np.int64)
-    lookup[np.array(numbers, dtype=np.int64)] = np.arange(len(numbers))
-    return lookup
+def numbers_from(values: Sequence[float]) -> FloatArray:
+    """Stored scores or strengths, of shape ``[len(values)]``. Raises ValueError if one is not finite."""
+    with np.errstate(over="ignore"):
+        return _finite(np.array(values, dtype=np.float32))
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    if not np.isfinite(values).all():
+        raise ValueError("a number that is not finite")
+    return values
+
+
+def rows_of(numbers: Sequence[int], wanted: IntArray) -> IntArray:
+    """The position in ``numbers`` of each of the store's row numbers that are ``wanted``.
+
+    Raises:
+        ValueError: one is not there, or is none that a row can have.
+    """
+    known = require_numbers(numbers)
+    lookup = np.full(known.max(initial=0) + 1, -1, dtype=np.int64)
+    lookup[known] = np.arange(len(known))
+    found: IntArray = lookup[require_numbers(wanted)] if len(wanted) else wanted
+    if found.min(initial=0) < 0:
+        raise ValueError("a row that refers to none")
+    return found
+
+
+def require_numbers(numbers: Sequence[int] | IntArray) -> IntArray:
+    """Row numbers as an array. Raises ValueError for what is none, and would take memory without end as one."""
+    array = np.array(numbers, dtype=np.int64)
+    if array.min(initial=0) < 0 or array.max(initial=0) >= _MOST_ROWS:
+        raise ValueError("a row number out of bounds")
+    return array

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, run_script
+from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
 from polyad.adapters.sqlite.full_text import match_expression, telling_words
 from polyad.adapters.sqlite.rows import (
     DOCUMENT_COLUMNS,
@@ -24,6 +24,7 @@ from polyad.adapters.sqlite.rows import (
     SELECT_DUPLICATES,
     SELECT_ENTITIES,
     SELECT_HYPEREDGE,
+    as_written,
     blob_of,
     delete_documents,
     document_from,
@@ -33,12 +34,14 @@ from polyad.adapters.sqlite.rows import (
     insert_document,
     matrix_from,
     metadata_from,
+    numbers_from,
+    passage_from,
     require_known,
-    row_lookup,
+    require_numbers,
+    rows_of,
     select_in,
     select_incidences,
     select_indexed_passages,
-    vector_from,
 )
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.model import (
@@ -106,9 +109,10 @@ class SqliteStore:
 
         Raises:
             IndexMismatchError: there is an index, and it was built with others, or is of another format.
-            StoreError: the directory or the file cannot be written.
+            StoreError: the directory or the file cannot be written, or its path is too long.
         """
         path = directory / FILE_NAME
+        require_length(path)
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -160,12 +164,13 @@ class SqliteStore:
     def put(self, document: IndexedDocument) -> None:
         """Store a document whole, in place of any earlier one of the same id."""
         with self._changing() as connection:
-            delete_documents(connection, [document.document.id])
+            with self._database.understanding():
+                delete_documents(connection, [document.document.id])
             insert_document(connection, document)
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and all that came from them, or none of them if any is unknown (NotFoundError)."""
-        with self._changing() as connection:
+        with self._changing() as connection, self._database.understanding():
             known = [id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", document_ids)]
             require_known("document", document_ids, frozenset(known))
             delete_documents(connection, sorted(known))
@@ -175,13 +180,13 @@ class SqliteStore:
     def digests(self) -> dict[str, str]:
         """The digest of every document, by id, sorted by id."""
         with self._database.reading() as connection:
-            return dict(connection.execute("SELECT id, digest FROM document ORDER BY id"))
+            return dict(as_written(connection.execute("SELECT id, digest FROM document ORDER BY id"), str, str))
 
     def known_passages(self, digests: Sequence[str]) -> dict[str, IndexedPassage]:
         """The stored passages with these digests, with hyperedges and vectors, by digest."""
         with self._database.reading() as connection:
             found = select_indexed_passages(connection, "passage.digest", digests)
-        return {item.digest: item for item in reversed(found)}  # of equal ones the first by id
+            return {item.digest: item for item in reversed(found)}  # of equal ones the first by id
 
     def indexed_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
         """The passages of these documents, with hyperedges and vectors; none of a document that is not there."""
@@ -192,40 +197,44 @@ class SqliteStore:
         """The hypergraph and its vectors, whole, at one moment; rows are in the order of sorted ids."""
         dimension = self._manifest.dimension
         with self._database.reading() as connection:
-            passages = connection.execute(
-                "SELECT passage.number, passage.id, document.id, passage.vector FROM passage "
-                "JOIN document ON document.number = passage.document ORDER BY passage.id"
-            ).fetchall()
-            hyperedges = connection.execute(
-                "SELECT number, id, passage, vector, score FROM hyperedge ORDER BY id"
-            ).fetchall()
-            entities = connection.execute("SELECT number, key FROM entity ORDER BY key").fetchall()
+            passages = as_written(
+                connection.execute(
+                    "SELECT passage.number, passage.id, document.id, passage.vector FROM passage "
+                    "JOIN document ON document.number = passage.document ORDER BY passage.id"
+                ),
+                *(int, str, str, bytes),
+            )
+            hyperedges = as_written(
+                connection.execute("SELECT number, id, passage, vector, score FROM hyperedge ORDER BY id"),
+                *(int, str, int, bytes, float),
+            )
+            entities = as_written(connection.execute("SELECT number, key FROM entity ORDER BY key"), int, str)
             incidences = connection.execute(
                 "SELECT entity, hyperedge, CASE WHEN role = ? OR kind = ? THEN strength ELSE 0 END FROM incidence "
                 "JOIN hyperedge ON hyperedge.number = incidence.hyperedge",
                 [SUBJECT, HyperedgeKind.TUPLE],
             ).fetchall()
-        pairs = np.array([row[:2] for row in incidences], dtype=np.int64).reshape(-1, 2)
-        strengths = np.array([row[2] for row in incidences], dtype=np.float32)
-        entity_rows = row_lookup([number for number, _ in entities])[pairs[:, 0]]
-        hyperedge_rows = row_lookup([row[0] for row in hyperedges])[pairs[:, 1]]
-        order = np.lexsort((hyperedge_rows, entity_rows))
-        return Topology(
-            passage_ids=[row[1] for row in passages],
-            passage_numbers=np.array([row[0] for row in passages], dtype=np.int64),
-            document_of_passage=[row[2] for row in passages],
-            passage_vectors=matrix_from([row[3] for row in passages], dimension),
-            hyperedge_ids=[row[1] for row in hyperedges],
-            hyperedge_vectors=matrix_from([row[3] for row in hyperedges], dimension),
-            hyperedge_scores=np.array([row[4] for row in hyperedges], dtype=np.float32),
-            passage_of_hyperedge=row_lookup([row[0] for row in passages])[
-                np.array([row[2] for row in hyperedges], dtype=np.int64)
-            ],
-            entity_keys=[key for _, key in entities],
-            incidence_entity=entity_rows[order],
-            incidence_hyperedge=hyperedge_rows[order],
-            incidence_strength=strengths[order],
-        )
+            pairs = np.array([row[:2] for row in incidences], dtype=np.int64).reshape(-1, 2)
+            strengths = numbers_from([row[2] for row in incidences])
+            entity_rows = rows_of([number for number, _ in entities], pairs[:, 0])
+            hyperedge_rows = rows_of([row[0] for row in hyperedges], pairs[:, 1])
+            order = np.lexsort((hyperedge_rows, entity_rows))
+            return Topology(
+                passage_ids=[row[1] for row in passages],
+                passage_numbers=require_numbers([row[0] for row in passages]),
+                document_of_passage=[row[2] for row in passages],
+                passage_vectors=matrix_from([row[3] for row in passages], dimension),
+                hyperedge_ids=[row[1] for row in hyperedges],
+                hyperedge_vectors=matrix_from([row[3] for row in hyperedges], dimension),
+                hyperedge_scores=numbers_from([row[4] for row in hyperedges]),
+                passage_of_hyperedge=rows_of(
+                    [row[0] for row in passages], np.array([row[2] for row in hyperedges], dtype=np.int64)
+                ),
+                entity_keys=[key for _, key in entities],
+                incidence_entity=entity_rows[order],
+                incidence_hyperedge=hyperedge_rows[order],
+                incidence_strength=strengths[order],
+            )
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
         """In the order given."""
@@ -239,7 +248,10 @@ class SqliteStore:
             rows = select_in(
                 connection, "SELECT id, title, source, url, metadata FROM document WHERE id IN ({})", document_ids
             )
-        found = {id: Origin(title, source, url, metadata_from(data)) for id, title, source, url, data in rows}
+            found = {
+                id: Origin(title, source, url, metadata_from(data))
+                for id, title, source, url, data in as_written(rows, str, str, str, str, str)
+            }
         return in_order("document", document_ids, found)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
@@ -251,7 +263,7 @@ class SqliteStore:
                 "WHERE passage.id IN ({})",
                 ids,
             )
-            return in_order("passage", ids, {row[0]: Passage(*row) for row in rows})
+            return in_order("passage", ids, {row[0]: passage_from(row) for row in rows})
 
     def hyperedges(self, ids: Sequence[str]) -> list[Hyperedge]:
         """In the order given."""
@@ -283,7 +295,7 @@ class SqliteStore:
                 "JOIN hyperedge ON hyperedge.number = incidence.hyperedge WHERE entity.key = ? ORDER BY 1",
                 [entity_key],
             )
-            return [id for (id,) in rows]
+            return [id for (id,) in as_written(rows, str)]
 
     def search_text(self, question: str, k: int) -> list[tuple[str, float]]:
         """Ids and BM25 scores of the ``k`` best passages that share a word with ``question``."""
@@ -299,6 +311,7 @@ class SqliteStore:
                     "JOIN passage ON passage.number = found.rowid ORDER BY 2 DESC, 1",
                     [expression, most],
                 ).fetchall()
+                as_written(rows, str, float)
                 # Ties go by id, which needs all of them: SQLite's own order among them is that of insertion.
                 if len(rows) < most or rows[k - 1][1] > rows[-1][1]:
                     return rows[:k]
@@ -309,17 +322,17 @@ class SqliteStore:
         select = "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid"
         with self._database.reading() as connection:
             found = [connection.execute(select, [f'"{word}"']).fetchall() for word in telling_words(question)]
-        return [np.array(rows, dtype=np.int64).reshape(-1) for rows in found]
+            return [require_numbers(rows).reshape(-1) for rows in found]
 
     def sources(self) -> dict[str, str]:
         """Where each document came from, by id, sorted by id."""
         with self._database.reading() as connection:
-            return dict(connection.execute("SELECT id, source FROM document ORDER BY id").fetchall())
+            return dict(as_written(connection.execute("SELECT id, source FROM document ORDER BY id"), str, str))
 
     def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
         """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs."""
         with self._database.reading() as connection:
-            return dict(select_in(connection, SELECT_DUPLICATES, document_ids))
+            return dict(as_written(select_in(connection, SELECT_DUPLICATES, document_ids), str, str))
 
     def statistics(self) -> Statistics:
         """Sizes of the index."""
@@ -330,9 +343,8 @@ class SqliteStore:
             )
             tokens = int(_scalar(connection, "SELECT COALESCE(SUM(tokens), 0) FROM document"))
             cost = float(_scalar(connection, "SELECT COALESCE(SUM(cost), 0.0) FROM reply"))
-            kinds = dict(
-                connection.execute("SELECT kind, COUNT(*) FROM hyperedge GROUP BY kind ORDER BY kind").fetchall()
-            )
+            counts = connection.execute("SELECT kind, COUNT(*) FROM hyperedge GROUP BY kind ORDER BY kind")
+            kinds = {HyperedgeKind(kind): count for kind, count in counts}
         settings = {"embedder": self._manifest.embedder, "mentions": self._manifest.mentions}
         return Statistics(
             documents,
@@ -343,7 +355,7 @@ class SqliteStore:
             tokens,
             cost,
             disk_bytes=self._database.disk_bytes(),
-            kinds={HyperedgeKind(kind): count for kind, count in kinds.items()},
+            kinds=kinds,
             settings=settings,
         )
 
@@ -355,7 +367,8 @@ class SqliteStore:
             rows = select_in(
                 connection, "SELECT key, text, truncated FROM reply WHERE text IS NOT NULL AND key IN ({})", keys
             )
-            return {row[0]: Reply(row[1], Usage(), cached=True, truncated=bool(row[2])) for row in rows}
+            sound = as_written(rows, str, str, int)
+            return {key: Reply(text, Usage(), cached=True, truncated=bool(cut)) for key, text, cut in sound}
 
     def cache_reply(self, key: str, reply: Reply, *, usable: bool = True) -> None:
         """Keep a reply, and add its cost to the index's account; of one that is not usable, the cost alone."""
@@ -384,10 +397,14 @@ class SqliteStore:
     def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
         """By key, the vectors kept for entities, each with the digest of the text it was made from."""
         with self._database.reading() as connection:
-            rows = connection.execute(
-                "SELECT key, digest, vector FROM entity_vector JOIN entity ON entity.number = entity_vector.entity"
+            rows = as_written(
+                connection.execute(
+                    "SELECT key, digest, vector FROM entity_vector JOIN entity ON entity.number = entity_vector.entity"
+                ),
+                *(str, str, bytes),
             )
-            return {key: (digest, vector_from(vector)) for key, digest, vector in rows}
+            vectors = matrix_from([blob for _, _, blob in rows], self._manifest.dimension)
+        return {key: (digest, vector) for (key, digest, _), vector in zip(rows, vectors, strict=True)}
 
     def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
         """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over.
@@ -417,15 +434,18 @@ class SqliteStore:
         with self._database.reading() as connection:
             found = connection.execute("SELECT 1 FROM pragma_table_info('manifest') WHERE name IN ('key', 'value')")
             rows = dict(connection.execute("SELECT key, value FROM manifest")) if len(found.fetchall()) == 2 else {}
-        if not {"format_version", "embedder", "dimension", "mentions"} <= rows.keys():
-            raise StoreError(f"{str(self._database.path)!r} belongs to another program; choose another --store")
-        format_version = int(rows["format_version"])
-        if format_version != FORMAT_VERSION:
-            raise IndexMismatchError(
-                f"{str(self._database.path)!r} has format {format_version}, this polyad reads {FORMAT_VERSION}; index "
-                "again into another --store"
-            )
-        return Manifest(format_version, rows["embedder"], int(rows["dimension"]), rows["mentions"])
+            if not {"format_version", "embedder", "dimension", "mentions"} <= rows.keys():
+                raise StoreError(f"{str(self._database.path)!r} belongs to another program; choose another --store")
+            format_version, dimension = int(rows["format_version"]), int(rows["dimension"])
+            if format_version != FORMAT_VERSION:
+                raise IndexMismatchError(
+                    f"{str(self._database.path)!r} has format {format_version}, this polyad reads {FORMAT_VERSION}; "
+                    "index again into another --store"
+                )
+            if dimension < 1:
+                raise ValueError(f"vectors of length {dimension}")
+            [(embedder, mentions)] = as_written([(rows["embedder"], rows["mentions"])], str, str)
+        return Manifest(format_version, embedder, dimension, mentions)
 
 
 def _make_tables(manifest: Manifest, connection: sqlite3.Connection) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.hypergraph.distance import Triples
 from polyad.model import FloatArray
+from polyad.text.files import write_whole
 
 HIDDEN = 256
 """Width of the hidden layer of a new scorer."""
@@ -199,7 +200,7 @@ class TripleScorer:
             raise MissingExtraError("safetensors", "local") from error
         arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=np.float16) for name in _ARRAYS}
         try:
-            path.write_bytes(save(arrays, {_RECIPE: json.dumps(asdict(self.recipe), sort_keys=True)}))
+            write_whole(path, save(arrays, {_RECIPE: json.dumps(asdict(self.recipe), sort_keys=True)}))
         except OSError as error:
             raise ConfigurationError(f"cannot write the weights to {str(path)!r}: {error.strerror}") from error
 

@@ -1,0 +1,94 @@
+"""An index whose bytes were changed at random: whatever is asked of it, only polyad's own errors come out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import FILE_NAME
+from polyad.engine import Engine
+from polyad.errors import PolyadError, StoreError
+from polyad.model import Document
+
+pytestmark = pytest.mark.attacks
+
+FILES = 100
+WORDS = "river tower bell otter bronze village walnut Anna Keller Bob Stone Oslo Aldby met cast born in of the".split()  # noqa: SIM905
+QUESTION = "Where did Anna Keller meet Bob Stone?"
+
+
+def documents() -> Iterator[Document]:
+    chance = random.Random(1)
+    for number in range(40):
+        sentences = (" ".join(chance.choices(WORDS, k=12)).capitalize() for _ in range(6))
+        yield Document(f"d{number}", f"Town {number}", ". ".join(sentences), metadata={"n": number, "tags": ("a", "b")})
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    directory = tmp_path_factory.mktemp("sound")
+    with Engine.open(directory, embedder=HashingEmbedder(32)) as engine:
+        engine.index_documents(documents())
+        engine.prepare("hypergraphrag")
+    return (directory / FILE_NAME).read_bytes()
+
+
+def damaged(sound: bytes, chance: random.Random) -> bytes:
+    """Some bytes changed, anywhere or where the pages of the file begin; one in ten is cut off."""
+    contents = bytearray(sound)
+    for _ in range(chance.choice([1, 3, 10, 60])):
+        page = 4096 * chance.randrange(len(contents) // 4096)
+        place = chance.choice([chance.randrange(len(contents)), page + chance.randrange(120)])
+        contents[place] = chance.randrange(256)
+    return bytes(contents[: chance.randrange(len(contents))] if chance.random() < 0.1 else contents)
+
+
+def use(directory: Path) -> None:
+    """Everything that reads, then what writes."""
+    with Engine.open(directory, embedder=HashingEmbedder(32), create=False) as engine:
+        for retriever in ("bm25", "standard", "hypersu", "hypergraphrag"):
+            engine.search(QUESTION, retriever=retriever)
+        for document_id in engine.sources():
+            engine.document(document_id)
+            engine.origin(document_id)
+        engine.statistics()
+        for entity in engine.entities()[:5]:
+            engine.entity(entity.key)
+        for edge in engine.hyperedges()[:5]:
+            engine.hyperedge(edge.id)
+            engine.passage(edge.passage_id)
+        engine.index_documents([Document("d3", "Town 3", "Another text of Anna Keller.")])
+        engine.remove(["d5"])
+
+
+def outcomes(directory: Path, files: Iterator[bytes]) -> list[PolyadError | None]:
+    """What becomes of each file; any other exception ends the test."""
+    found: list[PolyadError | None] = []
+    for number, contents in enumerate(files):
+        place = directory / str(number)
+        place.mkdir()
+        (place / FILE_NAME).write_bytes(contents)
+        try:
+            use(place)
+            found.append(None)
+        except PolyadError as error:
+            found.append(error)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_damaged_index_raises_nothing_but_errors_of_polyad(sound: bytes, tmp_path: Path) -> None:
+    found = outcomes(tmp_path, (damaged(sound, random.Random(number)) for number in range(FILES)))
+    told = [str(error) for error in found if isinstance(error, StoreError)]
+    assert len(told) > FILES / 2
+    assert [message for message in told if "index again" not in message and "another program" not in message] == []
+
+
+def test_each_page_of_the_file_may_be_lost(sound: bytes, tmp_path: Path) -> None:
+    pages = range(0, len(sound), 4096 * 3)
+    found = outcomes(tmp_path, (sound[:page] + bytes(4096) + sound[page + 4096 :] for page in pages))
+    assert len([error for error in found if isinstance(error, StoreError)]) > len(pages) / 2
