@@ -249,7 +249,7 @@ def walk_of(
     snapshot: Snapshot, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
 ) -> tuple[TripleWalk, SearchSpace]:
     space = SearchSpace.of(snapshot, EMBEDDER, binary=binary)
-    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=False)
+    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     return TripleWalk(space, recipe or scorer().recipe, reader.read(question), limit), space
 
 
@@ -285,7 +285,7 @@ def test_a_hub_costs_its_nearest_hyperedges_only(snapshot_of: SnapshotOf) -> Non
     nearest = int(np.argmax(snapshot.hyperedge_vectors @ EMBEDDER.encode([question], "query")[0]))
     space = SearchSpace.of(snapshot, EMBEDDER, binary=False)
     topics = np.array([snapshot.entity_rows["hub"]])
-    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=False)
+    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
         walk = TripleWalk(space, scorer().recipe, replace(reader.read(question), topics=topics), limit)
         found, _ = walk.hop()
@@ -329,7 +329,7 @@ def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(sn
 
 def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(snapshot_of: SnapshotOf) -> None:
     snapshot = snapshot_of(crowd(450))
-    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=False)
+    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     assert len(reader.read("what did they all have in common").topics) == 200
 
 

@@ -204,7 +204,7 @@ def test_weights_for_vectors_of_another_length_are_refused_naming_both() -> None
         RECIPE.require("table", 16, RECIPE.signals)
 
 
-@pytest.mark.parametrize("signals", [("two", "one"), ("one",), ("one", "two", "three"), ("one", "2")])
+@pytest.mark.parametrize("signals", [("one",), ("one", "2")])
 def test_weights_for_other_signals_are_refused_naming_both(signals: tuple[str, ...]) -> None:
     with pytest.raises(
         ConfigurationError, match=rf"signals 'one', 'two'; .* has {', '.join(map(repr, signals))}; train"

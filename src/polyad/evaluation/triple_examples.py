@@ -126,7 +126,7 @@ def collect(
         progress: Told of each question.
     """
     recipe = recipe_of(settings, embedder)
-    reader = QuestionReader(snapshot, embedder, linker, signals=settings.signals)
+    reader = QuestionReader(snapshot, embedder, linker, signals=recipe.signals)
     space = SearchSpace.of(snapshot, embedder, binary=settings.binary, progress=progress)
     gold_passages = _gold_passages(snapshot, queries)
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)

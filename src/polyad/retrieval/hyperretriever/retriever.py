@@ -84,7 +84,7 @@ class HyperRetriever:
         self._embedder = embedder
         self._settings = settings
         self._scorer = scorer
-        self._reader = QuestionReader(snapshot, embedder, linker, signals=settings.signals)
+        self._reader = QuestionReader(snapshot, embedder, linker, signals=scorer.recipe.signals)
         self._ready: tuple[SearchSpace, PrecomputedScorer] | None = None
         self._preparing = threading.Lock()
 

@@ -91,11 +91,11 @@ class Recipe:
         Args:
             embedder: Name of the embedder of the index.
             dimension: Length of its vectors.
-            signals: Names of the signals that will be read, in order; none where the scorer is to read none.
+            signals: Names of the signals there are; none where the scorer is to read none.
             file: Where the weights are from, for the message.
 
         Raises:
-            ConfigurationError: the vectors are another embedder's or of another length, or the signals are others.
+            ConfigurationError: the vectors are another embedder's or of another length, or a signal is unknown.
         """
         weights, train = f"the weights in {file!r}" if file else "these weights", _how_to_train(bool(signals))
         if embedder != self.embedder:
@@ -114,7 +114,7 @@ class Recipe:
                 f"{weights} are for HyperRetriever {found} signals; expected some for it {wanted} them; "
                 f"set signals = {str(not signals).lower()} in the section [hyperretriever], or {train}"
             )
-        if self.signals != tuple(signals):
+        if not set(self.signals) <= set(signals):
             raise ConfigurationError(
                 f"{weights} read the signals {', '.join(map(repr, self.signals))}; this version of polyad has "
                 f"{', '.join(map(repr, signals))}; {train}"

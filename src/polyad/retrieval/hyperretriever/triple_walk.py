@@ -6,6 +6,7 @@ triples (head, hyperedge, tail) whose heads are the frontier; who walks chooses 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from polyad.hypergraph.distance import Triples, directional_distances, triple_en
 from polyad.hypergraph.incidence import Hypergraph, distinct
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder, Progress, silent
-from polyad.retrieval.default.signals import SignalExtractor, signal_matrix
+from polyad.retrieval.default.signals import SignalExtractor, signal_matrix, signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import best
@@ -85,13 +86,16 @@ class QuestionReader:
         snapshot: The index.
         embedder: The one it was built with.
         linker: Finds the question's entities.
-        signals: Whether to compute the signals of the default retriever.
+        signals: Names of the signals of the default retriever to compute; mostly none.
     """
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, signals: bool) -> None:
+    def __init__(
+        self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, signals: Sequence[str]
+    ) -> None:
         self._snapshot = snapshot
         self._embedder = embedder
         self._linker = linker
+        self._columns = [signal_names(rewriting=False).index(name) for name in signals]
         self._extractor = SignalExtractor(snapshot, embedder, linker, rewriting=False) if signals else None
 
     def read(self, question: str) -> WalkQuestion:
@@ -107,7 +111,7 @@ class QuestionReader:
         else:
             state = self._extractor.state(question)
             vector, linked = state.scale.vectors[0], state.linked
-            values = signal_matrix(state, rewriting=False)
+            values = signal_matrix(state, rewriting=False)[:, self._columns]
             signals = np.zeros((count, values.shape[1]), dtype=np.float32)
             signals[state.candidates] = values
         topics = np.array(sorted(linked.entities), dtype=np.int64)
