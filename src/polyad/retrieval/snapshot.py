@@ -28,6 +28,9 @@ from polyad.protocols import Embedder, Progress, Store, Topology, silent
 from polyad.retrieval.entity_vectors import entity_vectors
 from polyad.retrieval.subject_names import SubjectNames
 
+OWN = 2
+"""Most passages that a subject is the strong one of to be their own: the name of a place, not of a kind of place."""
+
 LINKABLE = 0.1
 """Share of the passages that names lead to from elsewhere, from which on links are as telling as they get."""
 
@@ -123,13 +126,39 @@ class Snapshot:
     def linkability(self) -> float:
         """How far names lead to what is about them, in [0, 1].
 
-        It is 1 where at least :data:`LINKABLE` of the passages have a strong subject that some passage mentions which
-        is not about it, as articles of an encyclopaedia do, and falls to 0 where none has, as in a novel.
+        It is 1 where at least :data:`LINKABLE` of the passages have a strong subject, of their own, that another
+        document mentions, as articles of an encyclopaedia do, and falls to 0 where none has, as in a novel. The
+        headings of a manual are mentioned by the manual itself, or, as "Options", are those of many places.
         """
-        is_strong = self.subjects.weights >= 1
-        mentioned = self.passages_of_entity.degrees() > self.passages_about.degrees()
-        linked = distinct(self.subjects.adjacency.neighbours[is_strong & mentioned[self.subjects.rows]])
-        return min(1.0, len(linked) / max(1, self.passage_count) / LINKABLE)
+        subjects = self.subjects
+        telling = (subjects.weights >= 1) & (self.strong_degrees[subjects.rows] <= OWN)
+        entities, passages = subjects.rows[telling], subjects.adjacency.neighbours[telling]
+        _, document = np.unique(np.array(self._topology.document_of_passage), return_inverse=True)
+        first, last = self._documents_mentioning(document)
+        elsewhere = (first[entities] < document[passages]) | (last[entities] > document[passages])
+        return min(1.0, len(distinct(passages[elsewhere])) / max(1, self.passage_count) / LINKABLE)
+
+    def _documents_mentioning(self, document: IntArray) -> tuple[IntArray, IntArray]:
+        """Of each entity the first and the last document that mentions it in a passage which is not about it.
+
+        Args:
+            document: Number of each passage's document, ``[passages]``.
+
+        Returns:
+            Numbers of documents, ``[entities]`` each; no document is before the first, or after the last, where none
+            mentions it.
+        """
+        entities, passages = (
+            np.repeat(np.arange(self.graph.node_count), self.passages_of_entity.degrees()),
+            self.passages_of_entity.neighbours,
+        )
+        about = self.subjects.rows * self.passage_count + self.subjects.adjacency.neighbours
+        only_mentioned = ~np.isin(entities * self.passage_count + passages, about)
+        entities, documents = entities[only_mentioned], document[passages[only_mentioned]]
+        first, last = np.full(self.graph.node_count, len(document)), np.full(self.graph.node_count, -1)
+        np.minimum.at(first, entities, documents)
+        np.maximum.at(last, entities, documents)
+        return first, last
 
     @cached_property
     def rarity(self) -> FloatArray:
