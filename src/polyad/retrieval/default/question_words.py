@@ -43,7 +43,7 @@ class QuestionWords:
 
     def coverage(self, passages: IntArray) -> FloatArray:
         """The share of the question, by the rarity of its words, that each passage holds; in [0, 1]."""
-        found: FloatArray = self.held(passages).astype(np.float32) @ self.weights
+        found: FloatArray = np.where(self.held(passages), self.weights, np.float32(0)).sum(axis=1)
         return found
 
     def gain(self, passages: IntArray, mentions: Mentions, snapshot: Snapshot) -> FloatArray:
