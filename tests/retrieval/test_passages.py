@@ -123,7 +123,7 @@ def test_equal_passages_are_ranked_by_id(engine: Engine, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OFFLINE)
-@pytest.mark.parametrize("question", ["?", "\x00", "\ud800 Lima", '"AND" NEAR( * ^', "Lima " * 3000, "东京"])
+@pytest.mark.parametrize("question", ["?", "\x00", "\ud800 Lima", '"AND" NEAR( * ^', "Lima " * 1600, "东京"])
 def test_no_question_is_too_strange(engine: Engine, name: str, question: str) -> None:
     engine.index_documents(DOCUMENTS)
     assert engine.search(question, 2, retriever=name).question == question
