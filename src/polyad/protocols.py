@@ -163,6 +163,24 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened to an index between two versions, by the store's own numbers, which are never given again.
+
+    Whoever drops the removed passages and then reads the written documents is at ``version``.
+
+    Attributes:
+        version: That they lead to.
+        removed: First and last number of the passages of each document that was removed or replaced. It may be one that
+            was written after the earlier version, too.
+        documents: Numbers of the documents that were written since and are still there, ascending.
+    """
+
+    version: int
+    removed: tuple[tuple[int, int], ...]
+    documents: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Topology:
     """The hypergraph as arrays, rows in the order of their sorted ids, so that equal contents give equal arrays.
 
@@ -211,6 +229,14 @@ class Store(Protocol):
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and all that came from them. Raises NotFoundError, and removes none, if any is unknown."""
+
+    def changes(self, since: int) -> Changes | None:
+        """What was removed and written after the version ``since``, at one moment.
+
+        The passages of a document have consecutive numbers, in the order in which they were put, and so have its
+        hyperedges. None where ``since`` is too long ago for the log, or still to come, as in an index that was made
+        anew: everything has to be read then.
+        """
 
     def digests(self) -> dict[str, str]:
         """The digest of every document, by id, sorted by id."""

@@ -395,6 +395,53 @@ def test_a_topology_is_of_one_moment_although_others_write_while_it_is_read(
     assert len(writer.digests()) == 3
 
 
+def test_the_log_of_changes_forgets_what_is_long_ago(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.adapters.sqlite.store.REMEMBERED_VERSIONS", 5)
+    with closing(create(tmp_path)) as store:
+        for _ in range(20):
+            store.put(with_hyperedge("a"))
+        assert [store.changes(version) is None for version in range(13, 18)] == [True, True, False, False, False]
+        changes = store.changes(15)
+        assert changes is not None
+        assert changes.removed == tuple((number, number) for number in range(15, 20))
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        assert connection.execute("SELECT COUNT(*) FROM removal").fetchone() == (5,)
+
+
+def test_no_number_is_given_twice_and_hyperedges_have_consecutive_ones_in_the_order_of_the_document(
+    tmp_path: Path,
+) -> None:
+    def put(id: str, *edges: int) -> None:
+        vector = np.zeros(4, dtype=np.float32)
+        passages = []
+        for position, count in enumerate(edges):
+            passage = Passage(f"{id}#{position}", id, "", "text", 0, 4)
+            items = []
+            for number in range(count):
+                edge = Hyperedge(f"{passage.id}/{number:03}", HyperedgeKind.FACT, "text", passage.id, 0, 4)
+                items.append(IndexedHyperedge(edge, (Incidence(f"e{number}", edge.id, "E"),), vector))
+            passages.append(IndexedPassage(passage, "digest", vector, tuple(items)))
+        store.put(IndexedDocument(Document(id, "", "text"), "digest", 1, tuple(passages)))
+
+    given: dict[str, dict[int, str]] = {"document": {}, "passage": {}, "hyperedge": {}, "entity": {}}
+    column = {"entity": "key"}
+    with closing(create(tmp_path)) as store, closing(sqlite3.connect(tmp_path / FILE_NAME)) as reader:
+        for id, *edges in [("a", 2, 0, 3), ("b", 1), ("a", 1, 11), ("c", 4, 4), ("c", 1)]:
+            put(str(id), *map(int, edges))
+            for table, known in given.items():
+                for number, name in reader.execute(f"SELECT number, {column.get(table, 'id')} FROM {table}"):
+                    assert known.setdefault(number, name) == name
+            for document in store.digests():
+                rows = reader.execute(
+                    "SELECT hyperedge.number FROM hyperedge JOIN passage ON passage.number = hyperedge.passage "
+                    "WHERE passage.id LIKE ? ORDER BY hyperedge.id",
+                    [f"{document}#%"],
+                ).fetchall()
+                assert [number for (number,) in rows] == list(range(rows[0][0], rows[0][0] + len(rows)))
+            if id == "b":
+                store.remove(["b"])
+
+
 def test_an_index_may_be_copied_while_nobody_writes(tmp_path: Path) -> None:
     store = create(tmp_path / "one")
     store.put(document("a"))

@@ -3,9 +3,11 @@
 # ruff: noqa: RUF001  (text in the punctuation of other languages)
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,7 +32,7 @@ from polyad.model import (
     Passage,
     Usage,
 )
-from polyad.protocols import Reply, Store
+from polyad.protocols import Changes, Reply, Store
 
 Opener = Callable[[], Store]
 """Opens the one index of a test, and makes it the first time; each call is another handle on it."""
@@ -302,6 +304,149 @@ def test_another_handle_sees_what_was_committed(store: Store, open_store: Opener
     store.put(indexed("a", "Anna."))
     assert other.version() > version
     assert contents(other) == contents(store)
+
+
+# Changes
+
+
+Actions = list[tuple[str, tuple[str, ...]]]
+"""Puts, each of an id and texts; and removals, of ids alone, which are not of documents that are not there."""
+
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from("abcd"), st.lists(st.sampled_from(["Anna.", "Bob."]), max_size=3).map(tuple)),
+        st.tuples(st.just(""), st.sets(st.sampled_from("abcd")).map(lambda ids: tuple(sorted(ids)))),
+    ),
+    max_size=12,
+)
+
+
+def act(store: Store, actions: Actions) -> None:
+    for id, values in actions:
+        if id:
+            store.put(indexed(id, *values))
+        else:
+            store.remove([there for there in values if there in store.digests()])
+
+
+def passages_by_document(store: Store) -> dict[str, list[int]]:
+    """The numbers of each document's passages, in the order of their ids."""
+    topology = store.topology()
+    numbers: dict[str, list[int]] = {}
+    for id, number in zip(topology.document_of_passage, topology.passage_numbers.tolist(), strict=True):
+        numbers.setdefault(id, []).append(number)
+    return numbers
+
+
+class Mirror:
+    """The numbers of all passages, read whole once, then told of changes alone."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.version = store.version()
+        self.passages = {number for numbers in passages_by_document(store).values() for number in numbers}
+
+    def advance(self) -> Changes:
+        """Drop what was removed; read what was written, which no number seen before is of."""
+        changes = self.store.changes(self.version)
+        assert changes is not None
+        dropped = {number for first, last in changes.removed for number in range(first, last + 1)}
+        written = passages_by_document(self.store)
+        latest = max(self.passages, default=0)
+        self.passages -= dropped
+        for numbers in written.values():
+            self.passages |= {number for number in numbers if number > latest}
+        self.version = changes.version
+        return changes
+
+
+@settings(max_examples=40, deadline=None)
+@given(actions=st.lists(ACTIONS, max_size=4))
+@pytest.mark.parametrize("open_other", STORES.values(), ids=STORES)
+def test_what_is_advanced_by_changes_is_what_is_read_anew(
+    open_other: Callable[[Path], Store], actions: list[Actions]
+) -> None:
+    with tempfile.TemporaryDirectory() as directory, closing(open_other(Path(directory))) as store:
+        mirror = Mirror(store)
+        documents: set[int] = set()
+        for some in actions:
+            before = store.digests()
+            act(store, some)
+            changes = mirror.advance()
+            assert mirror.passages == Mirror(store).passages
+            assert mirror.version == store.version()
+            assert not documents & set(changes.documents)
+            assert list(changes.documents) == sorted(changes.documents)
+            written = {id for id, _ in some if id} & set(store.digests())
+            assert len(changes.documents) == len(written)
+            assert written >= set(store.digests()) - set(before)
+            documents |= set(changes.documents)
+        everything = store.changes(0)
+        assert everything is not None
+        assert len(everything.documents) == len(store.digests())
+        assert documents >= set(everything.documents)
+
+
+def test_changes_name_what_was_removed_replaced_and_written(store: Store) -> None:
+    def since(version: int) -> Changes:
+        changes = store.changes(version)
+        assert changes is not None
+        return changes
+
+    store.put(indexed("a", "Anna.", "Rome."))
+    store.put(indexed("b", "Bob."))
+    first = since(0)
+    assert (first.version, first.removed, len(first.documents)) == (store.version(), (), 2)
+    numbers = passages_by_document(store)
+    assert since(first.version) == Changes(first.version, (), ())
+
+    item = indexed("a", "Anna.", "Rome.")
+    store.put(replace(item, document=replace(item.document, metadata={"year": 1})))  # passages as they were
+    second = since(first.version)
+    assert second.removed == ((numbers["a"][0], numbers["a"][1]),)
+    [replaced] = second.documents
+    assert replaced > max(first.documents)
+    assert since(0).documents == (first.documents[1], replaced)
+
+    later = passages_by_document(store)
+    store.remove(["a", "b"])
+    third = since(second.version)
+    assert third.documents == ()
+    assert sorted(third.removed) == [(later["b"][0], later["b"][0]), (later["a"][0], later["a"][1])]
+    assert sorted(since(first.version).removed) == sorted([*second.removed, *third.removed])
+
+
+def test_a_failed_change_is_not_among_the_changes(store: Store) -> None:
+    store.put(indexed("a", "Anna."))
+    version = store.version()
+    with pytest.raises(StoreError):
+        store.put(broken(indexed("a", "Other words.")))
+    with pytest.raises(NotFoundError):
+        store.remove(["a", "unknown"])
+    assert store.changes(version) == Changes(version, (), ())
+
+
+def test_changes_since_a_version_still_to_come_are_unknown(store: Store) -> None:
+    store.put(indexed("a", "Anna."))
+    assert store.changes(store.version() + 1) is None
+
+
+def test_the_passages_of_a_document_have_consecutive_numbers_in_its_order(store: Store) -> None:
+    store.put(indexed("a", "Anna.", "Bob."))
+    store.put(indexed("b", *[f"passage {number}" for number in range(30)]))
+    store.put(indexed("a", "Anna.", "Bob.", "Carl."))
+    for numbers in passages_by_document(store).values():
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_a_number_is_never_given_again(store: Store) -> None:
+    seen: set[int] = set()
+    for _ in range(3):
+        store.put(indexed("a", "Anna.", "Bob."))
+        [numbers] = passages_by_document(store).values()
+        assert seen.isdisjoint(numbers)
+        seen |= set(numbers)
+        store.remove(["a"])
 
 
 # Passages that are known

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import groupby
 from types import NoneType
 from typing import Any, TypeVar
@@ -121,8 +121,14 @@ def in_order(what: str, wanted: Sequence[str], found: Mapping[str, T]) -> list[T
     return [found[id] for id in wanted]
 
 
-def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]) -> None:
-    """Remove documents with their passages, hyperedges, incidences and words, and entities nothing mentions now."""
+def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str], version: int) -> None:
+    """Remove documents with their passages, hyperedges, incidences and words, and entities nothing mentions now.
+
+    Args:
+        connection: In a transaction.
+        document_ids: Those that are not there are passed over.
+        version: That the transaction makes; the removal is logged under it.
+    """
     for document_id in document_ids:
         row = connection.execute("SELECT number FROM document WHERE id = ?", [document_id]).fetchone()
         if row is None:
@@ -142,19 +148,24 @@ def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]
             "JOIN incidence ON incidence.hyperedge = hyperedge.number WHERE passage.document = ?",
             [number],
         ).fetchall()
+        connection.execute(
+            "INSERT INTO removal SELECT ?, MIN(number), MAX(number) FROM passage WHERE document = ? GROUP BY document",
+            [version, number],
+        )
         connection.execute("DELETE FROM document WHERE number = ?", [number])
         connection.executemany(
             "DELETE FROM entity WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM incidence WHERE entity = ?1)", touched
         )
 
 
-def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument) -> None:
-    """Insert a document whose id is free, with all that came from it."""
+def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument, version: int) -> None:
+    """Insert a document whose id is free, with all that came from it, by the transaction that makes ``version``."""
     document = indexed.document
     number = connection.execute(
-        "INSERT INTO document (id, title, text, source, url, metadata, places, digest, tokens) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO document (version, id, title, text, source, url, metadata, places, digest, tokens) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
+            version,
             document.id,
             document.title,
             document.text,
@@ -167,10 +178,18 @@ def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument) ->
         ],
     ).lastrowid
     keys = {part.entity_key for passage in indexed.passages for edge in passage.hyperedges for part in edge.incidences}
-    connection.executemany("INSERT OR IGNORE INTO entity (key) VALUES (?)", [(key,) for key in sorted(keys)])
-    entities = dict(select_in(connection, "SELECT key, number FROM entity WHERE key IN ({})", sorted(keys)))
+    entities = _entity_numbers(connection, keys)
     for passage in indexed.passages:
         _insert_passage(connection, number, passage, entities)
+
+
+def _entity_numbers(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, int]:
+    """The number of each entity, by key; those that are new are inserted, in the order of their keys."""
+    select = "SELECT key, number FROM entity WHERE key IN ({})"
+    known = dict(select_in(connection, select, keys))
+    new = sorted(key for key in keys if key not in known)
+    connection.executemany("INSERT INTO entity (key) VALUES (?)", [(key,) for key in new])
+    return known | dict(select_in(connection, select, new))
 
 
 def _insert_passage(

@@ -1,11 +1,13 @@
 -- The tables of an index. Every row belongs to one document and goes with it; entities are the view over incidences.
+-- A number is never given again: whoever knows a row by its number finds that row or none.
 CREATE TABLE manifest (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE document (
-    number INTEGER PRIMARY KEY,
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    version INTEGER NOT NULL, -- of the index, by the commit that wrote it
     id TEXT NOT NULL UNIQUE,
     title TEXT NOT NULL,
     text TEXT NOT NULL,
@@ -16,9 +18,18 @@ CREATE TABLE document (
     digest TEXT NOT NULL,
     tokens INTEGER NOT NULL
 );
+CREATE INDEX document_by_version ON document (version);
+
+-- The passages of documents that were removed or replaced, by the version that did it; of late versions only.
+CREATE TABLE removal (
+    version INTEGER NOT NULL,
+    first_passage INTEGER NOT NULL,
+    last_passage INTEGER NOT NULL,
+    PRIMARY KEY (version, first_passage)
+) WITHOUT ROWID;
 
 CREATE TABLE passage (
-    number INTEGER PRIMARY KEY,
+    number INTEGER PRIMARY KEY AUTOINCREMENT, -- consecutive within a document, in its order
     document INTEGER NOT NULL REFERENCES document (number) ON DELETE CASCADE,
     id TEXT NOT NULL UNIQUE,
     title TEXT NOT NULL, -- the document's, with the headings above the passage
@@ -36,7 +47,7 @@ CREATE INDEX passage_of_document ON passage (document);
 CREATE INDEX passage_by_digest ON passage (digest);
 
 CREATE TABLE hyperedge (
-    number INTEGER PRIMARY KEY,
+    number INTEGER PRIMARY KEY AUTOINCREMENT, -- consecutive within a document, in its order
     passage INTEGER NOT NULL REFERENCES passage (number) ON DELETE CASCADE,
     id TEXT NOT NULL UNIQUE,
     kind TEXT NOT NULL,
@@ -49,7 +60,7 @@ CREATE TABLE hyperedge (
 CREATE INDEX hyperedge_of_passage ON hyperedge (passage);
 
 CREATE TABLE entity (
-    number INTEGER PRIMARY KEY,
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
     key TEXT NOT NULL UNIQUE
 );
 

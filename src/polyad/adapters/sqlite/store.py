@@ -60,11 +60,14 @@ from polyad.model import (
     Statistics,
     Usage,
 )
-from polyad.protocols import Manifest, Reply, Topology
+from polyad.protocols import Changes, Manifest, Reply, Topology
 from polyad.text.packaged import packaged
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 FILE_NAME = "index.sqlite"
+
+REMEMBERED_VERSIONS = 100_000
+"""How many of the last versions :meth:`SqliteStore.changes` can tell apart."""
 
 
 class SqliteStore:
@@ -157,25 +160,42 @@ class SqliteStore:
     def version(self) -> int:
         """Grows with every committed change to documents."""
         with self._database.reading() as connection:
-            return int(_scalar(connection, "SELECT value FROM manifest WHERE key = 'version'"))
+            return _version(connection)
 
     # Writing
 
     def put(self, document: IndexedDocument) -> None:
         """Store a document whole, in place of any earlier one of the same id."""
-        with self._changing() as connection:
+        with self._changing() as (connection, version):
             with self._database.understanding():
-                delete_documents(connection, [document.document.id])
-            insert_document(connection, document)
+                delete_documents(connection, [document.document.id], version)
+            insert_document(connection, document, version)
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and all that came from them, or none of them if any is unknown (NotFoundError)."""
-        with self._changing() as connection, self._database.understanding():
+        with self._changing() as (connection, version), self._database.understanding():
             known = [id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", document_ids)]
             require_known("document", document_ids, frozenset(known))
-            delete_documents(connection, sorted(known))
+            delete_documents(connection, sorted(known), version)
 
     # Reading
+
+    def changes(self, since: int) -> Changes | None:
+        """What was removed and written after the version ``since``; None where that is no longer, or not yet, known."""
+        with self._database.reading() as connection:
+            version = _version(connection)
+            if not version - REMEMBERED_VERSIONS <= since <= version:
+                return None
+            removed = connection.execute(
+                "SELECT first_passage, last_passage FROM removal WHERE version > ? ORDER BY version, first_passage",
+                [since],
+            )
+            written = connection.execute("SELECT number FROM document WHERE version > ? ORDER BY number", [since])
+            return Changes(
+                version,
+                removed=tuple(as_written(removed, int, int)),
+                documents=tuple(number for (number,) in as_written(written, int)),
+            )
 
     def digests(self) -> dict[str, str]:
         """The digest of every document, by id, sorted by id."""
@@ -424,11 +444,14 @@ class SqliteStore:
         self._database.close()
 
     @contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction that changes documents."""
+    def _changing(self) -> Iterator[tuple[sqlite3.Connection, int]]:
+        """One transaction that changes documents, and the version that it makes."""
         with self._database.writing() as connection:
-            yield connection
-            connection.execute("UPDATE manifest SET value = value + 1 WHERE key = 'version'")
+            with self._database.understanding():
+                version = _version(connection) + 1
+            connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [version])
+            connection.execute("DELETE FROM removal WHERE version <= ?", [version - REMEMBERED_VERSIONS])
+            yield connection, version
 
     def _read_manifest(self) -> Manifest:
         with self._database.reading() as connection:
@@ -458,6 +481,10 @@ def _make_tables(manifest: Manifest, connection: sqlite3.Connection) -> None:
         "version": 0,
     }
     connection.executemany("INSERT INTO manifest VALUES (?, ?)", [(key, str(value)) for key, value in values.items()])
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(_scalar(connection, "SELECT value FROM manifest WHERE key = 'version'"))
 
 
 def _scalar(connection: sqlite3.Connection, query: str) -> str | int | float:
