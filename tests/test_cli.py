@@ -380,6 +380,19 @@ def test_ask_cites_its_sources(run: Run, own_index: Path, server: ScriptedServer
     assert len(server.requests) == 1  # the second answer was paid for by the first
 
 
+def test_replies_are_kept_in_the_file_that_is_named(
+    run: Run, own_index: Path, server: ScriptedServer, tmp_path: Path
+) -> None:
+    environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_MODEL": "scripted"}
+    shutil.copytree(own_index, tmp_path / "copy")
+    calls = [
+        result_of(run("ask", "Who cast the Bell of Tarn?", "--store", directory, *option, "--json", **environment))
+        for directory in (own_index, tmp_path / "copy")
+        for option in (("--retriever", "bm25", "--replies", tmp_path / "replies"), ("--retriever", "bm25"))
+    ]
+    assert [shape["usage"]["calls"] for shape in calls] == [1, 1, 0, 1]
+
+
 def saying(reply: str) -> ScriptedServer:
     return ScriptedServer([reply])
 

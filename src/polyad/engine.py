@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Protocol, runtime_checkable
 
 from polyad.adapters.reading.sources import Gone, gone
-from polyad.adapters.sqlite import SqliteStore
+from polyad.adapters.reply_cache import CachedLanguageModel
+from polyad.adapters.sqlite import REPLIES_FILE_NAME, SqliteReplies, SqliteStore
 from polyad.answering.answer import CitingAnswerer
 from polyad.answering.located import located
 from polyad.answering.summary import summarise
@@ -103,7 +104,7 @@ class Engine:
         *,
         embedder: Embedder | None,
         extractor: MentionExtractor | None,
-        language_model: LanguageModel | None,
+        language_model: CachedLanguageModel | None,
         settings: Settings,
         reranker: Reranker | None = None,
     ) -> None:
@@ -123,6 +124,7 @@ class Engine:
         language_model: str | LanguageModelSettings | LanguageModel | None = None,
         reranker: str | Reranker | None = None,
         settings: Settings | None = None,
+        replies: str | Path | None = None,
         create: bool = True,
     ) -> Engine:
         """Open the index in ``directory``; an empty one is made unless ``create`` is off.
@@ -139,6 +141,8 @@ class Engine:
             reranker: Puts what every search finds in another order: a name (see :func:`polyad.by_name.load_reranker`)
                 or a reranker. None for the order of the retriever.
             settings: How each stage behaves.
+            replies: The file in which replies of the language model are kept; several indexes may share one. By default
+                ``replies.sqlite`` beside the index.
             create: Make an empty index when there is none.
 
         Raises:
@@ -171,7 +175,7 @@ class Engine:
             store,
             embedder=model,
             extractor=None if mentions == "llm" else extractor,  # that one asks the index's own, cached model
-            language_model=language_model,
+            language_model=_paying_once(language_model, store, path, replies) if language_model else None,
             settings=settings,
             reranker=load_reranker(reranker, settings.reranker) if isinstance(reranker, str) else reranker,
         )
@@ -190,8 +194,10 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Release the index's file."""
+        """Release the index's files."""
         self._store.close()
+        if self._parts.language_model is not None:
+            self._parts.language_model.close()
 
     # Indexing
 
@@ -575,6 +581,18 @@ class Engine:
         """By this thread on the language model."""
         model = self._parts.language_model
         return model.usage if model else Usage()
+
+
+def _paying_once(
+    model: LanguageModel, store: SqliteStore, directory: Path, replies: str | Path | None
+) -> CachedLanguageModel:
+    """The model with its replies kept in the file that is named, or beside the index as far as it may be written."""
+    path = directory / REPLIES_FILE_NAME if replies is None else Path(replies)
+    try:
+        return CachedLanguageModel(model, SqliteReplies(path, must_keep=replies is not None), store.charge)
+    except BaseException:
+        store.close()
+        raise
 
 
 def _listed(paths: Paths) -> list[Path]:

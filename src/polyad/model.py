@@ -497,7 +497,7 @@ class Statistics:
         documents, passages, entities, hyperedges, incidences: How many there are.
         tokens: Of all documents, as the splitter counts them.
         cost: US dollars spent on language models for this index.
-        disk_bytes: Of all its files.
+        disk_bytes: Of its files; replies of language models, which several indexes may share, are not among them.
         kinds: How many hyperedges there are of each kind.
         settings: The embedder and the mention extractor.
     """

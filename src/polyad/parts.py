@@ -11,7 +11,7 @@ from polyad.by_name import load_embedder, load_extractor
 from polyad.config import Settings
 from polyad.errors import NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Reranker
+from polyad.protocols import Embedder, MentionExtractor, Reranker
 
 
 class Parts:
@@ -31,7 +31,7 @@ class Parts:
         store: SqliteStore,
         embedder: Embedder | None,
         extractor: MentionExtractor | None,
-        language_model: LanguageModel | None,
+        language_model: CachedLanguageModel | None,
         settings: Settings,
         reranker: Reranker | None = None,
     ) -> None:
@@ -39,7 +39,7 @@ class Parts:
         self.reranker = reranker
         self.settings = settings
         self.splitter = SentenceSplitter(settings.split)
-        self.language_model = CachedLanguageModel(language_model, store) if language_model else None
+        self.language_model = language_model
         self._given_embedder = embedder
         self._metered: MeteredEmbedder | None = None
         self._given_extractor = extractor

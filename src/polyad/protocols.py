@@ -292,11 +292,8 @@ class Store(Protocol):
     def statistics(self) -> Statistics:
         """Sizes of the index."""
 
-    def cached_replies(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Language model replies paid for earlier, by key."""
-
-    def cache_reply(self, key: str, reply: Reply, *, usable: bool = True) -> None:
-        """Keep a reply, and add its cost to the index's account; of one that is not usable, the cost alone."""
+    def charge(self, usage: Usage) -> None:
+        """Put what a language model has cost on the index's account, which :meth:`statistics` shows."""
 
     def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
         """By key, the vectors kept for entities, each with the digest of the text it was made from."""
@@ -306,6 +303,22 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release the file. The store is unusable afterwards."""
+
+
+class Replies(Protocol):
+    """Language model replies that were paid for, by key; several indexes may share them. A batch is kept or not."""
+
+    def known(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """Those that are here, by key; they cost nothing and say so."""
+
+    def keep(self, replies: Iterable[tuple[str, Reply]]) -> None:
+        """Keep replies by their keys, in place of earlier ones."""
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Have some asked for again; keys that are not here are passed over."""
+
+    def close(self) -> None:
+        """Release them. They cannot be used afterwards."""
 
 
 class Retriever(Protocol):

@@ -32,7 +32,6 @@ from polyad.model import (
     Passage,
     Usage,
 )
-from polyad.protocols import Reply
 
 
 def create(directory: Path) -> SqliteStore:
@@ -255,9 +254,9 @@ def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
     with closing(SqliteStore.open(tmp_path)) as store:
         assert list(store.digests()) == ["a"]
         assert store.topology().entity_keys == ["a"]
-        store.cache_reply("key", Reply("text", Usage(1)))
+        store.charge(Usage(1, 10, 10, 0.5))
         store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
-        assert (store.cached_replies(["key"]), store.entity_vectors()) == ({}, {})
+        assert (store.statistics().cost, store.entity_vectors()) == (0, {})
         with pytest.raises(StoreError, match="may not be written"):
             store.remove(["a"])
 

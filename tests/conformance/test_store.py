@@ -32,7 +32,7 @@ from polyad.model import (
     Passage,
     Usage,
 )
-from polyad.protocols import Changes, Reply, Store
+from polyad.protocols import Changes, Store
 
 Opener = Callable[[], Store]
 """Opens the one index of a test, and makes it the first time; each call is another handle on it."""
@@ -293,7 +293,7 @@ def test_version_grows_with_every_change_of_documents_and_only_then(store: Store
     store.remove(["a"])
     versions.append(store.version())
     assert versions == sorted(set(versions))
-    store.cache_reply("key", Reply("text", Usage(1, 2, 3, 0.5)))
+    store.charge(Usage(1, 2, 3, 0.5))
     store.topology(), store.search_text("anna", 3), store.statistics()
     assert store.version() == versions[-1]
 
@@ -758,25 +758,13 @@ def test_a_question_of_stop_words_alone_is_still_looked_for(store: Store) -> Non
     assert found(store, "to be") == ["a#0000"]
 
 
-# Replies of language models
+# What is derived and what was spent
 
 
-def test_a_cached_reply_is_free_and_its_cost_is_on_the_account(store: Store, open_store: Opener) -> None:
-    store.cache_reply("k1", Reply("text \x00 中", Usage(1, 10, 5, 0.25), truncated=True))
-    store.cache_reply("k2", Reply("two", Usage(1, 1, 1, 0.5)))
-    store.cache_reply("k2", Reply("three", Usage(1, 1, 1, 0.5)))
-    replies = open_store().cached_replies(["k1", "nothing", "k2"])
-    assert replies == {
-        "k1": Reply("text \x00 中", Usage(), cached=True, truncated=True),
-        "k2": Reply("three", Usage(), cached=True),
-    }
-    assert store.statistics().cost == 1.25  # what was paid for twice is on it twice
-
-
-def test_of_an_unusable_reply_only_the_cost_is_kept(store: Store) -> None:
-    store.cache_reply("k", Reply("garbage", Usage(1, 10, 5, 0.25)), usable=False)
-    assert store.cached_replies(["k"]) == {}
-    assert store.statistics().cost == 0.25
+def test_what_was_charged_is_on_the_account(store: Store, open_store: Opener) -> None:
+    store.charge(Usage(1, 10, 5, 0.25))
+    open_store().charge(Usage(2, 1, 1, 0.5))
+    assert store.statistics().cost == 0.75
 
 
 def test_vectors_of_entities_are_replaced_and_go_with_their_entity(store: Store) -> None:

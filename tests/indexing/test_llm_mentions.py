@@ -6,7 +6,7 @@ import pytest
 
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import ScriptedLanguageModel
-from polyad.adapters.sqlite import SqliteStore
+from polyad.adapters.sqlite import SqliteReplies
 from polyad.errors import LanguageModelError
 from polyad.indexing.mentions.llm import LanguageModelMentionExtractor
 from polyad.model import Usage
@@ -115,13 +115,13 @@ def test_a_reply_cut_short_says_so() -> None:
 
 
 def test_a_reply_that_cannot_be_read_is_not_kept(tmp_path: Path) -> None:
-    store = SqliteStore.create(tmp_path, "hashing:8", 8, "llm")
+    replies = SqliteReplies(tmp_path / "replies.sqlite")
     model = scripted("I cannot help with that.", '{"entities": ["Babbage"]}')
-    extractor = LanguageModelMentionExtractor(CachedLanguageModel(model, store))
+    extractor = LanguageModelMentionExtractor(CachedLanguageModel(model, replies, lambda _: None))
     with pytest.raises(LanguageModelError, match="I cannot help"):
         extractor.extract([TEXT])
     assert {mention.name for mention in extractor.extract([TEXT])[0]} == {"Babbage"}
-    store.close()
+    replies.close()
 
 
 def test_a_failed_text_fails_the_call() -> None:

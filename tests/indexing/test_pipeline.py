@@ -14,7 +14,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.scripted.extractor import passage_asked_about
-from polyad.adapters.sqlite import SqliteStore
+from polyad.adapters.sqlite import SqliteReplies, SqliteStore
 from polyad.config import FactSettings, SegmentationSettings, SplitSettings
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
 from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, untold
@@ -26,7 +26,7 @@ from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import Document, Failure, FloatArray, Location, Mention, Passage, Section, Usage
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, Store, TextKind
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, Replies, Store, TextKind
 
 SENTENCES = [
     "Anna Keller was born in Oslo and studied physics in Paris before the war.",
@@ -46,6 +46,10 @@ SMALL = SplitSettings(passage_tokens=40, overlap_tokens=15)
 
 FOLDERS = tempfile.TemporaryDirectory()
 """Removed when the interpreter ends; examples of Hypothesis have no ``tmp_path`` of their own."""
+
+
+def make_replies() -> SqliteReplies:
+    return SqliteReplies(Path(tempfile.mkdtemp(dir=FOLDERS.name)) / "replies.sqlite")
 
 
 def make_store(dimension: int = 16) -> SqliteStore:
@@ -226,9 +230,10 @@ def fact_indexer_of(
     embedder: Embedder | None = None,
     split: SplitSettings = SMALL,
     facts: FactSettings | None = None,
+    replies: Replies | None = None,
 ) -> Indexer:
     splitter = SentenceSplitter(split)
-    cached = CachedLanguageModel(model, store)
+    cached = CachedLanguageModel(model, replies or make_replies(), store.charge)
     builder = FactBuilder(splitter, cached, CompactExtractionStyle(), facts or FactSettings(), Budget(cached))
     return Indexer(store, embedder or HashingEmbedder(16), splitter, builder)
 
@@ -718,10 +723,10 @@ def test_a_run_that_is_stopped_asks_for_no_other_document_even_where_the_embedde
 
 
 def test_what_is_paid_for_is_not_asked_again_for_a_document_the_embedder_refused() -> None:
-    store, model = make_store(), ScriptedLanguageModel(extracted)
-    counts = index(fact_indexer_of(store, model, Fussy()), BAD, GOOD)
+    store, replies, model = make_store(), make_replies(), ScriptedLanguageModel(extracted)
+    counts = index(fact_indexer_of(store, model, Fussy(), replies=replies), BAD, GOOD)
     assert [failure.id for failure in counts.failures] == ["bad"]
-    assert index(fact_indexer_of(store, model), BAD, GOOD).added == 1
+    assert index(fact_indexer_of(store, model, replies=replies), BAD, GOOD).added == 1
     assert len(model.prompts) == 2
     assert "Nemo" in names_of(store)
 

@@ -7,7 +7,7 @@ import pytest
 
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import Line, ScriptedLanguageModel
-from polyad.adapters.sqlite import SqliteStore
+from polyad.adapters.sqlite import SqliteReplies
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.protocols import Prompt
 from polyad.retrieval.asking import PAUSE, Adviser
@@ -39,8 +39,9 @@ def test_without_a_reply_there_is_no_advice_but_a_warning(caplog: pytest.LogCapt
 def test_a_reply_that_cannot_be_read_is_asked_for_again_the_next_time(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = SqliteStore.create(tmp_path, "embedder", 4, "rules")
-    adviser = Adviser(CachedLanguageModel(ScriptedLanguageModel(["Gladly!", "7"]), store), "zero is taken")
+    replies = SqliteReplies(tmp_path / "replies.sqlite")
+    model = CachedLanguageModel(ScriptedLanguageModel(["Gladly!", "7"]), replies, lambda _: None)
+    adviser = Adviser(model, "zero is taken")
     prompt = Prompt(user="How many?")
     assert adviser.ask(prompt, number, "a number") is None
     assert "zero is taken: expected a number" in caplog.messages[0]

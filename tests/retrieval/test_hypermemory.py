@@ -17,7 +17,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.openai import OpenAILanguageModel
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import Line, Request, ScriptedLanguageModel, ScriptedServer
-from polyad.adapters.sqlite import SqliteStore
+from polyad.adapters.sqlite import SqliteReplies, SqliteStore
 from polyad.config import HyperMemorySettings, LanguageModelSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
@@ -283,8 +283,9 @@ def test_a_reply_that_cannot_be_used_is_asked_for_again_the_next_time(tmp_path: 
         engine.index_documents(DOCUMENTS)
     store = SqliteStore.open(tmp_path / "kb")
     unusable, usable = ScriptedLanguageModel(lambda _: "Perhaps."), Oracle(EDGES, ENTITIES)
+    replies = SqliteReplies(tmp_path / "replies.sqlite")
     first, second, third = (
-        retriever_of(Snapshot(store), CachedLanguageModel(model, store)).retrieve(CHAIN, 5)
+        retriever_of(Snapshot(store), CachedLanguageModel(model, replies, store.charge)).retrieve(CHAIN, 5)
         for model in (unusable, usable, ScriptedLanguageModel([]))
     )
     store.close()

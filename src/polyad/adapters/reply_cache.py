@@ -1,4 +1,4 @@
-"""Pays once: replies of a language model, kept in the store with the index they were bought for."""
+"""Pays once: replies of a language model are kept, and what they cost goes on an account."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
-from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply, Store
+from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Replies, Reply
 
 
 @runtime_checkable
@@ -24,19 +24,22 @@ class _Distinguished(Protocol):
 
 
 class CachedLanguageModel:
-    """A language model that never asks twice what the store already knows the reply to.
+    """A language model that never asks twice what the reply is known to.
 
-    A reply is stored as soon as it arrives, before the next: a crash loses nothing that was paid for. The same prompt
-    twice in a batch is asked once. Of failures only the cost is kept. Replies from the cache cost nothing and say so.
+    A reply is kept as soon as it arrives, before the next: a crash loses nothing that was paid for. The same prompt
+    twice in a batch is asked once. Failures are not kept, but what they cost is charged. Replies from the cache cost
+    nothing and say so.
 
     Args:
         model: Who is asked when there is no reply.
-        store: Where the replies are; used in the calling thread only.
+        replies: Where they are kept; used in the calling thread only.
+        charge: Told what each reply and failure has cost, in the calling thread, once the reply is kept.
     """
 
-    def __init__(self, model: LanguageModel, store: Store) -> None:
+    def __init__(self, model: LanguageModel, replies: Replies, charge: Callable[[Usage], None]) -> None:
         self._model = model
-        self._store = store
+        self._replies = replies
+        self._charge = charge
         self._kept_as = model.cache_name if isinstance(model, _Distinguished) else model.name
         self._account = threading.local()
 
@@ -58,42 +61,47 @@ class CachedLanguageModel:
     ) -> list[Reply | LanguageModelError]:
         """Ask what is new, recall the rest; see :class:`polyad.protocols.LanguageModel`.
 
-        Of a reply that ``on_outcome`` refuses the cost alone is kept, so that it is asked for again the next time.
+        A reply that ``on_outcome`` refuses is not kept, so that it is asked for again the next time.
         """
         positions = self._positions(prompts)
         outcomes: dict[int, Reply | LanguageModelError] = {}
-        known = self._store.cached_replies(list(positions))
+        known = self._replies.known(list(positions))
         for key in list(known):
             if not _deliver(positions[key], known[key], outcomes, on_outcome):
-                self._store.cache_reply(key, _recalled(known.pop(key)), usable=False)
+                self._replies.forget([key])
+                del known[key]
         new = [key for key in positions if key not in known]
 
         def keep(index: int, outcome: Reply | LanguageModelError) -> None:
             key = new[index]
             self._pay(key, outcome)
             if not _deliver(positions[key], outcome, outcomes, on_outcome) and isinstance(outcome, Reply):
-                self._store.cache_reply(key, _recalled(outcome), usable=False)
+                self._replies.forget([key])
 
         if new:
             self._model.complete([prompts[positions[key][0]] for key in new], keep, gate)
         return [outcomes[position] for position in range(len(prompts))]
 
     def _pay(self, key: str, outcome: Reply | LanguageModelError) -> None:
-        """Keep a reply, and put what it or a failure cost on the account."""
+        """Keep a reply, and put what it or a failure cost on the accounts."""
         self._account.usage = self.usage + outcome.usage
         if isinstance(outcome, Reply):
-            self._store.cache_reply(key, outcome)
-        elif outcome.usage.calls:
-            self._store.cache_reply(key, Reply("", outcome.usage), usable=False)
+            self._replies.keep([(key, outcome)])
+        if outcome.usage.calls:
+            self._charge(outcome.usage)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """The model's own; see :class:`polyad.protocols.LanguageModel`."""
         return self._model.cost(prompt_tokens, completion_tokens)
 
+    def close(self) -> None:
+        """Release the replies."""
+        self._replies.close()
+
     def known(self, prompts: Sequence[Prompt]) -> list[str | None]:
         """Of each prompt, the reply that is here already and would cost nothing; None where there is none."""
         keys = [reply_key(self._kept_as, prompt) for prompt in prompts]
-        here = self._store.cached_replies(keys)
+        here = self._replies.known(keys)
         return [here[key].text if key in here else None for key in keys]
 
     def _positions(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
@@ -106,7 +114,7 @@ class CachedLanguageModel:
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Recall the reply in one piece, or stream it and keep it; see :class:`polyad.protocols.LanguageModel`."""
         key = reply_key(self._kept_as, prompt)
-        known = self._store.cached_replies([key]).get(key)
+        known = self._replies.known([key]).get(key)
         if known is not None:
             on_text(known.text)
             return _recalled(known)

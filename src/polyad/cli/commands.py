@@ -39,6 +39,7 @@ from polyad.cli.options import (
     MinRelevance,
     Model,
     Quiet,
+    Replies,
     Rerank,
     Retriever,
     Rewrite,
@@ -140,6 +141,7 @@ def index(
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
+    replies: Replies = None,
     max_cost: MaxCost = 0.0,
     max_tokens: MaxTokens = 0,
     dry_run: Annotated[
@@ -171,7 +173,9 @@ def index(
 
     Example: polyad index handbook/ trials.pdf --store kb
     """
-    settings = settings_from(store=store, method=method, embedder=embedder, mentions=mentions, model=model)
+    settings = settings_from(
+        store=store, method=method, embedder=embedder, mentions=mentions, model=model, replies=replies
+    )
     for path in paths:  # before an index is made for nothing
         require_reachable(path)
     method = settings.command.method
@@ -224,6 +228,7 @@ def search(
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
+    replies: Replies = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -245,6 +250,7 @@ def search(
         embedder=embedder,
         mentions=mentions,
         model=model,
+        replies=replies,
     )
     with output.progress_bar(quiet or json) as progress, open_engine(settings, reranks=True) as engine:
         progress(0, None, "questions answered, loading")
@@ -290,6 +296,7 @@ def ask(
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
+    replies: Replies = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -313,6 +320,7 @@ def ask(
         embedder=embedder,
         mentions=mentions,
         model=model,
+        replies=replies,
     )
     streams = settings.language_model is not None and not json and sys.stdout.isatty()
     with ExitStack() as stack:

@@ -21,6 +21,7 @@ from polyad.cli.options import (
     Method,
     Model,
     Quiet,
+    Replies,
     Rerank,
     Rewrite,
     directory_for,
@@ -58,6 +59,7 @@ def evaluate(
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
+    replies: Replies = None,
     max_cost: MaxCost = 0.0,
     max_tokens: MaxTokens = 0,
     json: Json = False,
@@ -83,6 +85,7 @@ def evaluate(
         embedder=embedder,
         mentions=mentions,
         model=model,
+        replies=replies,
     )
     for name in names:
         if name in NEED_LANGUAGE_MODEL and settings.language_model is None:

@@ -33,6 +33,12 @@ Model = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Language model at the endpoint of OPENAI_BASE_URL. [POLYAD_MODEL]"),
 ]
+Replies = Annotated[
+    str | None,
+    typer.Option(
+        "--replies", metavar="FILE", help="Where replies of the language model are kept; by default beside the index."
+    ),
+]
 Method = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"How facts are formed: {', '.join(METHODS)}. [POLYAD_METHOD]")
 ]
@@ -120,8 +126,9 @@ def open_engine(
         directory: Where the index is, if not where the settings say.
     """
     path = directory or settings.command.directory()
+    replies = settings.command.replies or None
     if bare:
-        return Engine.open(path, create=False, settings=settings.stages)
+        return Engine.open(path, create=False, settings=settings.stages, replies=replies)
     embedder = _embedder(settings, path, create=create)
     if (
         settings.language_model
@@ -136,6 +143,7 @@ def open_engine(
         language_model=settings.language_model,
         reranker=_reranker(settings) if reranks and settings.command.rerank else None,
         settings=settings.stages,
+        replies=replies,
         create=create,
     )
 

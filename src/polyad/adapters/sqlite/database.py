@@ -16,6 +16,8 @@ from polyad.errors import StoreError
 BUSY_SECONDS = 60.0
 """How long a writer waits for another process that is writing."""
 
+INDEX_REMEDY = "restore it from a copy, or index again into another --store"
+"""What to do about a damaged index."""
 
 _LONGEST_PATH = 504
 """Bytes: SQLite's 512, less what it puts behind the names of its logs."""
@@ -59,10 +61,15 @@ class Database:
     """The file at ``path``; each thread has a connection of its own.
 
     A file that may not be written, on a read-only disk or of another user, can be read.
+
+    Args:
+        path: Of the file.
+        remedy: What the user can do if it is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, remedy: str = INDEX_REMEDY) -> None:
         self.path = path
+        self._remedy = remedy
         self.is_read_only = not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
         self._connections: dict[threading.Thread, _Opened] = {}
         self._users: set[threading.Thread] = set()
@@ -78,7 +85,7 @@ class Database:
             StoreError: the file is damaged, which also shows in what the block makes of its rows; or this user may not
                 write it, and another wrote it meanwhile.
         """
-        with self._using(), _translated(self.path), self.understanding():
+        with self._using(), _translated(self.path, self._remedy), self.understanding():
             opened = self._connection()
             connection = opened.connection
             connection.execute("BEGIN")
@@ -102,7 +109,7 @@ class Database:
         """
         if self.is_read_only:
             raise StoreError(f"{str(self.path)!r} may not be written by this user; it can only be searched")
-        with self._writing, self._using(), _translated(self.path):
+        with self._writing, self._using(), _translated(self.path, self._remedy):
             connection = self._connection().connection
             connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
             connection.execute("BEGIN IMMEDIATE")
@@ -122,7 +129,7 @@ class Database:
         except UnicodeEncodeError:  # of what was given, not of what is there
             raise
         except _OF_DAMAGE as error:
-            raise _damaged(self.path, error) from error
+            raise _damaged(self.path, error, self._remedy) from error
 
     def disk_bytes(self) -> int:
         """The size of the file and of its log."""
@@ -188,23 +195,23 @@ def is_laid_out(path: Path) -> bool:
         return True
 
 
-def require_length(path: Path) -> None:
-    """Raise StoreError for a path that is longer than SQLite opens."""
+def require_length(path: Path, option: str) -> None:
+    """Raise StoreError for a path, given by ``option``, that is longer than SQLite opens."""
     length = len(os.fsencode(path.resolve()))
     if length > _LONGEST_PATH:
         raise StoreError(
             f"the path {str(path)!r} has {length:,} bytes; SQLite opens those of at most {_LONGEST_PATH}; choose a "
-            "shorter one for --store"
+            f"shorter one for {option}"
         )
 
 
-def lay_out(path: Path, make_tables: Callable[[sqlite3.Connection], None]) -> None:
+def lay_out(path: Path, make_tables: Callable[[sqlite3.Connection], None], remedy: str = INDEX_REMEDY) -> None:
     """Call ``make_tables`` within one transaction, unless the file has tables; it is made when missing.
 
     Raises:
         StoreError: the file cannot be written, or is no database.
     """
-    with _translated(path), closing(_connect(path)) as connection:
+    with _translated(path, remedy), closing(_connect(path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         if not _has_tables(connection):
             make_tables(connection)
@@ -269,7 +276,7 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(path: Path, remedy: str) -> Iterator[None]:
     """Say what SQLite's errors mean for the user."""
     try:
         yield
@@ -282,17 +289,14 @@ def _translated(path: Path) -> Iterator[None]:
             ) from error
         if _primary_code(error) in _OF_THE_SYSTEM:
             raise StoreError(f"cannot use {str(path)!r}: {error}") from error
-        raise _damaged(path, error) from error
+        raise _damaged(path, error, remedy) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # messages that quote a damaged file are no Unicode
-        raise _damaged(path, error) from error
+        raise _damaged(path, error, remedy) from error
 
 
-def _damaged(path: Path, error: Exception) -> StoreError:
+def _damaged(path: Path, error: Exception, remedy: str) -> StoreError:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return StoreError(
-        f"{str(path)!r} is damaged or not an index ({what}); restore it from a copy, or index again into another "
-        "--store"
-    )
+    return StoreError(f"{str(path)!r} is damaged or not an index ({what}); {remedy}")
 
 
 def _primary_code(error: sqlite3.Error) -> int:

@@ -90,12 +90,11 @@ CREATE VIRTUAL TABLE passage_words USING fts5 (
     title, text, content = '', tokenize = "porter unicode61 remove_diacritics 2"
 );
 
-CREATE TABLE reply (
-    key TEXT PRIMARY KEY,
-    text TEXT, -- NULL where it could not be used: only its cost is kept
-    truncated INTEGER NOT NULL,
+-- What language models have cost this index, replies that could not be used included; one row.
+CREATE TABLE account (
     calls INTEGER NOT NULL,
     prompt_tokens INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL,
     cost REAL NOT NULL
-) WITHOUT ROWID;
+);
+INSERT INTO account VALUES (0, 0, 0, 0.0);

@@ -60,7 +60,7 @@ from polyad.model import (
     Statistics,
     Usage,
 )
-from polyad.protocols import Changes, Manifest, Reply, Topology
+from polyad.protocols import Changes, Manifest, Topology
 from polyad.text.packaged import packaged
 
 FORMAT_VERSION = 5
@@ -115,7 +115,7 @@ class SqliteStore:
             StoreError: the directory or the file cannot be written, or its path is too long.
         """
         path = directory / FILE_NAME
-        require_length(path)
+        require_length(path, "--store")
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -362,7 +362,7 @@ class SqliteStore:
                 for table in ("document", "passage", "entity", "hyperedge", "incidence")
             )
             tokens = int(_scalar(connection, "SELECT COALESCE(SUM(tokens), 0) FROM document"))
-            cost = float(_scalar(connection, "SELECT COALESCE(SUM(cost), 0.0) FROM reply"))
+            cost = float(_scalar(connection, "SELECT cost FROM account"))
             counts = connection.execute("SELECT kind, COUNT(*) FROM hyperedge GROUP BY kind ORDER BY kind")
             kinds = {HyperedgeKind(kind): count for kind, count in counts}
         settings = {"embedder": self._manifest.embedder, "mentions": self._manifest.mentions}
@@ -379,37 +379,15 @@ class SqliteStore:
             settings=settings,
         )
 
-    # Replies paid for earlier
-
-    def cached_replies(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Language model replies paid for earlier, by key."""
-        with self._database.reading() as connection:
-            rows = select_in(
-                connection, "SELECT key, text, truncated FROM reply WHERE text IS NOT NULL AND key IN ({})", keys
-            )
-            sound = as_written(rows, str, str, int)
-            return {key: Reply(text, Usage(), cached=True, truncated=bool(cut)) for key, text, cut in sound}
-
-    def cache_reply(self, key: str, reply: Reply, *, usable: bool = True) -> None:
-        """Keep a reply, and add its cost to the index's account; of one that is not usable, the cost alone."""
+    def charge(self, usage: Usage) -> None:
+        """Put what a language model has cost on the index's account."""
         if self._database.is_read_only:
             return
-        usage = reply.usage
         with self._database.writing() as connection:
             connection.execute(
-                "INSERT INTO reply VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET text = excluded.text, "
-                "truncated = excluded.truncated, calls = calls + excluded.calls, "
-                "prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
-                "completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost",
-                [
-                    key,
-                    reply.text if usable else None,
-                    reply.truncated,
-                    usage.calls,
-                    usage.prompt_tokens,
-                    usage.completion_tokens,
-                    usage.cost,
-                ],
+                "UPDATE account SET calls = calls + ?, prompt_tokens = prompt_tokens + ?, "
+                "completion_tokens = completion_tokens + ?, cost = cost + ?",
+                [usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost],
             )
 
     # Vectors of entities, derived from all their incidences
