@@ -151,6 +151,7 @@ class Engine:
             ConfigurationError: there is no such embedder, extractor, language model or reranker.
         """
         path, settings = Path(directory), settings or Settings()
+        kept = Path(replies) if replies is not None else None
         if isinstance(language_model, str | LanguageModelSettings):
             language_model = load_language_model(language_model)
         creating = create and not SqliteStore.exists(path)
@@ -158,15 +159,15 @@ class Engine:
             embedder = embedder or DEFAULT_EMBEDDER
             mentions = mentions or DEFAULT_EXTRACTOR
         elif isinstance(embedder, str):
-            with closing(SqliteStore.open(path)) as store:
+            with closing(SqliteStore.open(path, replies=kept)) as store:
                 store.check(embedder=embedder_name(embedder))
             embedder = None  # the index's own, which is loaded when it is first needed: search by words needs none
         model = load_embedder(embedder, device=settings.encoder.device) if isinstance(embedder, str) else embedder
         extractor = load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
         if creating and model is not None and extractor is not None:
-            store = SqliteStore.create(path, model.name, model.dimension, extractor.name)
+            store = SqliteStore.create(path, model.name, model.dimension, extractor.name, replies=kept)
         else:
-            store = SqliteStore.open(path)
+            store = SqliteStore.open(path, replies=kept)
             store.check(
                 embedder=model.name if model else None,
                 mentions=extractor.name if extractor else None,
@@ -175,7 +176,7 @@ class Engine:
             store,
             embedder=model,
             extractor=None if mentions == "llm" else extractor,  # that one asks the index's own, cached model
-            language_model=_paying_once(language_model, store, path, replies) if language_model else None,
+            language_model=_paying_once(language_model, store, path, kept) if language_model else None,
             settings=settings,
             reranker=load_reranker(reranker, settings.reranker) if isinstance(reranker, str) else reranker,
         )
@@ -584,12 +585,12 @@ class Engine:
 
 
 def _paying_once(
-    model: LanguageModel, store: SqliteStore, directory: Path, replies: str | Path | None
+    model: LanguageModel, store: SqliteStore, directory: Path, replies: Path | None
 ) -> CachedLanguageModel:
     """The model with its replies kept in the file that is named, or beside the index as far as it may be written."""
-    path = directory / REPLIES_FILE_NAME if replies is None else Path(replies)
     try:
-        return CachedLanguageModel(model, SqliteReplies(path, must_keep=replies is not None), store.charge)
+        opened = SqliteReplies(replies or directory / REPLIES_FILE_NAME, must_keep=replies is not None)
+        return CachedLanguageModel(model, opened, store.charge)
     except BaseException:
         store.close()
         raise

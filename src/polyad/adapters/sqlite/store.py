@@ -18,6 +18,8 @@ import numpy as np
 
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
 from polyad.adapters.sqlite.full_text import match_expression, telling_words
+from polyad.adapters.sqlite.migration import EARLIER_FORMATS, migrate
+from polyad.adapters.sqlite.replies import REPLIES_FILE_NAME
 from polyad.adapters.sqlite.rows import (
     DOCUMENT_COLUMNS,
     PASSAGE_COLUMNS,
@@ -77,10 +79,14 @@ class SqliteStore:
     :meth:`open`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, replies: Path | None = None) -> None:
         self._database = Database(path)
         try:
             self._manifest = self._read_manifest()
+            if self._manifest.format_version in EARLIER_FORMATS:
+                self._require_writable()
+                migrate(path, replies or path.with_name(REPLIES_FILE_NAME), FORMAT_VERSION)
+                self._manifest = self._read_manifest()
         except BaseException:
             self.close()
             raise
@@ -101,14 +107,17 @@ class SqliteStore:
         return is_laid_out(path)
 
     @classmethod
-    def create(cls, directory: Path, embedder: str, dimension: int, mentions: str) -> SqliteStore:
-        """Make a new, empty index, or open the one that is there.
+    def create(
+        cls, directory: Path, embedder: str, dimension: int, mentions: str, *, replies: Path | None = None
+    ) -> SqliteStore:
+        """Make a new, empty index, or open the one that is there; see :meth:`open`.
 
         Args:
             directory: Where to; made when missing.
             embedder: Name of the embedder of all vectors.
             dimension: Their length.
             mentions: Name of the mention extractor.
+            replies: As for :meth:`open`.
 
         Raises:
             IndexMismatchError: there is an index, and it was built with others, or is of another format.
@@ -121,23 +130,27 @@ class SqliteStore:
         except OSError as error:
             raise StoreError(f"cannot make the directory {str(directory)!r}: {error.strerror}") from error
         lay_out(path, partial(_make_tables, Manifest(FORMAT_VERSION, embedder, dimension, mentions)))
-        store = cls(path)
+        store = cls(path, replies)
         store.check(embedder=embedder, mentions=mentions)
         return store
 
     @classmethod
-    def open(cls, directory: Path) -> SqliteStore:
-        """Open an existing index.
+    def open(cls, directory: Path, *, replies: Path | None = None) -> SqliteStore:
+        """Open an existing index; one of an earlier format is brought to the present one.
+
+        Args:
+            directory: Where it is.
+            replies: The file that replies of an index of an earlier format go to; by default the one beside it.
 
         Raises:
             StoreNotFoundError: there is none in ``directory``.
-            IndexMismatchError: it is of another format.
+            IndexMismatchError: it is of another format, and cannot be brought to the present one or may not be written.
         """
         if not cls.exists(directory):
             raise StoreNotFoundError(
                 f"no index in {str(directory)!r}; expected a directory made by: polyad index PATH --store {directory}"
             )
-        return cls(directory / FILE_NAME)
+        return cls(directory / FILE_NAME, replies)
 
     def check(self, *, embedder: str | None = None, mentions: str | None = None) -> None:
         """Raise IndexMismatchError unless the index was built with these."""
@@ -431,6 +444,15 @@ class SqliteStore:
             connection.execute("DELETE FROM removal WHERE version <= ?", [version - REMEMBERED_VERSIONS])
             yield connection, version
 
+    def _require_writable(self) -> None:
+        """Raise IndexMismatchError if an index of an earlier format may not be written."""
+        if self._database.is_read_only:
+            raise IndexMismatchError(
+                f"{str(self._database.path)!r} has format {self._manifest.format_version}, this polyad reads "
+                f"{FORMAT_VERSION}, and it may not be written by this user; have one who may convert it: polyad stats "
+                f"--store {self._database.path.parent}"
+            )
+
     def _read_manifest(self) -> Manifest:
         with self._database.reading() as connection:
             found = connection.execute("SELECT 1 FROM pragma_table_info('manifest') WHERE name IN ('key', 'value')")
@@ -438,7 +460,7 @@ class SqliteStore:
             if not {"format_version", "embedder", "dimension", "mentions"} <= rows.keys():
                 raise StoreError(f"{str(self._database.path)!r} belongs to another program; choose another --store")
             format_version, dimension = int(rows["format_version"]), int(rows["dimension"])
-            if format_version != FORMAT_VERSION:
+            if format_version not in (*EARLIER_FORMATS, FORMAT_VERSION):
                 raise IndexMismatchError(
                     f"{str(self._database.path)!r} has format {format_version}, this polyad reads {FORMAT_VERSION}; "
                     "index again into another --store"

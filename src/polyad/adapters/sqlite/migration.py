@@ -1,0 +1,105 @@
+"""Brings an index of an earlier format to this one, in place.
+
+Replies that were paid for go to their own file first; then everything else changes in one transaction. Numbers stay, so
+the words need not be read again: a document's passages had consecutive ones before, too.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+
+from polyad.adapters.sqlite.database import Database, run_script
+from polyad.adapters.sqlite.replies import SqliteReplies
+from polyad.errors import StoreError
+from polyad.model import Usage
+from polyad.protocols import Reply
+from polyad.text.packaged import packaged
+
+EARLIER_FORMATS = (3, 4)
+"""What can be brought to the present format."""
+
+_TABLES = ("manifest", "document", "passage", "hyperedge", "entity", "incidence", "entity_vector")
+"""Those that are made anew and filled from what they were, each after those that it refers to."""
+
+_NEW_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "document": {"version": "(SELECT value + 1 FROM manifest WHERE key = 'version')", "url": "''"}
+    | {"metadata": "'{}'", "places": "'[]'"},
+    "passage": {"page": "NULL", "heading": "''", "sheet": "''", "slide": "NULL"},
+    "incidence": {"strength": "1.0"},
+}
+"""What rows hold, in SQL, where their format knew no such column."""
+
+_log = logging.getLogger(__name__)
+
+
+def migrate(path: Path, replies: Path, format_version: int) -> None:
+    """Bring the index at ``path``, which is of an earlier format and may be written, to ``format_version``.
+
+    Another process may do it at the same time: the second finds it done.
+
+    Args:
+        path: The index's file.
+        replies: The file that its replies go to, which is made when missing.
+        format_version: The present one.
+
+    Raises:
+        StoreError: a file is damaged, or cannot be written.
+    """
+    _log.warning("%r is of an earlier format and is converted, once; this may take a while", str(path))
+    with closing(Database(path)) as database:
+        _move_replies(database, replies)
+        with database.writing() as connection, database.understanding():
+            [(found,)] = connection.execute("SELECT value FROM manifest WHERE key = 'format_version'")
+            if int(found) in EARLIER_FORMATS:
+                _make_anew(connection, format_version)
+                if connection.execute("PRAGMA foreign_key_check").fetchone():
+                    raise ValueError("a row that refers to none")
+        with suppress(StoreError), database.reading() as connection:
+            connection.execute("ROLLBACK")
+            connection.execute("VACUUM")  # the space of the tables as they were
+
+
+def _move_replies(database: Database, path: Path) -> None:
+    """Put the usable replies into their file, in one transaction; they leave the index afterwards."""
+    with database.reading() as connection, closing(SqliteReplies(path)) as replies:
+        if _columns(connection, "reply"):
+            rows = connection.execute("SELECT key, text, truncated FROM reply WHERE text IS NOT NULL")
+            replies.keep((key, Reply(text, Usage(), truncated=bool(cut))) for key, text, cut in rows)
+
+
+def _make_anew(connection: sqlite3.Connection, format_version: int) -> None:
+    for (name,) in connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+    ).fetchall():
+        connection.execute(f"DROP INDEX {name}")
+    for table in (*_TABLES, "passage_words"):
+        connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    run_script(connection, packaged("polyad.adapters.sqlite", "schema.sql"))
+    for table in _TABLES:
+        _fill(connection, table)
+    connection.execute(
+        "UPDATE account SET (calls, prompt_tokens, completion_tokens, cost) = (SELECT COALESCE(SUM(calls), 0), "
+        "COALESCE(SUM(prompt_tokens), 0), COALESCE(SUM(completion_tokens), 0), COALESCE(SUM(cost), 0.0) FROM reply)"
+    )
+    connection.execute("DROP TABLE passage_words")
+    connection.execute("ALTER TABLE old_passage_words RENAME TO passage_words")
+    for table in ("reply", *(f"old_{table}" for table in reversed(_TABLES))):
+        connection.execute(f"DROP TABLE {table}")
+    connection.execute("UPDATE manifest SET value = ? WHERE key = 'format_version'", [format_version])
+    connection.execute("UPDATE manifest SET value = value + 1 WHERE key = 'version'")
+
+
+def _fill(connection: sqlite3.Connection, table: str) -> None:
+    old = _columns(connection, f"old_{table}")
+    new = _columns(connection, table)
+    values = [f'"{name}"' if name in old else _NEW_COLUMNS[table][name] for name in new]
+    names = ", ".join(f'"{name}"' for name in new)
+    connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values)} FROM old_{table} ORDER BY 1")
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    return [name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?) ORDER BY cid", [table])]
