@@ -72,6 +72,11 @@ def test_an_index_of_an_earlier_format_is_as_one_made_now(directory: Path, tmp_p
     assert schema(directory) == schema(tmp_path / "new")
 
 
+def test_its_rows_are_sound(directory: Path) -> None:
+    with closing(SqliteStore.open(directory)) as store:
+        assert store.verify() == []
+
+
 def test_every_retriever_that_needs_no_model_finds_what_it_found(directory: Path) -> None:
     with open_engine(directory) as engine:
         for retriever in ("bm25", "standard", "hypersu", "hypergraphrag", "default"):

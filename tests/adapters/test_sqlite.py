@@ -157,6 +157,70 @@ def test_rows_that_are_not_as_they_were_written_say_that_the_file_is_damaged(tmp
         read_everything()
 
 
+def read_for_an_answer(store: SqliteStore) -> None:
+    store.documents(["a"])
+    store.passages(["a#0"])
+    store.hyperedges(["a#0/0"])
+    store.incidences(["a#0/0"])
+    store.entities(["a"])
+    store.entity_vectors()
+
+
+@pytest.mark.parametrize(
+    ("statement", "table", "id"),
+    [
+        ("UPDATE document SET text = 'other'", "document", "a"),
+        ("UPDATE document SET metadata = '{\"year\": 1}'", "document", "a"),
+        ("UPDATE passage SET text = 'taxt'", "passage", "a#0"),
+        ("UPDATE passage SET title = 'other'", "passage", "a#0"),
+        ("UPDATE passage SET vector = x'0000803f000000000000000000000000'", "passage", "a#0"),
+        ('UPDATE hyperedge SET "end" = 3', "hyperedge", "a#0/0"),
+        ("UPDATE hyperedge SET vector = x'0000803f000000000000000000000000'", "hyperedge", "a#0/0"),
+        ("UPDATE hyperedge SET score = 9.5", "hyperedge", "a#0/0"),
+        ("UPDATE incidence SET name = 'b'", "incidence", "1/1/"),
+        ("UPDATE entity SET key = 'b'", "entity", "b"),
+        ("UPDATE entity_vector SET digest = 'other'", "entity_vector", "1"),
+        ("UPDATE passage SET checksum = checksum + 1", "passage", "a#0"),
+    ],
+)
+def test_a_row_that_is_another_than_was_written_is_no_answer(
+    tmp_path: Path, statement: str, table: str, id: str
+) -> None:
+    with closing(create(tmp_path)) as store:
+        store.put(with_hyperedge("a"))
+        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
+        read_for_an_answer(store)
+        assert store.verify() == []
+    execute(tmp_path, statement)
+    with closing(SqliteStore.open(tmp_path)) as store:
+        told = r"index\.sqlite' is damaged .*not as it was written\); restore it from a copy, or index again"
+        with pytest.raises(StoreError, match=told):
+            read_for_an_answer(store)
+        if table != "entity_vector":
+            with pytest.raises(StoreError, match=told):
+                store.topology()
+        assert store.verify() == [(table, id)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "table", "id"),
+    [
+        ("DELETE FROM passage WHERE id = 'a#0'", "document", "a"),
+        ("DELETE FROM hyperedge WHERE id = 'a#0/0'", "passage", "a#0"),
+        ("DELETE FROM incidence WHERE hyperedge = 1", "hyperedge", "a#0/0"),
+    ],
+)
+def test_rows_that_got_lost_are_missed(tmp_path: Path, statement: str, table: str, id: str) -> None:
+    with closing(create(tmp_path)) as store:
+        store.put(with_hyperedge("a"))
+        store.put(with_hyperedge("b"))
+    execute(tmp_path, statement)
+    with closing(SqliteStore.open(tmp_path)) as store:
+        with pytest.raises(StoreError, match=r"is damaged .* where \d were written"):
+            store.topology()
+        assert (table, id) in store.verify()
+
+
 def test_a_file_whose_message_of_damage_is_no_unicode_is_an_error(tmp_path: Path) -> None:
     create(tmp_path).close()
     execute(tmp_path, "PRAGMA writable_schema = ON", "UPDATE sqlite_master SET sql = CAST(x'c3ff' AS TEXT)")

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from polyad.adapters.sqlite.checksums import UNSOUND, define_checksums
 from polyad.errors import StoreError
 
 BUSY_SECONDS = 60.0
@@ -240,6 +241,7 @@ def _open_to_read(path: Path) -> _Opened:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
     )
+    define_checksums(connection)
     return _Opened(connection, None if is_logged else state)
 
 
@@ -249,6 +251,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         _use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
         connection.execute("PRAGMA foreign_keys = ON")
+        define_checksums(connection)
     except BaseException:
         connection.close()
         raise
@@ -296,6 +299,8 @@ def _translated(path: Path, remedy: str) -> Iterator[None]:
 
 def _damaged(path: Path, error: Exception, remedy: str) -> StoreError:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if str(error) == UNSOUND:
+        what = "a row is not as it was written"
     return StoreError(f"{str(path)!r} is damaged or not an index ({what}); {remedy}")
 
 

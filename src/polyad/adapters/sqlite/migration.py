@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
+from polyad.adapters.sqlite.checksums import checksum_of
 from polyad.adapters.sqlite.database import Database, run_script
 from polyad.adapters.sqlite.replies import SqliteReplies
 from polyad.errors import StoreError
@@ -27,8 +28,13 @@ _TABLES = ("manifest", "document", "passage", "hyperedge", "entity", "incidence"
 
 _NEW_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "document": {"version": "(SELECT value + 1 FROM manifest WHERE key = 'version')", "url": "''"}
-    | {"metadata": "'{}'", "places": "'[]'"},
-    "passage": {"page": "NULL", "heading": "''", "sheet": "''", "slide": "NULL"},
+    | {"metadata": "'{}'", "places": "'[]'"}
+    | {"passages": "(SELECT COUNT(*) FROM old_passage AS own WHERE own.document = old_document.number)"},
+    "passage": {"page": "NULL", "heading": "''", "sheet": "''", "slide": "NULL"}
+    | {"hyperedges": "(SELECT COUNT(*) FROM old_hyperedge AS own WHERE own.passage = old_passage.number)"},
+    "hyperedge": {
+        "incidences": "(SELECT COUNT(*) FROM old_incidence AS own WHERE own.hyperedge = old_hyperedge.number)"
+    },
     "incidence": {"strength": "1.0"},
 }
 """What rows hold, in SQL, where their format knew no such column."""
@@ -96,9 +102,11 @@ def _make_anew(connection: sqlite3.Connection, format_version: int) -> None:
 def _fill(connection: sqlite3.Connection, table: str) -> None:
     old = _columns(connection, f"old_{table}")
     new = _columns(connection, table)
-    values = [f'"{name}"' if name in old else _NEW_COLUMNS[table][name] for name in new]
-    names = ", ".join(f'"{name}"' for name in new)
-    connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values)} FROM old_{table} ORDER BY 1")
+    columns = {name: f'"{name}"' if name in old else _NEW_COLUMNS[table][name] for name in new if name != "checksum"}
+    values = ", ".join(f'{value} AS "{name}"' for name, value in columns.items())
+    source = f"SELECT {values} FROM old_{table} ORDER BY 1"
+    checksum = f", {checksum_of(table)}" if "checksum" in new else ""
+    connection.execute(f"INSERT INTO {table} SELECT *{checksum} FROM ({source}) AS {table}")
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from polyad.adapters.sqlite.checksums import insert, sound
 from polyad.adapters.sqlite.full_text import searchable
 from polyad.errors import NotFoundError
 from polyad.model import (
@@ -63,7 +64,8 @@ SELECT_HYPEREDGE = (
 
 SELECT_ENTITIES = (
     "SELECT entity.key, name, type, description, COUNT(*), MAX(score) FROM incidence "
-    "JOIN entity ON entity.number = incidence.entity {} GROUP BY 1, 2, 3, 4"
+    f"JOIN entity ON entity.number = incidence.entity WHERE {sound('entity')} AND {sound('incidence')} {{}} "
+    "GROUP BY 1, 2, 3, 4"
 )
 
 
@@ -105,6 +107,12 @@ def as_written(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...])
         for other in {kind for kind in set(map(type, column)) if not issubclass(kind, expected)}:
             raise ValueError(f"a value of type {other.__name__} where another was written")
     return found
+
+
+def require_all(what: str, written: int, found: int) -> None:
+    """Raise ValueError unless as many rows are found as were written: of a damaged file some get lost."""
+    if written != found:
+        raise ValueError(f"{found:,} {what} where {written:,} were written")
 
 
 def require_known(what: str, wanted: Iterable[str], known: Container[str]) -> None:
@@ -149,7 +157,8 @@ def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]
             [number],
         ).fetchall()
         connection.execute(
-            "INSERT INTO removal SELECT ?, MIN(number), MAX(number) FROM passage WHERE document = ? GROUP BY document",
+            "INSERT INTO removal SELECT *, row_checksum(version, low, high) FROM (SELECT ? AS version, "
+            "MIN(number) AS low, MAX(number) AS high FROM passage WHERE document = ? GROUP BY document)",
             [version, number],
         )
         connection.execute("DELETE FROM document WHERE number = ?", [number])
@@ -161,93 +170,75 @@ def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]
 def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument, version: int) -> None:
     """Insert a document whose id is free, with all that came from it, by the transaction that makes ``version``."""
     document = indexed.document
-    number = connection.execute(
-        "INSERT INTO document (version, id, title, text, source, url, metadata, places, digest, tokens) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            version,
-            document.id,
-            document.title,
-            document.text,
-            document.source,
-            document.url,
-            json.dumps(dict(document.metadata)),
-            json.dumps([(place.start, place.end, place.page, place.sheet, place.slide) for place in document.places]),
-            indexed.digest,
-            indexed.tokens,
-        ],
-    ).lastrowid
+    last = defaultdict(int, connection.execute("SELECT name, seq FROM sqlite_sequence"))
+    number = last["document"] + 1
+    row = (
+        *(number, version, document.id, document.title, document.text, document.source, document.url),
+        json.dumps(dict(document.metadata)),
+        json.dumps([(place.start, place.end, place.page, place.sheet, place.slide) for place in document.places]),
+        *(indexed.digest, indexed.tokens, len(indexed.passages)),
+    )
+    insert(connection, "document", [row])
     keys = {part.entity_key for passage in indexed.passages for edge in passage.hyperedges for part in edge.incidences}
-    entities = _entity_numbers(connection, keys)
-    for passage in indexed.passages:
-        _insert_passage(connection, number, passage, entities)
+    entities = _entity_numbers(connection, keys, last["entity"] + 1)
+    first_hyperedge = last["hyperedge"] + 1
+    for place, passage in enumerate(indexed.passages):
+        _insert_passage(connection, passage, number, last["passage"] + 1 + place, first_hyperedge, entities)
+        first_hyperedge += len(passage.hyperedges)
 
 
-def _entity_numbers(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, int]:
+def _entity_numbers(connection: sqlite3.Connection, keys: Collection[str], first_new: int) -> dict[str, int]:
     """The number of each entity, by key; those that are new are inserted, in the order of their keys."""
-    select = "SELECT key, number FROM entity WHERE key IN ({})"
-    known = dict(select_in(connection, select, keys))
-    new = sorted(key for key in keys if key not in known)
-    connection.executemany("INSERT INTO entity (key) VALUES (?)", [(key,) for key in new])
-    return known | dict(select_in(connection, select, new))
+    known = dict(
+        select_in(connection, f"SELECT key, number FROM entity WHERE key IN ({{}}) AND {sound('entity')}", keys)
+    )
+    new = {key: first_new + place for place, key in enumerate(sorted(key for key in keys if key not in known))}
+    insert(connection, "entity", ((number, key) for key, number in new.items()))
+    return known | new
 
 
 def _insert_passage(
     connection: sqlite3.Connection,
-    document: int | None,
     indexed: IndexedPassage,
+    document: int,
+    number: int,
+    first_hyperedge: int,
     entities: Mapping[str, int],
 ) -> None:
     passage = indexed.passage
-    number = connection.execute(
-        'INSERT INTO passage (document, id, title, text, "start", "end", page, heading, sheet, slide, digest, vector) '
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            document,
-            passage.id,
-            passage.title,
-            passage.text,
-            passage.start,
-            passage.end,
-            passage.page,
-            passage.heading,
-            passage.sheet,
-            passage.slide,
-            indexed.digest,
-            blob_of(indexed.vector),
-        ],
-    ).lastrowid
+    row = (
+        *(number, document, passage.id, passage.title, passage.text, passage.start, passage.end, passage.page),
+        *(passage.heading, passage.sheet, passage.slide, indexed.digest),
+        *(len(indexed.hyperedges), blob_of(indexed.vector)),
+    )
+    insert(connection, "passage", [row])
     connection.execute(
         "INSERT INTO passage_words (rowid, title, text) VALUES (?, ?, ?)",
         [number, searchable(passage.title), searchable(passage.text)],
     )
-    has_nul = "\x00" in passage.text  # where SQLite's SUBSTR would end
-    for item in indexed.hyperedges:
-        edge = item.hyperedge
-        is_span = not has_nul and edge.text == passage.text[edge.start : edge.end]
-        text = None if is_span else edge.text
-        row = connection.execute(
-            'INSERT INTO hyperedge (passage, id, kind, text, "start", "end", score, vector) '
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [number, edge.id, str(edge.kind), text, edge.start, edge.end, edge.score, blob_of(item.vector)],
-        ).lastrowid
-        connection.executemany(
-            "INSERT INTO incidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    entities[part.entity_key],
-                    row,
-                    part.role,
-                    part.name,
-                    part.type,
-                    part.description,
-                    part.score,
-                    part.grounded,
-                    part.strength,
-                )
-                for part in item.incidences
-            ],
-        )
+    numbered = list(enumerate(indexed.hyperedges, first_hyperedge))
+    insert(connection, "hyperedge", (_hyperedge_row(edge, number, item, passage.text) for edge, item in numbered))
+    insert(
+        connection,
+        "incidence",
+        (
+            (
+                *(entities[part.entity_key], edge, part.role, part.name, part.type, part.description),
+                *(float(part.score), int(part.grounded), float(part.strength)),
+            )
+            for edge, item in numbered
+            for part in item.incidences
+        ),
+    )
+
+
+def _hyperedge_row(number: int, passage: int, item: IndexedHyperedge, passage_text: str) -> tuple[object, ...]:
+    edge = item.hyperedge
+    is_span = "\x00" not in passage_text and edge.text == passage_text[edge.start : edge.end]  # SUBSTR ends at a NUL
+    return (
+        *(number, passage, edge.id, str(edge.kind), None if is_span else edge.text, edge.start, edge.end),
+        *(float(edge.score), len(item.incidences), blob_of(item.vector)),
+    )
 
 
 def document_from(row: tuple[Any, ...]) -> Document:
@@ -286,17 +277,19 @@ def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[st
     found: dict[str, list[Incidence]] = {id: [] for id in hyperedge_ids}
     rows = select_in(
         connection,
-        "SELECT entity.key, hyperedge.id, name, role, type, description, incidence.score, grounded, strength "
-        "FROM hyperedge "
+        "SELECT entity.key, hyperedge.id, name, role, type, description, incidence.score, grounded, strength, "
+        "hyperedge.incidences FROM hyperedge "
         "JOIN incidence ON incidence.hyperedge = hyperedge.number JOIN entity ON entity.number = incidence.entity "
-        "WHERE hyperedge.id IN ({}) ORDER BY entity.key, role",
+        f"WHERE hyperedge.id IN ({{}}) AND {sound('entity')} AND {sound('incidence')} ORDER BY entity.key, role",
         found,
     )
-    for row in as_written(rows, str, str, str, str, str, str, _NUMBER, _MAYBE_INT, _NUMBER):
-        key, hyperedge_id, name, role, type, description, score, grounded, strength = row
+    for row in as_written(rows, str, str, str, str, str, str, _NUMBER, _MAYBE_INT, _NUMBER, int):
+        key, hyperedge_id, name, role, type, description, score, grounded, strength, _ = row
         found[hyperedge_id].append(
             Incidence(key, hyperedge_id, name, role, type, description, score, bool(grounded), strength)
         )
+    for hyperedge_id, count in {row[1]: row[-1] for row in rows}.items():
+        require_all("incidences", count, len(found[hyperedge_id]))
     return found
 
 
@@ -306,7 +299,7 @@ def select_indexed_passages(connection: sqlite3.Connection, column: str, values:
         connection,
         f"SELECT {PASSAGE_COLUMNS}, passage.digest, passage.vector "
         "FROM passage JOIN document ON document.number = passage.document "
-        f"WHERE {column} IN ({{}}) ORDER BY passage.id",
+        f"WHERE {column} IN ({{}}) AND {sound('passage')} ORDER BY passage.id",
         values,
     )
     edges = _select_indexed_hyperedges(connection, [row[0] for row in rows])
@@ -321,7 +314,9 @@ def _select_indexed_hyperedges(
 ) -> dict[str, list[IndexedHyperedge]]:
     """The hyperedges of each passage with incidences and vectors, in order of their position."""
     rows = select_in(
-        connection, f"{SELECT_HYPEREDGE} WHERE passage.id IN ({{}}) ORDER BY hyperedge.number", passage_ids
+        connection,
+        f"{SELECT_HYPEREDGE} WHERE passage.id IN ({{}}) AND {sound('hyperedge')} ORDER BY hyperedge.number",
+        passage_ids,
     )
     incidences = select_incidences(connection, [row[0] for row in rows])
     found = defaultdict(list)

@@ -1,5 +1,6 @@
 -- The tables of an index. Every row belongs to one document and goes with it; entities are the view over incidences.
--- A number is never given again: whoever knows a row by its number finds that row or none.
+-- A number is never given again: whoever knows a row by its number finds that row or none. A checksum is of all other
+-- columns of its row.
 CREATE TABLE manifest (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -16,7 +17,9 @@ CREATE TABLE document (
     metadata TEXT NOT NULL, -- a JSON object
     places TEXT NOT NULL, -- pages, sheets or slides: a JSON list of [start, end, page, sheet, slide]
     digest TEXT NOT NULL,
-    tokens INTEGER NOT NULL
+    tokens INTEGER NOT NULL,
+    passages INTEGER NOT NULL, -- how many there are
+    checksum INTEGER NOT NULL
 );
 CREATE INDEX document_by_version ON document (version);
 
@@ -25,6 +28,7 @@ CREATE TABLE removal (
     version INTEGER NOT NULL,
     first_passage INTEGER NOT NULL,
     last_passage INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
     PRIMARY KEY (version, first_passage)
 ) WITHOUT ROWID;
 
@@ -41,7 +45,9 @@ CREATE TABLE passage (
     sheet TEXT NOT NULL,
     slide INTEGER,
     digest TEXT NOT NULL,
-    vector BLOB NOT NULL
+    vector BLOB NOT NULL,
+    hyperedges INTEGER NOT NULL, -- how many there are
+    checksum INTEGER NOT NULL
 );
 CREATE INDEX passage_of_document ON passage (document);
 CREATE INDEX passage_by_digest ON passage (digest);
@@ -55,13 +61,16 @@ CREATE TABLE hyperedge (
     "start" INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
     score REAL NOT NULL,
-    vector BLOB NOT NULL
+    vector BLOB NOT NULL,
+    incidences INTEGER NOT NULL, -- how many there are
+    checksum INTEGER NOT NULL
 );
 CREATE INDEX hyperedge_of_passage ON hyperedge (passage);
 
 CREATE TABLE entity (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
-    key TEXT NOT NULL UNIQUE
+    key TEXT NOT NULL UNIQUE,
+    checksum INTEGER NOT NULL
 );
 
 CREATE TABLE incidence (
@@ -74,6 +83,7 @@ CREATE TABLE incidence (
     score REAL NOT NULL,
     grounded INTEGER NOT NULL,
     strength REAL NOT NULL,
+    checksum INTEGER NOT NULL,
     PRIMARY KEY (entity, hyperedge, role)
 ) WITHOUT ROWID;
 CREATE INDEX incidence_of_hyperedge ON incidence (hyperedge);
@@ -82,7 +92,8 @@ CREATE INDEX incidence_of_hyperedge ON incidence (hyperedge);
 CREATE TABLE entity_vector (
     entity INTEGER PRIMARY KEY REFERENCES entity (number) ON DELETE CASCADE,
     digest TEXT NOT NULL,
-    vector BLOB NOT NULL
+    vector BLOB NOT NULL,
+    checksum INTEGER NOT NULL
 );
 
 -- Words, for BM25; row numbers are those of passages. Holds no text of its own, so a row is deleted by its old words.

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from polyad.adapters.sqlite.checksums import find_unsound, sound
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
 from polyad.adapters.sqlite.full_text import match_expression, telling_words
 from polyad.adapters.sqlite.migration import EARLIER_FORMATS, migrate
@@ -38,6 +39,7 @@ from polyad.adapters.sqlite.rows import (
     metadata_from,
     numbers_from,
     passage_from,
+    require_all,
     require_known,
     require_numbers,
     rows_of,
@@ -67,6 +69,8 @@ from polyad.text.packaged import packaged
 
 FORMAT_VERSION = 5
 FILE_NAME = "index.sqlite"
+
+_SOUND_HYPEREDGE = f"{sound('hyperedge')} AND {sound('passage')}"  # its text may be a span of the passage's
 
 REMEMBERED_VERSIONS = 100_000
 """How many of the last versions :meth:`SqliteStore.changes` can tell apart."""
@@ -200,7 +204,8 @@ class SqliteStore:
             if not version - REMEMBERED_VERSIONS <= since <= version:
                 return None
             removed = connection.execute(
-                "SELECT first_passage, last_passage FROM removal WHERE version > ? ORDER BY version, first_passage",
+                "SELECT first_passage, last_passage FROM removal "
+                f"WHERE version > ? AND {sound('removal')} ORDER BY version, first_passage",
                 [since],
             )
             written = connection.execute("SELECT number FROM document WHERE version > ? ORDER BY number", [since])
@@ -232,21 +237,29 @@ class SqliteStore:
         with self._database.reading() as connection:
             passages = as_written(
                 connection.execute(
-                    "SELECT passage.number, passage.id, document.id, passage.vector FROM passage "
-                    "JOIN document ON document.number = passage.document ORDER BY passage.id"
+                    "SELECT passage.number, passage.id, document.id, passage.vector, passage.hyperedges FROM passage "
+                    f"JOIN document ON document.number = passage.document WHERE {sound('passage')} ORDER BY passage.id"
                 ),
-                *(int, str, str, bytes),
+                *(int, str, str, bytes, int),
             )
             hyperedges = as_written(
-                connection.execute("SELECT number, id, passage, vector, score FROM hyperedge ORDER BY id"),
-                *(int, str, int, bytes, float),
+                connection.execute(
+                    "SELECT number, id, passage, vector, score, incidences FROM hyperedge "
+                    f"WHERE {sound('hyperedge')} ORDER BY id"
+                ),
+                *(int, str, int, bytes, float, int),
             )
-            entities = as_written(connection.execute("SELECT number, key FROM entity ORDER BY key"), int, str)
+            select_entities = f"SELECT number, key FROM entity WHERE {sound('entity')} ORDER BY key"
+            entities = as_written(connection.execute(select_entities), int, str)
             incidences = connection.execute(
                 "SELECT entity, hyperedge, CASE WHEN role = ? OR kind = ? THEN strength ELSE 0 END FROM incidence "
-                "JOIN hyperedge ON hyperedge.number = incidence.hyperedge",
+                f"JOIN hyperedge ON hyperedge.number = incidence.hyperedge WHERE {sound('incidence')}",
                 [SUBJECT, HyperedgeKind.TUPLE],
             ).fetchall()
+            select_counts = f"SELECT passages FROM document WHERE {sound('document')}"
+            require_all("passages", sum(count for (count,) in connection.execute(select_counts)), len(passages))
+            require_all("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
+            require_all("incidences", sum(row[-1] for row in hyperedges), len(incidences))
             pairs = np.array([row[:2] for row in incidences], dtype=np.int64).reshape(-1, 2)
             strengths = numbers_from([row[2] for row in incidences])
             entity_rows = rows_of([number for number, _ in entities], pairs[:, 0])
@@ -272,14 +285,18 @@ class SqliteStore:
     def documents(self, ids: Sequence[str]) -> list[Document]:
         """In the order given."""
         with self._database.reading() as connection:
-            rows = select_in(connection, f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE id IN ({{}})", ids)
+            rows = select_in(
+                connection, f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE id IN ({{}}) AND {sound('document')}", ids
+            )
             return in_order("document", ids, {row[0]: document_from(row) for row in rows})
 
     def origins(self, document_ids: Sequence[str]) -> list[Origin]:
         """What is known of documents beside their texts, in the order given."""
         with self._database.reading() as connection:
             rows = select_in(
-                connection, "SELECT id, title, source, url, metadata FROM document WHERE id IN ({})", document_ids
+                connection,
+                f"SELECT id, title, source, url, metadata FROM document WHERE id IN ({{}}) AND {sound('document')}",
+                document_ids,
             )
             found = {
                 id: Origin(title, source, url, metadata_from(data))
@@ -293,7 +310,7 @@ class SqliteStore:
             rows = select_in(
                 connection,
                 f"SELECT {PASSAGE_COLUMNS} FROM passage JOIN document ON document.number = passage.document "
-                "WHERE passage.id IN ({})",
+                f"WHERE passage.id IN ({{}}) AND {sound('passage')}",
                 ids,
             )
             return in_order("passage", ids, {row[0]: passage_from(row) for row in rows})
@@ -301,13 +318,13 @@ class SqliteStore:
     def hyperedges(self, ids: Sequence[str]) -> list[Hyperedge]:
         """In the order given."""
         with self._database.reading() as connection:
-            rows = select_in(connection, f"{SELECT_HYPEREDGE} WHERE hyperedge.id IN ({{}})", ids)
+            rows = select_in(connection, f"{SELECT_HYPEREDGE} WHERE hyperedge.id IN ({{}}) AND {_SOUND_HYPEREDGE}", ids)
             return in_order("hyperedge", ids, {row[0]: hyperedge_from(row) for row in rows})
 
     def entities(self, keys: Sequence[str]) -> list[Entity]:
         """The views over their incidences, in the order given."""
         with self._database.reading() as connection:
-            views = entity_views(select_in(connection, SELECT_ENTITIES.format("WHERE entity.key IN ({})"), keys))
+            views = entity_views(select_in(connection, SELECT_ENTITIES.format("AND entity.key IN ({})"), keys))
         return in_order("entity", keys, {view.key: view for view in views})
 
     def all_entities(self) -> list[Entity]:
@@ -367,6 +384,17 @@ class SqliteStore:
         with self._database.reading() as connection:
             return dict(as_written(select_in(connection, SELECT_DUPLICATES, document_ids), str, str))
 
+    def verify(self) -> list[tuple[str, str]]:
+        """Table and id of every row that is not as it was written, or has lost rows that belong to it; may take long.
+
+        Words, of which there is no checksum, are not looked at.
+
+        Raises:
+            StoreError: the file is so damaged that its rows cannot be gone over.
+        """
+        with self._database.reading() as connection:
+            return find_unsound(connection)
+
     def statistics(self) -> Statistics:
         """Sizes of the index."""
         with self._database.reading() as connection:
@@ -410,7 +438,8 @@ class SqliteStore:
         with self._database.reading() as connection:
             rows = as_written(
                 connection.execute(
-                    "SELECT key, digest, vector FROM entity_vector JOIN entity ON entity.number = entity_vector.entity"
+                    "SELECT key, digest, vector FROM entity_vector JOIN entity ON entity.number = entity_vector.entity "
+                    f"WHERE {sound('entity')} AND {sound('entity_vector')}"
                 ),
                 *(str, str, bytes),
             )
@@ -426,7 +455,8 @@ class SqliteStore:
             return
         with suppress(BusyError), self._database.writing(seconds=0) as connection:
             connection.executemany(
-                "INSERT OR REPLACE INTO entity_vector SELECT number, ?, ? FROM entity WHERE key = ?",
+                "INSERT OR REPLACE INTO entity_vector SELECT number, ?1, ?2, row_checksum(number, ?1, ?2) FROM entity "
+                "WHERE key = ?3",
                 ((digest, blob_of(vector), key) for key, (digest, vector) in vectors.items()),
             )
 

@@ -1,0 +1,97 @@
+"""A checksum in every row, so that a damaged file never passes for an answer.
+
+SQLite notices damage to its own structures, not to what it was given to keep. A query that reads rows for an answer
+asks for :func:`sound` ones; it then fails, as on other damage, at a row that is not as it was written. How many rows
+belong to another is a column of that other, so that rows which got lost are missed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "document": (
+        *("number", "version", "id", "title", "text", "source", "url", "metadata", "places", "digest", "tokens"),
+        "passages",
+    ),
+    "removal": ("version", "first_passage", "last_passage"),
+    "passage": (
+        *("number", "document", "id", "title", "text", "start", "end", "page", "heading", "sheet", "slide", "digest"),
+        *("hyperedges", "vector"),
+    ),
+    "hyperedge": ("number", "passage", "id", "kind", "text", "start", "end", "score", "incidences", "vector"),
+    "entity": ("number", "key"),
+    "incidence": ("entity", "hyperedge", "role", "name", "type", "description", "score", "grounded", "strength"),
+    "entity_vector": ("entity", "digest", "vector"),
+}
+"""By table, the columns that the checksum of a row is of, in this order; a vector is the last."""
+
+_IDS: Mapping[str, str] = {
+    **dict.fromkeys(("document", "passage", "hyperedge"), "id"),
+    "removal": "version",
+    "entity": "key",
+    "incidence": "entity || '/' || hyperedge || '/' || role",
+    "entity_vector": "entity",
+}
+"""By table, what tells a row from others."""
+
+UNSOUND = "user-defined function raised exception"
+"""What SQLite says of a query that came upon an unsound row."""
+
+
+def define_checksums(connection: sqlite3.Connection) -> None:
+    """Let statements on this connection use the functions that this module writes into them."""
+    connection.create_function("row_checksum", -1, checksum, deterministic=True)
+    connection.create_function("is_sound", -1, _is_sound, deterministic=True)
+
+
+def checksum(*values: str | int | float | bytes | None) -> int:
+    """Of a row, by its values as they are stored: a whole number in a column of other ones would not do."""
+    if isinstance(values[-1], bytes):
+        return zlib.crc32("\x1f".join(map(str, values[:-1])).encode(), zlib.crc32(values[-1]))
+    return zlib.crc32("\x1f".join(map(str, values)).encode())
+
+
+def checksum_of(table: str) -> str:
+    """SQL for the checksum of a row of ``table``."""
+    return f"row_checksum({', '.join(_columns(table))})"
+
+
+def sound(table: str) -> str:
+    """SQL that is true of a row of ``table`` that is as it was written; the query fails at any other."""
+    return f"is_sound({table}.checksum, {', '.join(_columns(table))})"
+
+
+def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Insert rows, each of the values of all :data:`COLUMNS` of ``table``, with their checksums."""
+    names = ", ".join(f'"{name}"' for name in (*COLUMNS[table], "checksum"))
+    places = ", ".join("?" * (len(COLUMNS[table]) + 1))
+    statement = f"INSERT INTO {table} ({names}) VALUES ({places})"
+    connection.executemany(statement, ((*row, checksum(*row)) for row in rows))
+
+
+def find_unsound(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Table and id of every row that is not as it was written, or has lost rows that belong to it, by table and id."""
+    found = set()
+    for table in COLUMNS:
+        query = f"SELECT {_IDS[table]} FROM {table} WHERE checksum <> {checksum_of(table)}"
+        found |= {(table, str(id)) for (id,) in connection.execute(query)}
+    for table, column in (("document", "passages"), ("passage", "hyperedges"), ("hyperedge", "incidences")):
+        belonging = f"SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number"
+        found |= {
+            (table, id) for (id,) in connection.execute(f"SELECT id FROM {table} WHERE {column} <> ({belonging})")
+        }
+    return sorted(found)
+
+
+def _columns(table: str) -> list[str]:
+    return [f'{table}."{name}"' for name in COLUMNS[table]]
+
+
+def _is_sound(written: int, *values: str | int | float | bytes | None) -> bool:
+    if written != checksum(*values):
+        raise ValueError("a row is not as it was written")
+    return True
