@@ -771,3 +771,34 @@ def test_the_output_language_is_asked_for_in_either_style(tmp_path: Path, style:
     with Engine.open(tmp_path / "kb", embedder="hashing:64", language_model=model, settings=settings) as engine:
         engine.index_documents(TOWNS[:1], method="facts")
     assert "in German" in model.prompts[0].system
+
+
+HOSTILE = "\x1b]0;pwned\x07\u202e\u2066\x9b2J"
+_DRIVES_A_TERMINAL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def hostile_facts(style: str) -> str:
+    """As a model that means harm, or repeats a document that does, spells them: in JSON by escapes."""
+    if style == "paper":
+        fact = f'("hyper-relation"<|>Ada met Ben {HOSTILE}.<|>8)'
+        entities = [f'("entity"<|>Ada {HOSTILE}x<|>per{HOSTILE}son<|>Met {HOSTILE} Ben.<|>80)']
+        return "##".join([fact, *entities]) + "<|COMPLETE|>"
+    member = f"Ada {HOSTILE}x"
+    table = [f"{member} | per{HOSTILE}son | Met {HOSTILE} Ben. | 80"]
+    return json.dumps({"facts": [{"text": f"Ada met Ben {HOSTILE}.", "entities": [member, "Ben"]}], "entities": table})
+
+
+@pytest.mark.parametrize("style", ["compact", "paper"])
+def test_nothing_that_a_model_says_of_facts_and_entities_drives_a_terminal(
+    tmp_path: Path, style: Literal["compact", "paper"]
+) -> None:
+    document = Document("d", "Ada", "Ada met Ben at the Isk.")
+    with ScriptedServer([hostile_facts(style)]) as server:
+        report = run(tmp_path / "kb", server, [document], facts=FactSettings(style=style))
+    assert report.counts.added == 1
+    with Engine.open(tmp_path / "kb", create=False) as engine:
+        edges, entities = engine.hyperedges(), engine.entities()
+    assert [edge.text for edge in edges] == ["Ada met Ben ]0;pwned 2J."]
+    assert "per ]0;pwned 2Json" in {entity.type for entity in entities}
+    said = [text for entity in entities for text in (entity.name, entity.type, entity.description, entity.key)]
+    assert not any(_DRIVES_A_TERMINAL.search(text) for text in said)

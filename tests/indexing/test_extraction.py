@@ -108,6 +108,10 @@ def test_text_is_put_on_one_line_and_half_a_character_is_no_text() -> None:
     assert [one_line(value) for value in (True, 1.5, None, ["Ada"], "\ud83d", "Ada \udc00")] == [""] * 6
 
 
+def test_text_drives_no_terminal_and_turns_no_letters_around() -> None:
+    assert one_line("Ada\x1b[2J\u202e Love\u2066lace\x9d\rnee Byron") == "Ada [2J Lovelace nee Byron"
+
+
 @pytest.mark.parametrize(
     ("fields", "entity"),
     [

@@ -10,6 +10,7 @@ from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, identity
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.model import Passage
+from polyad.text.outside import harmless_line
 
 PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)
 ADA = ExtractedEntity("Ada Lovelace", "person", "Met Babbage.", 90.0)
@@ -26,10 +27,6 @@ REPLY = """("hyper-relation"<|>Ada Lovelace met Charles Babbage in 1833.<|>9)##
 
 def parse(reply: str) -> Extraction:
     return PaperExtractionStyle().parse(reply)
-
-
-def collapsed(text: str) -> str:
-    return " ".join(text.split())
 
 
 def rendered(facts: list[ExtractedFact]) -> list[str]:
@@ -260,7 +257,7 @@ drawn_facts = st.lists(
     st.builds(ExtractedFact, names, st.integers(1, 10).map(float), st.lists(entities, max_size=3).map(tuple)),
     min_size=1,
     max_size=4,
-    unique_by=lambda fact: collapsed(fact.text),
+    unique_by=lambda fact: harmless_line(fact.text),
 )
 
 
@@ -273,7 +270,7 @@ def assert_nothing_is_invented(reply: str) -> None:
         found = parse(reply)
     except UnreadableReplyError:
         return
-    source = collapsed(reply)
+    source = harmless_line(reply)
     for fact in found.facts:
         assert fact.text
         assert fact.text in source
@@ -314,9 +311,9 @@ def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
         for number, record in enumerate(rendered([fact])):
             position += len(record)
             if position <= cut and number == 0:
-                whole.append((collapsed(fact.text), set()))
+                whole.append((harmless_line(fact.text), set()))
             elif position <= cut:
-                whole[-1][1].add(identity(collapsed(fact.entities[number - 1].name)))
+                whole[-1][1].add(identity(harmless_line(fact.entities[number - 1].name)))
             position += len(between)
     if whole:
         found = told(parse(reply[:cut]).facts)
@@ -328,7 +325,9 @@ def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
 @given(drawn_facts)
 def test_a_whole_reply_is_read_as_it_was_meant(facts: list[ExtractedFact]) -> None:
     found = parse("##\n".join([*rendered(facts), "<|COMPLETE|>"]))
-    assert [(fact.text, fact.score) for fact in found.facts] == [(collapsed(fact.text), fact.score) for fact in facts]
+    assert [(fact.text, fact.score) for fact in found.facts] == [
+        (harmless_line(fact.text), fact.score) for fact in facts
+    ]
     assert set(found.notes) <= {"entity named twice in a fact"}
 
 

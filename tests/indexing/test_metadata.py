@@ -14,7 +14,7 @@ from polyad.indexing.metadata import checked
 from polyad.indexing.pipeline import IndexCounts, Indexer
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
-from polyad.model import METADATA_KEYS, Document, Failure, FloatArray
+from polyad.model import METADATA_KEYS, Argument, Document, Failure, FloatArray
 from polyad.protocols import TextKind, silent
 
 
@@ -38,8 +38,32 @@ def test_sound_metadata_is_kept_as_it_is() -> None:
     assert checked(given) is given
 
 
-def test_a_list_of_strings_becomes_a_tuple_and_half_a_character_a_question_mark() -> None:
-    assert kept({"makers": ["Moreau", "Stone"], "place": "\ud800"}) == {"makers": ("Moreau", "Stone"), "place": "?"}
+def test_a_list_of_strings_becomes_a_tuple_and_half_a_character_the_sign_for_none() -> None:
+    assert kept({"makers": ["Moreau", "Stone"], "place": "\ud800"}) == {
+        "makers": ("Moreau", "Stone"),
+        "place": "\ufffd",
+    }
+
+
+def test_what_is_known_of_a_document_drives_no_terminal_and_its_text_is_left_alone() -> None:
+    hostile = "a\x1b[2Jb\u202ec\x9d\ud800"
+    given = Document(
+        "d",
+        hostile,
+        f"Text \u202e of {hostile[:3]}.",
+        url=f"http://x/{hostile}",
+        arguments=(Argument(hostile, hostile),),
+        metadata={hostile: hostile, "list": (hostile, "fine")},
+    )
+    clean = "a [2Jbc \ufffd"
+    assert checked(given) == Document(
+        "d",
+        clean,
+        given.text,
+        url=f"http://x/{clean}",
+        arguments=(Argument(clean, clean),),
+        metadata={clean: clean, "list": (clean, "fine")},
+    )
 
 
 @pytest.mark.parametrize(

@@ -515,7 +515,6 @@ def test_a_document_without_text_is_a_failure(text: str) -> None:
     "document",
     [
         Document("a\ud800", "", "Text."),
-        Document("a", "\ud800", "Text."),
         Document("a", "", "Half \ud800 a character."),
         Document("a", "", "Text.", source="\ud800"),
     ],

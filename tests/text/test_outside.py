@@ -3,12 +3,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.outside import harmless, writable
+from polyad.text.outside import harmless, harmless_line, writable
 
 
 def test_what_drives_a_terminal_or_turns_letters_around_is_gone() -> None:
     assert harmless("a\x1b[2Jb\x9bc\td\r\n\x7f") == "a [2Jb c\td\n "
     assert harmless("pay \u202eeno\u2066 now\u2069") == "pay eno now"
+
+
+def test_a_harmless_line_keeps_words_apart_that_any_line_ending_parted() -> None:
+    assert harmless_line(" a\rb\x85c\x1c\x1b \u202e d\n") == "a b c d"
 
 
 def test_texts_of_any_script_stay_as_they_are() -> None:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from polyad.model import METADATA_KEYS, Document, Failure, MetadataValue
+from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue
+from polyad.text.outside import harmless
 
 LONGEST = 1000
 """Characters of a string, or of a list of strings together, that are kept."""
@@ -16,9 +17,10 @@ _EXPECTED = "expected a string, a number of 64 bits, true or false, or a list of
 
 
 def checked(document: Document) -> Document | Failure:
-    """The document with its metadata as it is kept, or a failure that names what cannot be kept.
+    """The document with what is known of it as it is kept, or a failure that names what cannot be kept.
 
-    Lists become tuples. Strings beyond :data:`LONGEST` characters are cut, and say so at their end.
+    Lists become tuples. Strings beyond :data:`LONGEST` characters are cut, and say so at their end. Metadata, title,
+    address and the names in arguments lose what drives a terminal or turns letters around; the text keeps all it says.
     """
     given: object = document.metadata
     if not isinstance(given, Mapping):
@@ -36,7 +38,9 @@ def checked(document: Document) -> Document | Failure:
         if found is None:
             return Failure(document.id, f"its metadata {_shown(key)} is {_shown(value)}; {_EXPECTED}")
         kept[_cut(key)] = found
-    return document if kept == given else replace(document, metadata=kept)
+    arguments = tuple(Argument(harmless(argument.role), harmless(argument.entity)) for argument in document.arguments)
+    clean = replace(document, title=harmless(document.title), url=harmless(url), arguments=arguments, metadata=kept)
+    return document if clean == document else clean
 
 
 def _kept(value: object) -> MetadataValue | None:
@@ -53,7 +57,7 @@ def _kept(value: object) -> MetadataValue | None:
 
 
 def _cut(text: str) -> str:
-    text = text.encode("utf-8", "replace").decode("utf-8")  # half a character could be neither kept nor printed
+    text = harmless(text)
     if len(text) <= LONGEST:
         return text
     note = f" ... (cut; {len(text):,} characters)"

@@ -18,6 +18,15 @@ def harmless(text: str) -> str:
     return writable(text).translate(_HARMLESS)
 
 
+def harmless_line(text: str) -> str:
+    r"""``text``, harmless, on one line with single blanks between words.
+
+    >>> harmless_line("Ada\r\n \x1b[1mLovelace\u202e ")
+    'Ada [1mLovelace'
+    """
+    return " ".join(harmless(" ".join(text.split())).split())
+
+
 def writable(text: str) -> str:
     r"""``text`` with halves of a character put together where they meet; one alone becomes the sign for no character.
 

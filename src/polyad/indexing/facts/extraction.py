@@ -3,7 +3,8 @@
 HyperGraphRAG, section 4.1: a hyperedge is a sentence with a score in (0, 10], an entity a name with a type, an
 explanation and a score in (0, 100]. How they are asked for, and how a reply is read, is a style's affair; what the
 readers have in common is here. Every one of them keeps two rules. What is returned stands in the reply, name by name
-and sentence by sentence, but for white space. What is dropped or repaired is counted, with the reason.
+and sentence by sentence, but for white space and for what would drive a terminal. What is dropped or repaired is
+counted, with the reason.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from polyad.errors import UnreadableReplyError
 from polyad.text.keys import entity_key
+from polyad.text.outside import harmless_line
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
 _SCORE = re.compile(
@@ -131,10 +133,10 @@ def is_score(text: str) -> bool:
 
 
 def one_line(value: object) -> str:
-    r"""A text with its runs of white space as single spaces; "" for what is no text and no whole number.
+    r"""A text, harmless, with its runs of white space as single spaces; "" for what is no text and no whole number.
 
-    Whole numbers are names of years and models. A text with half of a surrogate pair, which a broken JSON escape
-    leaves behind, cannot be stored and counts as none.
+    This is the door for what JSON and its escapes can spell. Whole numbers are names of years and models. A text with
+    half of a surrogate pair, which a broken escape leaves behind, cannot be stored and counts as none.
 
     >>> one_line(" Ada\n Lovelace "), one_line(1815), one_line(None), one_line("\ud83d")
     ('Ada Lovelace', '1815', '', '')
@@ -143,7 +145,7 @@ def one_line(value: object) -> str:
         return str(value)
     if not isinstance(value, str) or any("\ud800" <= character <= "\udfff" for character in value):
         return ""
-    return " ".join(value.split())
+    return harmless_line(value)
 
 
 def entity_from_fields(fields: Sequence[str], notes: Counter[str]) -> ExtractedEntity | None:

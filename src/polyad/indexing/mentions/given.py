@@ -12,6 +12,7 @@ from typing import Self
 from polyad.errors import ConfigurationError
 from polyad.indexing.locate import occurrences
 from polyad.model import Mention
+from polyad.text.outside import harmless
 
 _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -127,7 +128,7 @@ def _mention(entity: object) -> Mention:
             entity["name"].strip(),
             -1,
             -1,
-            type=str(entity.get("type", "")),
-            description=str(entity.get("description", "")),
+            type=harmless(str(entity.get("type", ""))),
+            description=harmless(str(entity.get("description", ""))),
         )
     raise TypeError(f"{entity!r} is neither a name nor an object with a name")
