@@ -752,7 +752,7 @@ def test_a_key_goes_to_an_endpoint_that_the_file_names_only_where_a_flag_says_so
     assert f"no API key of the environment is sent to {server.base_url}, which only polyad.toml names" in found.stderr
     assert run("--trust-endpoint", "ask", "otters", *command, OPENAI_API_KEY="sk-own").stderr == ""
     keys = [request.headers["authorization"] for request in server.requests]
-    assert keys == ["Bearer none", "Bearer sk-own"]
+    assert keys == ["Bearer no-key", "Bearer sk-own"]
 
 
 def test_an_embedder_behind_such_an_endpoint_gets_no_key_either(
@@ -762,7 +762,7 @@ def test_an_embedder_behind_such_an_endpoint_gets_no_key_either(
     (tmp_path / "otter.txt").write_text("The otter eats fish.", encoding="utf-8")
     found = run("index", "otter.txt", "--store", "kb", "--embedder", "openai:e", OPENAI_API_KEY="sk-own")
     assert "no API key of the environment is sent" in found.stderr
-    assert {request.headers["authorization"] for request in server.requests} == {"Bearer none"}
+    assert {request.headers["authorization"] for request in server.requests} == {"Bearer no-key"}
 
 
 def test_a_misspelt_variable_is_a_warning(run: Run, small_index_dir: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -167,6 +169,88 @@ def test_the_error_of_the_library_underneath_is_not_shown_with_ours() -> None:
         (outcome,) = model(server.base_url, api_key=KEY).complete([Prompt(user="Who?")])
     assert isinstance(outcome, LanguageModelError)
     assert KEY not in "".join(traceback.format_exception(outcome))
+
+
+ACCOUNT = {
+    "OPENAI_ORG_ID": "org-0123456789abcdef",
+    "OPENAI_PROJECT_ID": "proj_0123456789abcdef",
+    "OPENAI_CUSTOM_HEADERS": "X-Gateway-Key: gateway-0123456789\nauthorization: Bearer gateway-abcdefghij",
+}
+
+
+def headers_sent(base_url: str, server: ScriptedServer, **settings: Any) -> str:
+    ask(model(base_url, **settings))
+    OpenAIEmbedder("m", base_url, **settings).encode(["a"], "query")
+    EndpointReranker("m", RerankerSettings(base_url=base_url, **settings)).scores("a", ["b"])
+    assert len(server.requests) == 4
+    return repr([request.headers for request in server.requests])
+
+
+@pytest.mark.parametrize("api_key", ["", KEY])
+def test_the_account_of_the_environment_goes_where_its_key_goes(monkeypatch: pytest.MonkeyPatch, api_key: str) -> None:
+    for name, value in {**ACCOUNT, "OPENAI_API_KEY": KEY}.items():
+        monkeypatch.setenv(name, value)
+    with ScriptedServer(["Rome"]) as server:
+        sent = headers_sent(server.base_url, server, api_key=api_key)
+    assert sent.count("'openai-organization': 'org-0123456789abcdef'") == 4
+    assert sent.count("'openai-project': 'proj_0123456789abcdef'") == 4
+    assert sent.count("'x-gateway-key': 'gateway-0123456789'") == 4
+
+
+def test_another_key_goes_without_the_account_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**ACCOUNT, "OPENAI_API_KEY": "sk-of-the-environment"}.items():
+        monkeypatch.setenv(name, value)
+    with ScriptedServer(["Rome"]) as server:
+        sent = headers_sent(server.base_url, server, api_key=KEY)
+    assert sent.count(f"Bearer {KEY}") == 4
+    assert not re.search("0123456789abcdef'|gateway|organization|project|sk-of", sent)
+
+
+def test_what_a_server_says_of_the_account_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ACCOUNT.items():
+        monkeypatch.setenv(name, value)
+    with ScriptedServer([Refused(400, f"no more for {' '.join(ACCOUNT.values())}")]) as server:
+        message = failure(model(server.base_url))
+    assert "no more for [secret] [secret] X-Gateway-Key: [secret] authorization: Bearer [secret]" in message
+
+
+def test_a_key_for_administrators_alone_is_none_for_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin-0123456789")
+    with ScriptedServer(["Rome"]) as server:
+        assert ask(model(server.base_url)).text == "Rome"
+        assert server.requests[0].headers["authorization"] == "Bearer none"
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A whole response, as bytes."""
+
+    response: bytes
+
+    def play(self, wire: Any) -> None:
+        wire.wfile.write(self.response)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_nothing_is_sent_on_to_another_server(status: int) -> None:
+    with ScriptedServer(["Rome"]) as other:
+        sent_on = f"HTTP/1.1 {status} x\r\nLocation: {other.base_url}/chat/completions\r\nContent-Length: 0\r\n\r\n"
+        with ScriptedServer([Raw(sent_on.encode())]) as server:
+            llm = model(server.base_url, api_key=KEY)
+            assert f"sends requests on to {other.base_url}/chat/completions, another server" in failure(llm)
+            with pytest.raises(LanguageModelError, match="another server"):
+                llm.stream(Prompt(user="Who?"), lambda piece: None)
+    assert other.requests == []
+
+
+@pytest.mark.parametrize("charset", ["idna", "undefined", "hex", "utf-16", "latin-1", "x"])
+def test_a_reply_is_read_as_json_is_written_whatever_charset_it_names(charset: str) -> None:
+    body = json.dumps(said("R\u00f3ma"), ensure_ascii=False).encode("utf-8-sig")
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset={charset}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with ScriptedServer([Raw(head.encode() + body)]) as server:
+        assert ask(model(server.base_url)).text == "R\u00f3ma"
 
 
 @pytest.mark.parametrize("address", ["http://user:pa?ss@host/v1", "http://user:pass@[/v1", "http://user:pass@host:0"])

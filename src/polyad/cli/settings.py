@@ -46,8 +46,9 @@ _RERANKER = "reranker"
 _OPENAI = "https://api.openai.com"
 """Where keys from the environment go by default."""
 
-_NO_KEY = "none"
-"""In place of a key: with none at all, the OpenAI library would look for one in the environment."""
+_NO_KEY = "no-key"
+"""In place of a key: with none at all, the OpenAI library would look into the environment, for one and for the headers
+that go with it."""
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -273,9 +274,8 @@ def _withhold_keys(given: _Layer, from_file: _Layer, from_environment: _Layer) -
             continue
         keys = [from_environment.get((name, "api_key")) for name in (section, LANGUAGE_MODEL)]
         key = from_file.get((section, "api_key")) or (None if own else given.get((LANGUAGE_MODEL, "api_key")))
-        if any(keys):
-            given[section, "api_key"] = key or _Given(_NO_KEY, "")
-            keyless += [] if key else [shown_address(str(address.value))]
+        given[section, "api_key"] = key or _Given(_NO_KEY, "")
+        keyless += [shown_address(str(address.value))] if any(keys) and not key else []
     return tuple(dict.fromkeys(keyless))
 
 

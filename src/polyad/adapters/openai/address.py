@@ -17,7 +17,9 @@ _HIDDEN = "[secret]"
 _PUBLIC = frozenset({"api-version", "version"})
 """What a query may hold that is no secret."""
 
-_DUMMIES = frozenset({"none", "null", "empty", "dummy", "local", "test", "ollama", "lm-studio", "llama.cpp", "vllm"})
+_DUMMIES = frozenset(
+    {"none", "null", "empty", "dummy", "local", "test", "no-key", "ollama", "lm-studio", "llama.cpp", "vllm"}
+)
 """Keys that people give to servers that need none; hiding these words would only garble messages."""
 
 _SHORTEST = 4

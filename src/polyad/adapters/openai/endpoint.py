@@ -54,6 +54,10 @@ a minute, whatever the server does; with the default of 120 s a stream may say 4
 
 _CONNECT_TIMEOUT = 10.0
 
+_LONG = 16
+"""Characters of a word in a header of the environment that is taken for a secret: ``org-`` and what follows it is one,
+``Bearer`` and ``production`` are none."""
+
 _PASSING = (408, 409, 425, 429)
 """Statuses below 500 of what may pass."""
 
@@ -103,7 +107,8 @@ class Endpoint:
 
     Args:
         base_url: Where it is; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI's own).
-        api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``).
+        api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``). With that one, and with no
+            other, go ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID`` and ``OPENAI_CUSTOM_HEADERS``, as the SDK sends them.
         model: Named in error messages.
         timeout: Seconds the endpoint may be silent; its reply has to be whole in four times as many.
         max_retries: Further tries after a failure that may pass.
@@ -137,7 +142,10 @@ class Endpoint:
         self.client = _client(address, api_key.strip(), timeout, self._limits)
         weakref.finalize(self, self.client.close).atexit = False  # the SDK closes only clients that it made itself
         self.address = address.shown
-        self.secrets = Secrets([*address.secrets, self.client.api_key])
+        headers = " ".join(_headers_of_environment().values()).split()
+        self.secrets = Secrets(
+            [*address.secrets, self.client.api_key, *(word for word in headers if len(word) >= _LONG)]
+        )
 
     def begin(self) -> None:
         """Say that a try begins now, before its request is sent: from here on its time counts."""
@@ -231,26 +239,37 @@ class Endpoint:
 
 
 def _client(address: Address, api_key: str, timeout: float, limits: Limits) -> openai.OpenAI:
-    silence = openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
-    http = openai.DefaultHttpxClient(timeout=silence, event_hooks=limits.hooks())
-
-    def made(key: str | None) -> openai.OpenAI:
-        return openai.OpenAI(
-            base_url=address.url,
-            default_query=address.query,
-            api_key=key,
-            timeout=silence,
-            max_retries=0,
-            http_client=http,
-        )
-
-    try:
-        client = made(api_key or None)
-    except openai.OpenAIError:
-        client = made(_ANY_KEY)
-    if not client.api_key.isascii() or not client.api_key.isprintable():
+    of_environment = os.environ.get("OPENAI_API_KEY", "").strip()
+    key = api_key or of_environment or _ANY_KEY
+    if not key.isascii() or not key.isprintable():
         raise ConfigurationError("the API key has characters that no key has; look at OPENAI_API_KEY")
-    return client
+    silence = openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
+    return openai.OpenAI(
+        base_url=address.url,
+        default_query=address.query,
+        default_headers=None if api_key in ("", of_environment) else _alone(key),
+        api_key=key,
+        timeout=silence,
+        max_retries=0,
+        http_client=openai.DefaultHttpxClient(timeout=silence, event_hooks=limits.hooks()),
+    )
+
+
+def _headers_of_environment() -> dict[str, str]:
+    """The headers that the SDK takes from the environment, beside the key."""
+    variables = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+    headers = {name: os.environ.get(variable, "") for name, variable in variables.items()}
+    for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n"):
+        name, colon, value = line.partition(":")
+        if colon:
+            headers[name.strip()] = value.strip()
+    return headers
+
+
+def _alone(key: str) -> Mapping[str, Any]:
+    """What has the SDK send ``key`` without the headers that go with the key of the environment."""
+    omitted = {name: openai.omit for name in _headers_of_environment() if name.lower() != "authorization"}
+    return {**omitted, "Authorization": f"Bearer {key}"}
 
 
 def sleeper(stop: threading.Event | None) -> Callable[[float], None]:

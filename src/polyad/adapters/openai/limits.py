@@ -1,4 +1,4 @@
-"""What one try at an endpoint may take: seconds until the reply is whole, and bytes of it.
+"""What one try at an endpoint may take: seconds until the reply is whole, bytes of it, and from that server alone.
 
 A client's timeouts are for silence alone. A server that sends a byte now and then, be it of the headers, keeps its
 client for ever, and 1 MB that it compressed may be 1 GB to whoever unpacks it.
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from polyad.adapters.openai.failure import UnusableReplyError
+from polyad.config import shown_address
 from polyad.errors import MissingExtraError
 
 try:
@@ -78,6 +79,8 @@ class Limits:
         return write
 
     def _bound(self, response: httpx2.Response) -> None:
+        _require_same_server(response)
+        response.encoding = "utf-8-sig"  # as JSON and events are; what a server names may be no charset at all
         packed = response.headers.pop("content-encoding", "identity").strip().lower()
         if packed not in ("identity", "gzip", "x-gzip", "deflate", ""):
             raise UnusableReplyError(f"the reply is packed as {packed[:20]!r}; expected gzip or none", may_pass=False)
@@ -85,6 +88,22 @@ class Limits:
         most = self._most_bytes * (_EVENTS if is_stream else 1)
         stream: Any = response.stream
         response.stream = _Bounded(stream, packed in ("identity", ""), most, self._most_bytes)
+
+
+def _require_same_server(response: httpx2.Response) -> None:
+    """Raise UnusableReplyError for a reply that sends the request, and all that stands in it, to another server."""
+    if not response.has_redirect_location:
+        return
+    try:
+        target = response.url.join(response.headers["location"])
+    except httpx2.InvalidURL:  # which the client says by itself
+        return
+    if (target.scheme, target.host, target.port) != (response.url.scheme, response.url.host, response.url.port):
+        raise UnusableReplyError(
+            f"the endpoint sends requests on to {shown_address(str(target))}, another server, where nothing is sent; "
+            "if that is the one you mean, give its address",
+            may_pass=False,
+        )
 
 
 class _Bounded(httpx2.SyncByteStream):
