@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -55,11 +56,57 @@ def test_the_engine_and_the_command_line_start_without_a_model_library(statement
     assert not modules_after(statement) & set(HEAVY)
 
 
+def modules_after_commands(*commands: Sequence[str]) -> set[str]:
+    """After all of them, one after the other in one process; each has to succeed."""
+    run = f"for command in {list(map(list, commands))!r}:\n    try:\n        polyad.cli.app(command)\n"
+    return modules_after(f"import polyad.cli\n{run}    except SystemExit as end:\n        assert not end.code, command")
+
+
 def test_looking_at_an_index_loads_no_model_library(small_index_dir: Path) -> None:
-    for arguments in (["stats"], ["show", "entity", "Aldby"], ["show", "document", "bell"]):
-        command = [*arguments, "--store", str(small_index_dir)]
-        loaded = modules_after(
-            f"import polyad.cli\ntry:\n    polyad.cli.app({command!r})\nexcept SystemExit:\n    pass"
-        )
-        assert "polyad.adapters.sqlite" in loaded
-        assert not loaded & set(HEAVY)
+    looks = (
+        ["stats"],
+        ["show", "entity", "Aldby"],
+        ["show", "document", "bell"],
+        ["list", "entities"],
+        ["facts", "Isk"],
+    )
+    loaded = modules_after_commands(
+        *([*look, "--store", str(small_index_dir)] for look in looks), ["--help"], ["search", "--help"]
+    )
+    assert "polyad.adapters.sqlite" in loaded
+    assert not loaded & set(HEAVY)
+
+
+EVERYTHING_SET = {
+    "POLYAD_MODEL": "m",
+    "POLYAD_MENTIONS": "gliner",
+    "POLYAD_EMBEDDER": "all-MiniLM-L6-v2",
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+}
+
+
+@pytest.mark.parametrize(
+    ("retriever", "unneeded"), [("bm25", set(HEAVY)), ("none", set(HEAVY)), ("standard", {"openai", "gliner"})]
+)
+def test_a_search_loads_what_its_retriever_needs_whatever_else_is_set(
+    small_index_dir: Path, monkeypatch: pytest.MonkeyPatch, retriever: str, unneeded: set[str]
+) -> None:
+    for name, value in EVERYTHING_SET.items():
+        monkeypatch.setenv(name, value)
+    loaded = modules_after_commands(["search", "otters", "--store", str(small_index_dir), "--retriever", retriever])
+    assert "polyad.retrieval.baselines" in loaded
+    assert not loaded & unneeded
+
+
+def test_a_search_that_embeds_nothing_still_says_that_the_index_has_another_embedder(
+    small_index_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POLYAD_EMBEDDER", "openai:m")
+    ran = subprocess.run(
+        [sys.executable, "-m", "polyad", "search", "otters", "--store", str(small_index_dir), "--retriever", "bm25"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "was built with the embedder 'all-MiniLM-L6-v2', not 'openai:m'" in ran.stderr

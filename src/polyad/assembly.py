@@ -176,6 +176,7 @@ class Retrieval:
         needs_language_model: Whether it does nothing without one.
         reads_entity_vectors: Whether it compares entities by vectors, which the first search of an index makes.
         embeds_question: Whether it needs the embedder, which takes a while to load.
+        reads_names: Whether it may need the mention extractor or the language model, to find names in the question.
         lists_nearest: Whether its evidence has the hyperedges of each passage that are nearest to the question, scored
             by nearness.
     """
@@ -184,6 +185,7 @@ class Retrieval:
     needs_language_model: bool = False
     reads_entity_vectors: bool = False
     embeds_question: bool = True
+    reads_names: bool = True
     lists_nearest: bool = False
 
 
@@ -193,9 +195,9 @@ _RETRIEVERS: Mapping[str, Retrieval] = {
     "hypersu": Retrieval(_hypersu),
     "hyperretriever": Retrieval(_hyperretriever, reads_entity_vectors=True),
     "hypermemory": Retrieval(_hypermemory, needs_language_model=True),
-    "standard": Retrieval(lambda snapshot, parts: DenseRetriever(snapshot, parts.embedder)),
-    "bm25": Retrieval(lambda snapshot, _: LexicalRetriever(snapshot), embeds_question=False),
-    "none": Retrieval(lambda snapshot, _: NoRetriever(snapshot), embeds_question=False),
+    "standard": Retrieval(lambda snapshot, parts: DenseRetriever(snapshot, parts.embedder), reads_names=False),
+    "bm25": Retrieval(lambda snapshot, _: LexicalRetriever(snapshot), embeds_question=False, reads_names=False),
+    "none": Retrieval(lambda snapshot, _: NoRetriever(snapshot), embeds_question=False, reads_names=False),
 }
 
 RETRIEVERS = tuple(_RETRIEVERS)

@@ -21,6 +21,7 @@ from typer.core import TyperGroup
 from polyad import __version__, sample
 from polyad.adapters.reading.files import require_reachable
 from polyad.adapters.sqlite import SqliteStore
+from polyad.assembly import retrieval_called
 from polyad.cli import look as cli_look
 from polyad.cli import measure as cli_measure
 from polyad.cli import output, shapes
@@ -237,6 +238,9 @@ def search(
     Prints the passages that hold it, best first; those that follow one another in a document as one. With --words they
     are cut to what fits the question best. Needs no language model, unless the retriever is `hypermemory`.
 
+    Each search loads what its retriever needs: `bm25` no model, the others the embedding model, which takes seconds
+    where the search itself takes milliseconds. For many questions keep it loaded: polyad.Engine.open(DIR) in Python.
+
     Example: polyad search "Who funded the trial?" --store kb --explain
     """
     settings = settings_from(
@@ -252,7 +256,11 @@ def search(
         model=model,
         replies=replies,
     )
-    with output.progress_bar(quiet or json) as progress, open_engine(settings, reranks=True) as engine:
+    searches = retrieval_called(settings.command.retriever)
+    with (
+        output.progress_bar(quiet or json) as progress,
+        open_engine(settings, reranks=True, searches=searches) as engine,
+    ):
         progress(0, None, "questions answered, loading")
         evidence = _search(engine, question, settings, progress)
         is_empty = _is_empty(engine, evidence)

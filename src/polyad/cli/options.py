@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from polyad.assembly import Retrieval
 from polyad.by_name import load_embedder, load_reranker
 from polyad.cli import output
 from polyad.cli.settings import FILE_NAME, Configuration, load
@@ -114,6 +115,7 @@ def open_engine(
     create: bool = False,
     bare: bool = False,
     reranks: bool = False,
+    searches: Retrieval | None = None,
     directory: Path | None = None,
 ) -> Engine:
     """An engine on the index that the settings name, or on ``directory``.
@@ -123,13 +125,17 @@ def open_engine(
         create: Whether an index is made where there is none.
         bare: Whether no model will be needed.
         reranks: Whether it will search with the reranker, where one is named.
+        searches: How it will search, where it will do nothing else: what that has no use for is not loaded.
         directory: Where the index is, if not where the settings say.
     """
     path = directory or settings.command.directory()
     replies = settings.command.replies or None
     if bare:
         return Engine.open(path, create=False, settings=settings.stages, replies=replies)
-    embedder = _embedder(settings, path, create=create)
+    if searches and not searches.reads_names:
+        settings = replace(settings, language_model=None, command=replace(settings.command, mentions=""))
+    embeds = not searches or searches.embeds_question
+    embedder = _embedder(settings, path, create=create) if embeds else settings.command.embedder or None
     if (
         settings.language_model
         or settings.command.rerank.startswith("endpoint:")
