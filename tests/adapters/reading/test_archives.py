@@ -129,6 +129,17 @@ def test_a_file_that_unpacks_to_too_much_xml_is_refused_before_it_is_unpacked(
 
 
 @every_kind
+@pytest.mark.parametrize("begins", [b"<a>", b"\xff\xfe<\x00a\x00", b"\n \n<a>", b" " * 5000])
+def test_xml_counts_whatever_its_part_is_called(
+    read: Read, make: Callable[[], bytes], kind: str, begins: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module(read.__module__), "_MAX_EXPANDED", 1_000_000)
+    with pytest.raises(ReadError, match="bytes of XML; at most 1,000,000 are read"):
+        read(with_part(make(), "word/document.dat", begins + b" " * 1_000_000))
+    assert read(with_part(make(), "picture.png", b"\x89PNG" + b" " * 1_000_000)).text == "Pumps."
+
+
+@every_kind
 def test_a_file_that_unpacks_to_too_much_of_anything_is_refused(
     read: Read, make: Callable[[], bytes], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +167,14 @@ def test_entities_that_multiply_are_never_expanded(
     bomb = f'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY e0 "ha">{levels}]><r>&e11;</r>'
     with pytest.raises(ReadError, match="declares a document type or entities"):
         read(with_part(make(), part, bomb.encode(encoding)))
+
+
+def test_entities_in_a_part_of_any_name_are_refused_and_a_page_kept_in_a_document_is_not() -> None:
+    bomb = b'<!DOCTYPE r [<!ENTITY e "ha">]><r>&e;</r>'
+    with pytest.raises(ReadError, match="declares a document type or entities"):
+        read_docx(with_part(word(), "word/document.dat", bomb))
+    page = with_part(word(), "word/page.html", b"<!DOCTYPE html><p>Pumps.</p>")
+    assert read_docx(page).text == "Pumps."
 
 
 def test_markup_that_nests_without_end_is_read() -> None:

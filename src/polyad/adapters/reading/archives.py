@@ -19,6 +19,13 @@ _COMPOUND_FILE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How the older container begins, which holds .doc, .xls and .ppt files and also what has a password."""
 
 _TEXT_PARTS = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx", ".vml")
+_UNTYPED = (".svg", ".html", ".htm", ".xhtml")
+"""Parts that may well declare a type: pictures and pages, which such libraries do not look at."""
+
+_BEGINNING = 1024
+_BLANK = b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n"
+"""What XML of any encoding may have before its first sign."""
+
 _MAX_PARTS = 1024**3
 """Bytes that all parts of an archive may unpack to, pictures included; a file may have 64 MiB, and those are packed."""
 
@@ -61,12 +68,24 @@ def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
     parts = archive.infolist()
     if any(part.flag_bits & _ENCRYPTED for part in parts):
         raise ReadError("encrypted; save it without a password")
-    text = sum(part.file_size for part in parts if part.filename.lower().endswith(_TEXT_PARTS))
+    text = sum(part.file_size for part in parts if _is_text(archive, part))
     if text > max_text:
         raise ReadError(f"unpacks to {text:,} bytes of XML; at most {max_text:,} are read")
     total = sum(part.file_size for part in parts)
     if total > _MAX_PARTS:
         raise ReadError(f"unpacks to {total:,} bytes; at most {_MAX_PARTS:,} are read")
+
+
+def _is_text(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
+    """Whether a part is XML or HTML: by its name, or, since relations may name any part, by how it begins."""
+    if part.filename.lower().endswith(_TEXT_PARTS):
+        return True
+    try:
+        with archive.open(part) as file:
+            beginning = file.read(_BEGINNING).lstrip(_BLANK)
+    except Exception:  # whoever needs it will say what is wrong with it
+        return False
+    return beginning.startswith(b"<") or (not beginning and part.file_size > _BEGINNING)
 
 
 def require_no_types(archive: zipfile.ZipFile) -> None:
@@ -76,7 +95,7 @@ def require_no_types(archive: zipfile.ZipFile) -> None:
         ReadError: A part does.
     """
     for part in archive.infolist():
-        if not part.filename.endswith((".xml", ".rels", ".vml")):
+        if part.filename.lower().endswith(_UNTYPED) or not _is_text(archive, part):
             continue
         parser = expat.ParserCreate()
         parser.StartDoctypeDeclHandler = _refuse
