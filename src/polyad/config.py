@@ -47,21 +47,55 @@ def _require_address(base_url: str, example: str) -> None:
     _require(is_address, "base_url", shown, f"an address that begins with http:// or https://, such as {example}")
 
 
+_LEAST_MEMORY = 256 * 1024 * 1024
+_DAY = 24 * 60 * 60
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
     """Limits on what is read.
 
     Attributes:
-        max_bytes: Files larger than this are reported and skipped. 64 MiB: several thousand printed pages.
+        max_bytes: Files larger than this are reported and skipped; of files of records, which are streamed, records.
+            64 MiB: several thousand printed pages.
+        max_characters: Of the text of one document, once it is unpacked. As many as there are bytes at most in one
+            that is plain text.
+        max_records: Of one ``.jsonl`` or ``.csv``; what comes after them is not read.
+        max_file_characters: Of the texts of all records of such a file together.
+        max_seconds: Of processor time that reading one document may take, where the system can tell (not on Windows),
+            and a fourth of what it may take by the clock. The slowest of real documents, of thousands of pages, takes
+            a minute.
+        max_memory: Bytes that the process which reads a document may take, where the system keeps to it (Linux). Real
+            manuals take 200 MB.
+        workers: Processes that read documents, each one at a time. None for as many as there are processors, at
+            most 4.
         follow_links: Whether symbolic links are followed to what lies outside the folder that is read. Off, they are
             reported: whoever may put a file there could have any file of this user's read.
     """
 
     max_bytes: int = 64 * 1024 * 1024
+    max_characters: int = 64 * 1024 * 1024
+    max_records: int = 10_000_000
+    max_file_characters: int = 8 * 1024**3
+    max_seconds: float = 120.0
+    max_memory: int = 2 * 1024**3
+    workers: int | None = None
     follow_links: bool = False
 
     def __post_init__(self) -> None:
         _require(self.max_bytes > 0, "max_bytes", self.max_bytes, "a number of bytes above 0")
+        for name in ("max_characters", "max_file_characters"):
+            value = getattr(self, name)
+            _require(value > 0, name, value, "a number of characters above 0")
+        _require(self.max_records > 0, "max_records", self.max_records, "a number of records above 0")
+        _require(0 < self.max_seconds <= _DAY, "max_seconds", self.max_seconds, f"seconds above 0, at most {_DAY:,}")
+        _require(
+            self.max_memory >= _LEAST_MEMORY,
+            "max_memory",
+            self.max_memory,
+            f"at least {_LEAST_MEMORY:,} bytes, which a process takes that reads nothing",
+        )
+        _require(self.workers is None or self.workers > 0, "workers", self.workers, "a number of processes above 0")
 
 
 SHORT_PASSAGES, LONG_PASSAGES = (200, 20), (1200, 100)

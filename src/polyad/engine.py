@@ -234,13 +234,20 @@ class Engine:
         method = self._method(method)
         reader = self._reader(method)
         read: set[str] = set()
+        position: tuple[int, int | None] = (0, None)
 
-        def remembered() -> Iterator[Document | Failure]:
-            for item in reader.read(given):
+        def told(done: int, total: int | None, message: str) -> None:
+            nonlocal position
+            position = done, total
+            progress(done, total, message)
+
+        def remembered(items: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
+            for item in items:
                 read.add(item.id)
                 yield item
 
-        report = self._index(remembered(), method, Limits(max_cost, max_tokens), progress, reader.count(given))
+        with closing(reader.read(given, lambda words: progress(*position, f"files, {words}"))) as items:
+            report = self._index(remembered(items), method, Limits(max_cost, max_tokens), told, reader.count(given))
         missing = Gone() if report.counts.stopped else gone(self._store.sources(), given, read, report.failures)
         removed = set(missing.ids) - set(missing.spared) if prune else ()
         if removed:
@@ -306,12 +313,12 @@ class Engine:
             ConfigurationError: as for :meth:`index`.
         """
         builder = make_builder(method, self._parts, Limits())
-        documents = self._reader(method).read(_listed(paths))
-        if not method_called(method).needs_language_model:
-            return Usage()
-        known = self._parts.require_language_model("an estimate").known
-        batches = self._indexer(builder, method).pending(documents)
-        return sum((builder.estimate(passages, known) for passages in batches), Usage())
+        with closing(self._reader(method).read(_listed(paths))) as documents:
+            if not method_called(method).needs_language_model:
+                return Usage()
+            known = self._parts.require_language_model("an estimate").known
+            batches = self._indexer(builder, method).pending(documents)
+            return sum((builder.estimate(passages, known) for passages in batches), Usage())
 
     def _reader(self, method: str) -> Reader:
         return method_called(method).read(self._parts.settings.read)

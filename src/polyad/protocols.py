@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
@@ -57,8 +57,15 @@ class Reader(Protocol):
     def count(self, paths: Iterable[Path]) -> int:
         """How many files :meth:`read` would look into, without opening any."""
 
-    def read(self, paths: Iterable[Path]) -> Iterator[Document | Failure]:
-        """Yield every document below ``paths`` in a fixed order. Never raises for a bad file."""
+    def read(
+        self, paths: Iterable[Path], told: Callable[[str], None] = ...
+    ) -> Generator[Document | Failure, None, None]:
+        """Yield every document below ``paths`` in a fixed order. Never raises for a bad file.
+
+        Args:
+            paths: Files and folders.
+            told: Called now and then with what is being read, in words.
+        """
 
 
 class Splitter(Protocol):

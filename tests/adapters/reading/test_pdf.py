@@ -1,5 +1,4 @@
 import io
-import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 
@@ -442,8 +441,13 @@ def test_a_page_of_more_lines_than_any_real_one_is_refused(monkeypatch: pytest.M
         read_pages([["Pump."] * 3, ["Valve."] * 4])
 
 
-def test_a_document_that_takes_too_long_is_given_up_between_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = iter(range(0, 100_000, 200))
-    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
-    with pytest.raises(ReadError, match="takes more than 300 seconds to read: 2 of 3 pages"):
-        read_pages([["Pump."], ["Valve."], ["Seal."]])
+def test_it_is_told_which_page_was_read() -> None:
+    told: list[tuple[int, int]] = []
+
+    def draw(canvas: Canvas) -> None:
+        for word in ("Pump.", "Valve.", "Seal."):
+            write_lines(canvas, [word])
+            canvas.showPage()
+
+    read_pdf(drawn(draw), lambda page, pages: told.append((page, pages)))
+    assert told == [(1, 3), (2, 3), (3, 3)]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from polyad.adapters.reading.metadata import FILE_NAME, TITLE_FROM, of_file
 from polyad.adapters.reading.names import name_of_file, names_nothing
+from polyad.adapters.reading.one_file import content_of, function_called, reason_of, unheard
 from polyad.adapters.reading.plain_text import Content, single_line
 from polyad.adapters.reading.sources import displayed
+from polyad.adapters.reading.workers import Reading, Workers
 from polyad.config import ReadSettings
-from polyad.errors import ConfigurationError, PolyadError, ReadError
+from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
 
 _SOURCE_CODE = (
@@ -54,8 +58,34 @@ _MANY_DOCUMENTS = {
 """Extension to the ``module:function`` that streams the documents of a file."""
 
 
+_PLAIN = {_ONE_DOCUMENT[extension] for extension in (*_SOURCE_CODE, ".txt", ".rst", ".md")}
+"""Functions that no library stands behind, and whose time goes by the size of a file alone."""
+
+_SMALL = 1024 * 1024
+"""Bytes of a file of such a kind that is read in this process; a book of 500 pages has as many."""
+
+_FILES_A_WORKER = 2
+"""How many files there are for each process: one is read, and one waits to be."""
+
 _OF_THE_SYSTEM = (Path("/proc"), Path("/sys"))
 """Where files are not what is stored but what the system says when they are read."""
+
+
+def _silent(words: str) -> None:
+    """Tells nobody what is being read."""
+
+
+class _File(NamedTuple):
+    """A file that is to be read.
+
+    Attributes:
+        function: The ``module:function`` that makes one document of it; empty where there are many in it.
+        reading: By another process; None where it is read in this one.
+    """
+
+    path: Path
+    function: str
+    reading: Reading | None
 
 
 class FileReader:
@@ -72,8 +102,11 @@ class FileReader:
     ``file name``; a record of a file of many has none. The metadata of each has ``path``, ``folder``, ``extension``
     and ``modified``, unless the document itself says something else under these names.
 
+    Documents are read by other processes, within limits on time and memory (see
+    :mod:`polyad.adapters.reading.workers`); plain text of a small size, and records, which are streamed, by this one.
+
     Args:
-        settings: How large a document may be, and which links are followed.
+        settings: How large a document may be, what reading it may take, and which links are followed.
         one_document: Extension to the ``module:function`` that turns the bytes of a file into one document.
         many_documents: Extension to the ``module:function`` that streams the documents of a file.
 
@@ -95,10 +128,18 @@ class FileReader:
         self._extensions = sorted({*one_document, *many_documents})
         self.skipped: list[str] = []
 
-    def read(self, paths: Iterable[Path]) -> Iterator[Document | Failure]:
+    def read(
+        self, paths: Iterable[Path], told: Callable[[str], None] = _silent
+    ) -> Generator[Document | Failure, None, None]:
         """Yield every document below ``paths``; one that cannot be read is a failure that says why.
 
-        An id that comes a second time is no matter of the reader's: its documents are all yielded.
+        Several files are read at a time, in processes that end when the iterator is closed or exhausted; what they say
+        comes in the order of the files. An id that comes a second time is no matter of the reader's: its documents are
+        all yielded.
+
+        Args:
+            paths: Files and folders.
+            told: Called with what is being read while that takes a while: ``manual.pdf p. 12/311``.
 
         Raises:
             ConfigurationError: A path does not exist; found before anything is read.
@@ -107,9 +148,21 @@ class FileReader:
         for path in given:
             require_reachable(path)
         self.skipped = []
-        return self._documents(given)
+        return self._documents(given, told)
 
-    def _documents(self, given: list[Path]) -> Iterator[Document | Failure]:
+    def _documents(self, given: list[Path], told: Callable[[str], None]) -> Generator[Document | Failure, None, None]:
+        with closing(Workers(self._settings)) as workers:
+            for file in _ahead(self._begun(given, workers), workers.count * _FILES_A_WORKER):
+                if isinstance(file, Failure):
+                    yield file
+                    continue
+                try:
+                    yield from self._load(file, told)
+                except Exception as error:  # whatever a format's library raises, one bad file must not end the run
+                    yield Failure(displayed(file.path), reason_of(error))
+
+    def _begun(self, given: list[Path], workers: Workers) -> Iterator[_File | Failure]:
+        """Every file that is read or fails; those that a process reads are asked for here."""
         named = set(given)
         for path in self._walk(given):
             if isinstance(path, Failure):
@@ -118,9 +171,22 @@ class FileReader:
                 self.skipped.append(displayed(path))
             else:
                 try:
-                    yield from self._load(path)
-                except Exception as error:  # whatever a format's library raises, one bad file must not end the run
-                    yield Failure(displayed(path), _reason(error))
+                    yield self._begin(path, workers)
+                except (OSError, ReadError) as error:
+                    yield Failure(displayed(path), reason_of(error))
+
+    def _begin(self, path: Path, workers: Workers) -> _File:
+        extension = path.suffix.lower()
+        if extension not in self._extensions:
+            kinds = [known for known in self._extensions if known not in _SOURCE_CODE]
+            expected = ", ".join(kinds) + (" or source code" if len(kinds) < len(self._extensions) else "")
+            raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ReadError("not a regular file")
+        function = self._one_document.get(extension, "")
+        is_here = not function or (function in _PLAIN and status.st_size <= _SMALL)
+        return _File(path, function, None if is_here else workers.begin(path, function))
 
     def _walk(self, given: list[Path]) -> Iterator[Path | Failure]:
         """Every file below ``given``; not recursive, since folders nest deeper than Python's stack."""
@@ -142,7 +208,7 @@ class FileReader:
                 else:
                     yield path
             except (OSError, ReadError) as error:
-                yield Failure(displayed(path), _reason(error))
+                yield Failure(displayed(path), reason_of(error))
 
     def _require_allowed(self, path: Path, root: Path | None, is_folder: bool) -> None:
         """Raise ReadError for what is not to be read: what a link leads to outside ``root``, and files of the system.
@@ -167,30 +233,34 @@ class FileReader:
                 "in the section [read]"
             )
 
-    def _load(self, path: Path) -> Iterator[Document | Failure]:
-        name, extension = displayed(path), path.suffix.lower()
-        if extension not in self._extensions:
-            kinds = [known for known in self._extensions if known not in _SOURCE_CODE]
-            expected = ", ".join(kinds) + (" or source code" if len(kinds) < len(self._extensions) else "")
-            raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ReadError("not a regular file")
-        if extension in self._many_documents:
-            yield from self._records(path, name, extension)
+    def _load(self, file: _File, told: Callable[[str], None]) -> Iterator[Document | Failure]:
+        path, function, reading = file
+        name = displayed(path)
+        if not function:
+            yield from self._records(path, name)
             return
-        content: Content = _function(self._one_document[extension])(_bytes_of(path, self._settings.max_bytes))
+        if reading:
+            content = reading.content(lambda page: told(f"reading {name.rpartition('/')[2]} {page}".rstrip()))
+        else:
+            content = content_of(path, function, self._settings, unheard)
         if not content.text.strip():
             raise ReadError("empty: no text")
         yield _document(path, name, content)
 
-    def _records(self, path: Path, name: str, extension: str) -> Iterator[Document | Failure]:
-        is_empty = True
-        known = of_file(path)
-        for record in _function(self._many_documents[extension])(path, name, self._settings.max_bytes):
-            is_empty = False
+    def _records(self, path: Path, name: str) -> Iterator[Document | Failure]:
+        known, settings = of_file(path), self._settings
+        count = characters = 0
+        for record in function_called(self._many_documents[path.suffix.lower()])(path, name, settings.max_bytes):
+            count += 1
+            characters += len(record.text) if isinstance(record, Document) else 0
+            if count > settings.max_records:
+                raise ReadError(f"more than {settings.max_records:,} records (max_records); the rest was not read")
+            if characters > settings.max_file_characters:
+                most = f"{settings.max_file_characters:,} characters of text (max_file_characters)"
+                raise ReadError(f"its records hold more than {most}; the rest was not read")
             is_document = isinstance(record, Document)
             yield replace(record, metadata={**known, **record.metadata}) if is_document else record
-        if is_empty:
+        if not count:
             raise ReadError("empty: no records")
 
     def count(self, paths: Iterable[Path]) -> int:
@@ -200,6 +270,14 @@ class FileReader:
             isinstance(path, Failure) or path in given or path.suffix.lower() in self._extensions
             for path in self._walk(given)
         )
+
+
+def _ahead(items: Iterator[_File | Failure], most: int) -> Iterator[_File | Failure]:
+    """``items``, of which ``most`` are taken before they are asked for."""
+    waiting = deque(islice(items, most))
+    while waiting:
+        yield waiting.popleft()
+        waiting.extend(islice(items, 1))
 
 
 def _document(path: Path, name: str, content: Content) -> Document:
@@ -224,22 +302,6 @@ def _document(path: Path, name: str, content: Content) -> Document:
     )
 
 
-def _bytes_of(path: Path, most: int) -> bytes:
-    """What is in a regular file. The size that the system states is not relied on: a file may grow, or state none.
-
-    Raises:
-        ReadError: it is larger than ``most``.
-    """
-    size = path.stat().st_size
-    if size <= most:
-        with path.open("rb") as file:
-            contents = file.read(most + 1)
-        if len(contents) <= most:
-            return contents
-        size = max(size, len(contents))
-    raise ReadError(f"{size:,} bytes; at most {most:,} are read (max_bytes)")
-
-
 def require_reachable(path: Path) -> None:
     """Raise ConfigurationError unless there is something at ``path`` that this user may look at."""
     try:
@@ -256,17 +318,3 @@ def _leads_back(folder: Path) -> bool:
 
 def _visible(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if not path.name.startswith("."))
-
-
-def _function(reference: str) -> Callable[..., Any]:
-    module, function = reference.split(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    return found
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, PolyadError):
-        return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        return f"cannot be read: {error.strerror}"
-    return single_line(f"cannot be read: {type(error).__name__}: {error}")

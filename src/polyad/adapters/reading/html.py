@@ -13,7 +13,7 @@ from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
 
 try:
-    from resiliparse.parse.html import HTMLTree
+    from resiliparse.parse.html import HTMLParserException, HTMLTree
 except ImportError as error:
     raise MissingExtraError("resiliparse", "documents") from error
 
@@ -90,10 +90,14 @@ def from_markup(markup: str, *, is_layout: bool = True) -> Content:
 
     Raises:
         ReadError: It has more tags than memory may be spent on.
+        MemoryError: It takes more than there is.
     """
     if (tags := markup.count("<")) > _MOST_TAGS:
         raise ReadError(f"{tags:,} tags in one page; at most {_MOST_TAGS:,} are read: split it")
-    tree = HTMLTree.parse(_STYLING.sub("", _OVERLOADED.sub(r"\1", markup)))
+    try:
+        tree = HTMLTree.parse(_STYLING.sub("", _OVERLOADED.sub(r"\1", markup)))
+    except HTMLParserException as error:
+        raise MemoryError(str(error)) from error  # no page is so wrong that it could not be parsed
     text, headings = laid_out(tree, is_layout=is_layout)
     whole = single_line(tree.title or "")
     title = _title(whole, headings)

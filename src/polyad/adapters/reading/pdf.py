@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -12,6 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from polyad.adapters.reading.headings import sections_of
+from polyad.adapters.reading.one_file import OnPage, unheard
 from polyad.adapters.reading.pdf_furniture import Pages, without_furniture
 from polyad.adapters.reading.pdf_headings import Entry, by_type, first_entry, largest_lines, outlined
 from polyad.adapters.reading.pdf_lines import Line, lines_of
@@ -27,18 +26,12 @@ try:
 except ImportError as error:
     raise MissingExtraError("pypdfium2", "documents") from error
 
-_ONE_AT_A_TIME = threading.Lock()
-"""PDFium keeps global state and must not run in two threads. It is held for a page at a time."""
-
 _SPARE_CHARACTERS, _CHARACTERS_A_BYTE = 500_000, 20
 """A file may hold so many characters, and so many more for each of its bytes. Real files have two a byte at most; one
 with far more shows the same stream on many pages."""
 
 _MAX_LINES = 20_000
 """Lines of a page; the fullest of real ones have a thousand."""
-
-_MAX_SECONDS = 300.0
-"""For a document, looked at after each page. The slowest of real ones takes a minute, for thousands of pages."""
 
 _MAX_ENTRIES = 100_000
 """Entries of an outline that are read."""
@@ -60,19 +53,23 @@ class _Raw(NamedTuple):
     known: Mapping[str, str]
 
 
-def read_pdf(data: bytes) -> Content:
-    """The text of all pages, one after another, each a place.
+def read_pdf(data: bytes, on_page: OnPage = unheard) -> Content:
+    """The text of all pages, one after another, each a place. PDFium must not run in two threads at once.
 
     Running heads and feet, tables of contents and indexes are left out. The title is the one in the metadata unless a
     program made it up, else what is largest on the first page, else the entry of the outline that all others stand
     below. The outline, which programs show as bookmarks, gives the sections; without one the type of the lines does. A
     file that only restricts printing or copying is read; one that needs a password to be opened is not.
 
+    Args:
+        data: The file.
+        on_page: Told of each page that was read.
+
     Raises:
         ReadError: It needs a password, is damaged, holds no text, or more than a file of its size should.
     """
     try:
-        given = _read(data)
+        given = _read(data, on_page)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             raise ReadError("encrypted; it needs a password") from error
@@ -89,44 +86,39 @@ def read_pdf(data: bytes) -> Content:
     return Content(title, laid.text, sections, laid.places, _metadata(given.known, len(pages)))
 
 
-def _read(data: bytes) -> _Raw:
-    with _ONE_AT_A_TIME:
-        document = pypdfium2.PdfDocument(data)
+def _read(data: bytes, on_page: OnPage) -> _Raw:
+    document = pypdfium2.PdfDocument(data)
     try:
-        pages = list(_pages(document, _SPARE_CHARACTERS + _CHARACTERS_A_BYTE * len(data)))
-        with _ONE_AT_A_TIME:
-            return _Raw(pages, list(_entries(document)), _known(document))
+        pages = list(_pages(document, _SPARE_CHARACTERS + _CHARACTERS_A_BYTE * len(data), on_page))
+        return _Raw(pages, list(_entries(document)), _known(document))
     finally:
-        with _ONE_AT_A_TIME:
-            document.close()
+        document.close()
 
 
-def _pages(document: pypdfium2.PdfDocument, most: int) -> Iterator[list[Line]]:
+def _pages(document: pypdfium2.PdfDocument, most: int, on_page: OnPage) -> Iterator[list[Line]]:
     """The lines of each page.
 
     Args:
         document: Whose.
         most: Characters that it may hold.
+        on_page: Told of each page that was read.
     """
-    began = time.monotonic()
     characters = 0
     for index in range(len(document)):
-        with _ONE_AT_A_TIME:
-            page = document[index]
-            text_page = page.get_textpage()
-            try:
-                characters += text_page.count_chars()
-                if characters > most:
-                    raise ReadError(f"its pages hold more than {most:,} characters; for a file of its size that is all")
-                lines = list(islice(lines_of(text_page), _MAX_LINES + 1))
-            finally:
-                text_page.close()
-                page.close()
+        page = document[index]
+        text_page = page.get_textpage()
+        try:
+            characters += text_page.count_chars()
+            if characters > most:
+                raise ReadError(f"its pages hold more than {most:,} characters; for a file of its size that is all")
+            lines = list(islice(lines_of(text_page), _MAX_LINES + 1))
+        finally:
+            text_page.close()
+            page.close()
         if len(lines) > _MAX_LINES:
             raise ReadError(f"page {index + 1} has more than {_MAX_LINES:,} lines")
         yield lines
-        if time.monotonic() - began > _MAX_SECONDS:
-            raise ReadError(f"takes more than {_MAX_SECONDS:.0f} seconds to read: {index + 1} of {len(document)} pages")
+        on_page(index + 1, len(document))
 
 
 def _entries(document: pypdfium2.PdfDocument) -> Iterator[Entry]:
