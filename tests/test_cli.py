@@ -851,6 +851,15 @@ def test_a_retriever_that_lacks_its_model_is_known_before_the_others_are_measure
     assert "the retriever 'hypermemory' needs a language model" in error_of(found)
 
 
+def test_a_file_that_is_called_like_markup_is_shown_while_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with output.progress_bar(False) as progress:
+        progress(0, 1, "files, reading a[/b].pdf p. 1/2")
+    assert "reading a[/b].pdf p. 1/2" in capsys.readouterr().err
+
+
 def test_control_characters_of_a_document_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     output.say("a\x1b[2Jb\x9bc\td\u202e")
     assert capsys.readouterr().out == "a [2Jb c\td\n"

@@ -65,7 +65,12 @@ def console() -> Console:
 def progress_bar(quiet: bool) -> Iterator[Progress]:
     """Draw progress on the error stream, unless that is no terminal or ``quiet``."""
     screen = Console(file=sys.stderr, stderr=True, markup=False, highlight=False, emoji=False)
-    columns = (SpinnerColumn(), TimeElapsedColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"))
+    columns = (
+        SpinnerColumn(),
+        TimeElapsedColumn(),
+        BarColumn(bar_width=24),
+        TextColumn("{task.description}", markup=False),
+    )
     with Bar(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("loading", total=None)
 
