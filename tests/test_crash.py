@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ import pytest
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
 from polyad.engine import Engine
-from polyad.model import Document
+from polyad.model import Document, FloatArray
+from polyad.protocols import TextKind
 
 DOCUMENTS = 500
 SENTENCES = 30
@@ -149,3 +151,83 @@ def test_a_run_killed_before_its_first_document_is_taken_up_again(tmp_path: Path
     with Engine.open(tmp_path / "index", embedder=HashingEmbedder(16)) as engine:
         engine.index_documents([Document("a", "Anna", "Anna met Bob.")])
         assert engine.document("a").title == "Anna"
+
+
+LARGE = """
+import sys, time
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.engine import Engine
+from polyad.indexing import embedding
+from polyad.model import Document
+
+embedding.KEEP_SECONDS = 0.0
+embedding.SLICE_CHARACTERS = 4_000
+
+class Slow(HashingEmbedder):
+    def encode(self, texts, kind):
+        time.sleep(0.02)
+        vectors = super().encode(texts, kind)
+        print(len(texts), flush=True)
+        return vectors
+
+with Engine.open(sys.argv[1], embedder=Slow(64)) as engine:
+    engine.index_documents([Document("large", "A large document", sys.stdin.read())])
+"""
+"""Embeds a large document by and by, and says after each call how many texts it was of."""
+
+CALLS = 12
+"""After which it is interrupted; about half of them."""
+
+
+class Counting(HashingEmbedder):
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.texts = 0
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        self.texts += len(texts)
+        return super().encode(texts, kind)
+
+
+def interrupt(directory: Path, text: str, by: int) -> list[int]:
+    """Index a large document, and end that in the middle; how many texts each call embedded."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LARGE, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(text)
+    process.stdin.close()
+    calls = [int(process.stdout.readline()) for _ in range(CALLS)]
+    process.send_signal(by)
+    calls += map(int, process.stdout)
+    assert process.wait() != 0
+    process.stdout.close()
+    return calls
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+def test_of_a_large_document_only_what_was_not_embedded_before_an_interruption_is_embedded(
+    tmp_path: Path, name: str
+) -> None:
+    text = " ".join(f"Anna {number} met Bob {number % 97} in Oslo in the year {number}." for number in range(2000))
+    document = Document("large", "A large document", text)
+    undisturbed, disturbed = Counting(), Counting()
+    with Engine.open(tmp_path / "undisturbed", embedder=undisturbed) as engine:
+        engine.index_documents([document])
+    calls = interrupt(tmp_path / "disturbed", text, getattr(signal, name))
+    assert sum(calls) < undisturbed.texts * 3 / 4
+    with Engine.open(tmp_path / "disturbed", embedder=disturbed) as engine:
+        assert engine.statistics().documents == 0
+        engine.index_documents([document])
+        assert engine.index_documents([document]).counts.unchanged == 1
+    kept = undisturbed.texts - disturbed.texts
+    assert sum(calls[:-1]) <= kept <= sum(calls)  # the call under way was lost, or kept and not said
+    assert contents(tmp_path / "disturbed") == contents(tmp_path / "undisturbed")
+    sizes = [(tmp_path / side / "index.sqlite").stat().st_size for side in ("disturbed", "undisturbed")]
+    assert sizes[0] < 1.1 * sizes[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
@@ -301,6 +301,18 @@ class Store(Protocol):
 
     def charge(self, usage: Usage) -> None:
         """Put what a language model has cost on the index's account, which :meth:`statistics` shows."""
+
+    def pending_vectors(self, digests: Sequence[str]) -> dict[str, FloatArray]:
+        """Vectors made for documents that are not stored yet, by the digest of their text."""
+
+    def keep_pending_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
+        """Keep vectors, by the digest of their text, each with the id of its document, until that is put or removed.
+
+        A store may keep a limited number.
+        """
+
+    def drop_pending_vectors(self, kept: Container[str] = ()) -> None:
+        """Drop the vectors that wait, but for those of the documents with the ids ``kept``."""
 
     def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
         """By key, the vectors kept for entities, each with the digest of the text it was made from."""

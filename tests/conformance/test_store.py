@@ -781,6 +781,59 @@ def test_vectors_of_entities_are_replaced_and_go_with_their_entity(store: Store)
 # Strange contents
 
 
+def waiting(*document_ids: str) -> dict[str, tuple[str, FloatArray]]:
+    """A vector that waits for each document, under a digest that is the document's id with a stroke."""
+    return {f"{id}'": (id, vector(position, 1)) for position, id in enumerate(document_ids)}
+
+
+def pending(store: Store) -> dict[str, list[float]]:
+    return {digest: made.tolist() for digest, made in store.pending_vectors(["a'", "b'", "c'", "d'"]).items()}
+
+
+def test_vectors_wait_for_their_document_and_go_when_it_comes(store: Store, open_store: Opener) -> None:
+    assert pending(store) == {}
+    store.keep_pending_vectors(waiting("a", "b", "c"))
+    assert pending(open_store()) == {
+        "a'": vector(0, 1).tolist(),
+        "b'": vector(1, 1).tolist(),
+        "c'": vector(2, 1).tolist(),
+    }
+    store.put(indexed("a", "Anna met Bob."))
+    assert pending(store).keys() == {"b'", "c'"}
+    store.put(indexed("b", "Bob left."))
+    store.keep_pending_vectors(waiting("b"))
+    store.remove(["b"])
+    assert pending(store).keys() == {"c'"}
+
+
+def test_a_vector_that_waits_already_is_left_alone(store: Store) -> None:
+    store.keep_pending_vectors(waiting("a"))
+    store.keep_pending_vectors({"a'": ("b", vector(9, 9)), "b'": ("b", vector(1, 2))})
+    assert pending(store) == {"a'": vector(0, 1).tolist(), "b'": vector(1, 2).tolist()}
+    store.put(indexed("b", "Bob left."))
+    assert pending(store).keys() == {"a'"}
+
+
+def test_vectors_that_wait_in_vain_are_dropped(store: Store) -> None:
+    store.drop_pending_vectors()
+    store.keep_pending_vectors(waiting("a", "b", "c"))
+    store.drop_pending_vectors({"b", "d"})
+    assert pending(store).keys() == {"b'"}
+    store.drop_pending_vectors()
+    assert pending(store) == {}
+    store.keep_pending_vectors(waiting("d"))
+    assert pending(store).keys() == {"d'"}
+
+
+def test_vectors_that_wait_are_no_part_of_the_index(store: Store) -> None:
+    store.put(indexed("a", "Anna met Bob."))
+    before, version = contents(store), store.version()
+    store.keep_pending_vectors(waiting("a", "b"))
+    assert (contents(store), store.version()) == (before, version)
+    store.drop_pending_vectors()
+    assert (contents(store), store.version()) == (before, version)
+
+
 def test_very_long_ids_and_names_are_kept(store: Store) -> None:
     id = "path/" * 20_000
     store.put(indexed(id, "Anna.", members={0: [Member("k" * 100_000, "K" * 100_000)]}))

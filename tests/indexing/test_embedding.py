@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import SqliteStore
+from polyad.errors import EmbedderError
 from polyad.indexing import embedding
-from polyad.indexing.embedding import embed
+from polyad.indexing.embedding import KEEP_SECONDS, Pending, embed
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
 
@@ -59,3 +62,51 @@ def test_a_text_longer_than_a_call_is_embedded_by_itself() -> None:
 
 def test_no_texts_give_no_vectors() -> None:
     assert embed(Remembering(), [], lambda done: None).shape == (0, 16)
+
+
+class Failing(Remembering):
+    """Fails when it has been asked so often; each call takes a second."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self._most = calls
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        if len(self.calls) == self._most:
+            raise EmbedderError("enough")
+        return super().encode(texts, kind)
+
+    def seconds(self) -> float:
+        return float(len(self.calls))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore.create(tmp_path / "index", "test", 16, "rules")
+    yield store
+    store.close()
+
+
+def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteStore) -> None:
+    assert KEEP_SECONDS == 2
+    failing, second, told = Failing(5), Remembering(), list[int]()
+    owners = ["a"] * len(TEXTS)
+    with pytest.raises(EmbedderError):
+        embed(failing, TEXTS, lambda done: None, Pending(store, TEXTS, owners, failing.seconds))
+    vectors = embed(second, TEXTS, told.append, Pending(store, TEXTS, owners))
+    assert vectors.tobytes() == HashingEmbedder(16).encode(TEXTS, "passage").tobytes()
+    kept = [text for call in failing.calls[:4] for text in call]  # the fifth came less than two seconds later
+    assert sorted(kept + [text for call in second.calls for text in call]) == sorted(TEXTS)
+    assert told[0] == len(kept) + len(second.calls[0])
+    assert told[-1] == len(TEXTS)
+
+
+def test_what_is_embedded_at_once_is_not_kept(store: SqliteStore) -> None:
+    embed(Remembering(), TEXTS, lambda done: None, Pending(store, TEXTS, ["a"] * len(TEXTS), lambda: 0.0))
+    assert Pending(store, TEXTS, ["a"] * len(TEXTS)).known() == {}
+
+
+def test_half_a_character_is_embedded_too(store: SqliteStore) -> None:
+    texts, clock = ["half \ud83d"], iter([0.0, 9.0, 9.0])
+    embed(Remembering(), texts, lambda done: None, Pending(store, texts, ["a"], lambda: next(clock)))
+    assert list(Pending(store, texts, ["a"]).known()) == [0]

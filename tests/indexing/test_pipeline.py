@@ -4,6 +4,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteReplies, SqliteStore
 from polyad.config import FactSettings, SegmentationSettings, SplitSettings
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
+from polyad.indexing import embedding
 from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, untold
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
@@ -766,3 +768,55 @@ def test_a_passage_without_its_facts_is_pending() -> None:
     failing = without_reply_about("Street 2", LanguageModelError("busy"))
     index(fact_indexer_of(store, failing, split=ONE_EACH), FOUR)
     assert pending(fact_indexer_of(store, failing, split=ONE_EACH), FOUR) == ["a#0002"]
+
+
+class Interrupted(CountingEmbedder):
+    """Fails, or is interrupted, from the third call on."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self._error = error
+        self._calls = 0
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        self._calls += 1
+        if self._calls > 2:
+            raise self._error
+        return super().encode(texts, kind)
+
+
+LARGE = Document("large", "Large", " ".join(f"Anna met Bob in room {number}." for number in range(200)))
+
+
+@pytest.fixture
+def _kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "KEEP_SECONDS", 0.0)
+    monkeypatch.setattr(embedding, "SLICE_CHARACTERS", 500)
+
+
+@pytest.mark.usefixtures("_kept_at_once")
+@pytest.mark.parametrize("error", [EmbedderError("no answer"), KeyboardInterrupt()])
+def test_what_was_embedded_of_a_document_that_failed_is_not_embedded_again(error: BaseException) -> None:
+    store, first, second, whole = make_store(), Interrupted(error), CountingEmbedder(), CountingEmbedder()
+    with pytest.raises(KeyboardInterrupt) if isinstance(error, KeyboardInterrupt) else nullcontext():
+        assert index(indexer_of(store, first), LARGE).failures == (Failure("large", "no answer"),)
+    assert first.texts
+    index(indexer_of(store, second), LARGE)
+    index(indexer_of(make_store(), whole), LARGE)
+    assert sorted(first.texts + second.texts) == sorted(whole.texts)
+    assert waiting(store, whole) == []
+
+
+@pytest.mark.usefixtures("_kept_at_once")
+def test_what_waits_for_a_document_that_is_not_met_again_is_dropped() -> None:
+    store, first = make_store(), Interrupted(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        index(indexer_of(store, first), LARGE)
+    assert waiting(store, first)
+    index(indexer_of(store), Document("other", "Other", "Bob left."))
+    assert waiting(store, first) == []
+
+
+def waiting(store: Store, embedder: CountingEmbedder) -> list[int]:
+    """The positions of those of an embedder's texts whose vectors wait in the store."""
+    return list(embedding.Pending(store, embedder.texts, [""] * len(embedder.texts)).known())

@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, field, replace
 
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.builder import Built, HyperedgeBuilder, hyperedge_id, passage_id
-from polyad.indexing.embedding import embed
+from polyad.indexing.embedding import Pending, embed
 from polyad.indexing.metadata import checked
 from polyad.indexing.run_progress import RunProgress
 from polyad.indexing.sections import heading_of, sections_in, title_of
@@ -34,7 +34,7 @@ INCOMPLETE = ""
 
 _BATCH_CHARACTERS = 200_000
 """Of text prepared together: large enough to fill the embedder's batches with like lengths, small enough that a run
-that is interrupted loses seconds."""
+that is interrupted loses seconds of what is not embedding, except of a document that is larger by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,9 @@ class Indexer:
     again. A document that fails is reported and the rest goes on. A passage whose hyperedges a language model did not
     give is indexed without them and reported; its document counts as changed the next time, so that only that passage
     is tried again.
+
+    A run that is interrupted loses no document that it has stored, and of one that it has not, little of the embedding:
+    the store keeps the vectors until the document is there.
     """
 
     def __init__(self, store: Store, embedder: Embedder, splitter: Splitter, builder: HyperedgeBuilder) -> None:
@@ -150,7 +153,7 @@ class Indexer:
         """
         run = _Run(self._store.digests())
         total = IndexCounts()
-        written: list[str] = []
+        tried: list[str] = []
         told = RunProgress(progress, files)
         told.tell("reading")
         for batch in _batches(items):
@@ -158,11 +161,13 @@ class Indexer:
             changed, counts = self._changed(batch, run)
             total += counts
             total += self._put(changed, told)
-            written += [item.document.id for item in changed]
+            tried += [item.document.id for item in changed]
             told.end(total.passages, total.hyperedges)
             if total.stopped:
                 break
-        duplicates = sorted(self._store.duplicates(written).items())
+        if not total.stopped:
+            self._store.drop_pending_vectors(frozenset(tried))  # what waits for one that failed, the next run may need
+        duplicates = sorted(self._store.duplicates(tried).items())
         return total + IndexCounts(duplicates=tuple(duplicates))
 
     def pending(self, items: Iterable[Document | Failure]) -> Iterator[list[Passage]]:
@@ -366,7 +371,8 @@ class Indexer:
             place = _in_words(passage, documents[passage.document_id])
             told.tell(f"{place}, {done:,} of {len(texts):,} texts embedded", done / len(texts))
 
-        vectors = embed(self._embedder, list(texts), embedded)
+        pending = Pending(self._store, list(texts), [passage.document_id for passage in first_of])
+        vectors = embed(self._embedder, list(texts), embedded, pending)
 
         def vector_of(title: str, text: str) -> FloatArray:
             vector: FloatArray = vectors[texts[embedding_text(title, text)]]

@@ -9,7 +9,7 @@ a read-only disk or of another user, can be searched; what a search would keep f
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,13 @@ from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, la
 from polyad.adapters.sqlite.full_text import match_expression, telling_words
 from polyad.adapters.sqlite.migration import EARLIER_FORMATS, migrate
 from polyad.adapters.sqlite.replies import REPLIES_FILE_NAME
+from polyad.adapters.sqlite.pending import (
+    delete_other_pending,
+    delete_pending,
+    insert_pending,
+    is_there,
+    select_pending,
+)
 from polyad.adapters.sqlite.rows import (
     DOCUMENT_COLUMNS,
     PASSAGE_COLUMNS,
@@ -185,6 +192,7 @@ class SqliteStore:
         """Store a document whole, in place of any earlier one of the same id."""
         with self._changing() as (connection, version):
             with self._database.understanding():
+                delete_pending(connection, [document.document.id])
                 delete_documents(connection, [document.document.id], version)
             insert_document(connection, document, version)
 
@@ -193,6 +201,7 @@ class SqliteStore:
         with self._changing() as (connection, version), self._database.understanding():
             known = [id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", document_ids)]
             require_known("document", document_ids, frozenset(known))
+            delete_pending(connection, known)
             delete_documents(connection, sorted(known), version)
 
     # Reading
@@ -430,6 +439,26 @@ class SqliteStore:
                 "completion_tokens = completion_tokens + ?, cost = cost + ?",
                 [usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost],
             )
+
+    # Vectors of documents that are not stored yet
+
+    def pending_vectors(self, digests: Sequence[str]) -> dict[str, FloatArray]:
+        """Vectors made for documents that are not stored yet, by the digest of their text."""
+        with self._database.reading() as connection:
+            return select_pending(connection, digests, self._manifest.dimension)
+
+    def keep_pending_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
+        """Keep vectors, by the digest of their text, each with the id of its document, until that is put or removed."""
+        with self._database.writing() as connection:
+            insert_pending(connection, vectors)
+
+    def drop_pending_vectors(self, kept: Container[str] = ()) -> None:
+        """Drop the vectors that wait, but for those of the documents with the ids ``kept``."""
+        with self._database.reading() as connection:
+            if self._database.is_read_only or not is_there(connection):
+                return
+        with self._database.writing() as connection, self._database.understanding():
+            delete_other_pending(connection, kept)
 
     # Vectors of entities, derived from all their incidences
 
