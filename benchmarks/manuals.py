@@ -9,8 +9,9 @@ the sentences that answer it. A sentence is found where it stands whole in a hit
 them must stand in the first so many words of the text returned. Questions about files that are not in the folder are
 left out. The baseline beside the retrievers joins BM25 and dense vectors by reciprocal ranks, on the same passages and
 on plain pieces of 200 words. ``unanswerable.jsonl`` holds questions that the manuals do not answer: how well the best
-hit's relevance (or else score) tells them apart is the area under the curve, 0.5 for not at all. ``--check`` only reads
-the folder, and says which evidence it does not hold and which absent words it does.
+hit's relevance (or else score) tells them apart is the area under the curve, 0.5 for not at all, and the share of them
+that are refused where one in twenty of the others is. ``--check`` only reads the folder, and says which evidence it
+does not hold and which absent words it does.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ SHARED = 20
 FUSED = "bm25+standard"
 DEPTH = 50
 DAMPING = 60
+FALSE_REFUSALS = 0.05
 WHOLE = Settings(
     split=SplitSettings(passage_tokens=2000), segmentation=SegmentationSettings(method="window", window=10_000)
 )
@@ -177,8 +179,9 @@ def measured(search: Search, questions: Sequence[Question], unanswerable: Sequen
         type: means([one for one, question in zip(each, questions, strict=True) if question.type == type])
         for type in sorted({question.type for question in questions})
     }
-    area = area_under_curve([best(hits) for hits in answered], [best(hits) for hits in others])
-    return {**means(each), "told apart": area, "types": types}
+    sure, unsure = [best(hits) for hits in answered], [best(hits) for hits in others]
+    apart = {"told apart": area_under_curve(sure, unsure), "refused": refused(sure, unsure)}
+    return {**means(each), **apart, "types": types}
 
 
 def measures(question: Question, hits: Sequence[ScoredPassage]) -> dict[str, float | None]:
@@ -225,6 +228,18 @@ def area_under_curve(higher: Sequence[float], lower: Sequence[float]) -> float |
     """How often one of the first is above one of the second, ties counting half; None where there are none."""
     pairs = [(one > other) + (one == other) / 2 for one in higher for other in lower]
     return statistics.fmean(pairs) if pairs else None
+
+
+def refused(higher: Sequence[float], lower: Sequence[float]) -> float | None:
+    """The share of the second below a limit that at most :data:`FALSE_REFUSALS` of the first are below; None of none.
+
+    >>> refused([0.1, *[0.5] * 19], [0.05, 0.3, 0.5, 0.9])
+    0.5
+    """
+    if not higher or not lower:
+        return None
+    limit = sorted(higher)[int(FALSE_REFUSALS * len(higher))]
+    return statistics.fmean(one < limit for one in lower)
 
 
 def shown(value: object) -> str:

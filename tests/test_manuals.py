@@ -74,3 +74,12 @@ def test_a_page_is_right_where_the_passage_begins_on_it_or_one_before(
 def test_the_area_is_how_often_the_answered_are_above_the_others(script: dict[str, Any]) -> None:
     assert script["area_under_curve"]([3.0, 1.0], [2.0, 1.0]) == (1 + 1 + 0 + 0.5) / 4
     assert script["area_under_curve"]([3.0], []) is None
+
+
+def test_those_are_refused_that_are_less_sure_than_all_but_one_in_twenty_of_the_answered(
+    script: dict[str, Any],
+) -> None:
+    answered = [0.1, *[0.5] * 19]
+    assert script["refused"](answered, [0.05, 0.3, 0.5, 0.9]) == 2 / 4
+    assert script["refused"](answered[:-1], [0.05, 0.1, 0.3, 0.9]) == 1 / 4  # none of nineteen may be refused
+    assert script["refused"](answered, []) is None

@@ -20,7 +20,6 @@ from polyad.adapters.sqlite.checksums import find_unsound, sound
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
 from polyad.adapters.sqlite.full_text import match_expression, telling_words
 from polyad.adapters.sqlite.migration import EARLIER_FORMATS, migrate
-from polyad.adapters.sqlite.replies import REPLIES_FILE_NAME
 from polyad.adapters.sqlite.pending import (
     delete_other_pending,
     delete_pending,
@@ -28,6 +27,7 @@ from polyad.adapters.sqlite.pending import (
     is_there,
     select_pending,
 )
+from polyad.adapters.sqlite.replies import REPLIES_FILE_NAME
 from polyad.adapters.sqlite.rows import (
     DOCUMENT_COLUMNS,
     PASSAGE_COLUMNS,
