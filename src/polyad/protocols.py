@@ -218,15 +218,11 @@ class Topology:
     incidence_strength: FloatArray
 
 
-class Store(Protocol):
-    """Holds an index. Every method is batch-shaped and none is specific to one database.
+class Documents(Protocol):
+    """Holds documents with all that came from them, and knows what changed.
 
     Writing a document is atomic: after a crash it is there whole or not at all. Reading never waits for writing.
     """
-
-    @property
-    def manifest(self) -> Manifest:
-        """What the index was built with."""
 
     def version(self) -> int:
         """Grows with every committed change to documents; equal versions mean equal contents."""
@@ -248,14 +244,36 @@ class Store(Protocol):
     def digests(self) -> dict[str, str]:
         """The digest of every document, by id, sorted by id."""
 
+    def sources(self) -> dict[str, str]:
+        """Where each document came from, by id, sorted by id."""
+
+    def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
+        """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs.
+
+        A document whose last passage has no digest is not compared.
+        """
+
     def known_passages(self, digests: Sequence[str]) -> dict[str, IndexedPassage]:
         """The stored passages with these digests, with hyperedges and vectors, by digest."""
 
     def indexed_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
         """The passages of these documents, with hyperedges and vectors; none of a document that is not there."""
 
-    def topology(self) -> Topology:
-        """The hypergraph and its vectors, whole, at one moment."""
+    def pending_vectors(self, digests: Sequence[str]) -> dict[str, FloatArray]:
+        """Vectors made for documents that are not stored yet, by the digest of their text."""
+
+    def keep_pending_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
+        """Keep vectors, by the digest of their text, each with the id of its document, until that is put or removed.
+
+        A store may keep a limited number.
+        """
+
+    def drop_pending_vectors(self, kept: Container[str] = ()) -> None:
+        """Drop the vectors that wait, but for those of the documents with the ids ``kept``."""
+
+
+class LookUps(Protocol):
+    """Finds what is stored by ids and keys, many at a time."""
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
         """In the order given. Raises NotFoundError. So do the next four."""
@@ -281,38 +299,18 @@ class Store(Protocol):
     def memberships(self, entity_key: str) -> list[str]:
         """Ids of the hyperedges that join an entity, sorted; none if there is no such entity."""
 
+
+class Corpus(Protocol):
+    """Everything at once, and the words and vectors by which questions find it."""
+
+    def topology(self) -> Topology:
+        """The hypergraph and its vectors, whole, at one moment."""
+
     def search_text(self, question: str, k: int) -> list[tuple[str, float]]:
         """Ids and BM25 scores of the ``k`` best passages that share a word with ``question``; higher is better."""
 
     def passages_with_words(self, question: str) -> list[IntArray]:
         """Numbers of the passages that hold each telling word of ``question``, in any form of it, sorted."""
-
-    def sources(self) -> dict[str, str]:
-        """Where each document came from, by id, sorted by id."""
-
-    def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
-        """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs.
-
-        A document whose last passage has no digest is not compared.
-        """
-
-    def statistics(self) -> Statistics:
-        """Sizes of the index."""
-
-    def charge(self, usage: Usage) -> None:
-        """Put what a language model has cost on the index's account, which :meth:`statistics` shows."""
-
-    def pending_vectors(self, digests: Sequence[str]) -> dict[str, FloatArray]:
-        """Vectors made for documents that are not stored yet, by the digest of their text."""
-
-    def keep_pending_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
-        """Keep vectors, by the digest of their text, each with the id of its document, until that is put or removed.
-
-        A store may keep a limited number.
-        """
-
-    def drop_pending_vectors(self, kept: Container[str] = ()) -> None:
-        """Drop the vectors that wait, but for those of the documents with the ids ``kept``."""
 
     def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
         """By key, the vectors kept for entities, each with the digest of the text it was made from."""
@@ -320,8 +318,75 @@ class Store(Protocol):
     def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
         """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
 
+
+class Upkeep(Protocol):
+    """What an index was built with, holds and has cost, and whether it is sound."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the index was built with."""
+
+    def check(self, *, embedder: str | None = None, mentions: str | None = None) -> None:
+        """Raise IndexMismatchError unless the index was built with these."""
+
+    def statistics(self) -> Statistics:
+        """Sizes of the index."""
+
+    def charge(self, usage: Usage) -> None:
+        """Put what a language model has cost on the index's account, which :meth:`statistics` shows."""
+
+    def verify(self) -> list[tuple[str, str]]:
+        """Kind and id of everything that is not as it was written, or has lost what belongs to it; may take long."""
+
     def close(self) -> None:
         """Release the file. The store is unusable afterwards."""
+
+
+class Store(Documents, LookUps, Corpus, Upkeep, Protocol):
+    """An index. None of its methods is specific to one database or to one process."""
+
+
+class StoreKind(Protocol):
+    """Makes and opens the stores of one kind. What names a place is the kind's: a directory, or an address."""
+
+    def exists(self, place: str | Path, /) -> bool:
+        """Whether there is an index. Raises StoreError where that cannot be seen."""
+
+    def create(
+        self,
+        place: str | Path,
+        /,
+        embedder: str,
+        dimension: int,
+        mentions: str,
+        *,
+        replies: Path | None = None,
+    ) -> Store:
+        """Make a new, empty index, or open the one that is there.
+
+        Args:
+            place: Where to.
+            embedder: Name of the embedder of all vectors.
+            dimension: Their length.
+            mentions: Name of the mention extractor.
+            replies: As for :meth:`open`.
+
+        Raises:
+            IndexMismatchError: there is an index, and it was built with others, or is of another format.
+            StoreError: it cannot be made.
+        """
+
+    def open(self, place: str | Path, /, *, replies: Path | None = None) -> Store:
+        """Open an index; one of an earlier format is brought to the present one.
+
+        Args:
+            place: Where it is.
+            replies: The file that replies of an index of an earlier format go to; by default one beside it.
+
+        Raises:
+            StoreNotFoundError: there is none.
+            IndexMismatchError: it is of another format, and cannot be brought to the present one.
+        """
 
 
 class Replies(Protocol):

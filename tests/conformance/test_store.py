@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from polyad.adapters.sqlite import SqliteStore
-from polyad.errors import NotFoundError, StoreError
+from polyad.errors import IndexMismatchError, NotFoundError, StoreError, StoreNotFoundError
 from polyad.model import (
     SUBJECT,
     Document,
@@ -32,18 +33,21 @@ from polyad.model import (
     Passage,
     Usage,
 )
-from polyad.protocols import Changes, Store
+from polyad.protocols import Changes, Store, StoreKind
 
 Opener = Callable[[], Store]
 """Opens the one index of a test, and makes it the first time; each call is another handle on it."""
 
 
-def open_sqlite(directory: Path) -> Store:
-    return SqliteStore.create(directory, "test", 4, "rules")
+KINDS: dict[str, StoreKind] = {"sqlite": SqliteStore}
+"""One line for each implementation of the protocols."""
 
 
-STORES: dict[str, Callable[[Path], Store]] = {"sqlite": open_sqlite}
-"""One line for each implementation of the protocol."""
+def open_kind(kind: StoreKind, directory: Path) -> Store:
+    return kind.create(directory, "test", 4, "rules")
+
+
+STORES: dict[str, Callable[[Path], Store]] = {name: partial(open_kind, kind) for name, kind in KINDS.items()}
 
 
 @pytest.fixture(params=sorted(STORES))
@@ -151,6 +155,33 @@ def flattened(passage: IndexedPassage) -> tuple[object, ...]:
 
 def found(store: Store, question: str, k: int = 10) -> list[str]:
     return [id for id, _ in store.search_text(question, k)]
+
+
+# Making and opening
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("as_place", [Path, str])
+def test_a_store_is_made_once_and_opened_where_it_is(
+    kind: StoreKind, as_place: Callable[[Path], str | Path], tmp_path: Path
+) -> None:
+    place = as_place(tmp_path / "index")
+    assert not kind.exists(place)
+    with pytest.raises(StoreNotFoundError, match="no index"):
+        kind.open(place)
+    with closing(kind.create(place, "test", 4, "rules")) as made:
+        made.put(indexed("a", "Anna."))
+    assert kind.exists(place)
+    with closing(kind.create(place, "test", 4, "rules")) as found:
+        assert list(found.digests()) == ["a"]
+    with pytest.raises(IndexMismatchError, match="'test', not 'other'"):
+        kind.create(place, "other", 4, "rules")
+    with closing(kind.open(place)) as opened:
+        assert (opened.manifest.embedder, opened.manifest.mentions) == ("test", "rules")
+        opened.check(embedder="test", mentions="rules")
+        with pytest.raises(IndexMismatchError, match="'rules', not 'other'"):
+            opened.check(mentions="other")
+        assert opened.verify() == []
 
 
 # Documents

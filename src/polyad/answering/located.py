@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from polyad.errors import NotFoundError
 from polyad.model import Answer, Citation, Origin, Passage
-from polyad.protocols import Store
+from polyad.protocols import LookUps
 
 _Place = tuple[Passage, Origin]
 
 
-def located(answer: Answer, store: Store) -> Answer:
+def located(answer: Answer, store: LookUps) -> Answer:
     """The answer with the title and the place of every passage it cites, also of those that facts brought in."""
     places = {hit.passage.id: (hit.passage, hit.origin) for hit in answer.evidence.passages}
     for citation in answer.citations:
@@ -21,7 +21,7 @@ def located(answer: Answer, store: Store) -> Answer:
     return replace(answer, citations=tuple(citations))
 
 
-def _place(passage_id: str, store: Store) -> _Place | None:
+def _place(passage_id: str, store: LookUps) -> _Place | None:
     """The passage, and what its document is; None where it has been removed meanwhile."""
     try:
         (passage,) = store.passages([passage_id])

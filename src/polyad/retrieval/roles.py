@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polyad.errors import ConfigurationError
 from polyad.model import Incidence
-from polyad.protocols import Store
+from polyad.protocols import LookUps
 from polyad.text.keys import entity_key
 
 
@@ -27,7 +27,7 @@ class RoleBinding:
 
 
 def answer_roles(
-    store: Store, bound: Mapping[str, str | Sequence[str]], wanted: Sequence[str] = ()
+    store: LookUps, bound: Mapping[str, str | Sequence[str]], wanted: Sequence[str] = ()
 ) -> list[RoleBinding]:
     """Every hyperedge in which each bound entity takes its bound role, sorted by id.
 
@@ -61,7 +61,7 @@ def answer_roles(
     return [RoleBinding(edge.id, edge.text, found[edge.id]) for edge in store.hyperedges(list(found))]
 
 
-def roles_taken(store: Store, name: str) -> list[str]:
+def roles_taken(store: LookUps, name: str) -> list[str]:
     """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""
     ids = store.memberships(entity_key(name))
     parts = (part for members in store.incidences(ids).values() for part in members)

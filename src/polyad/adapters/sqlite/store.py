@@ -86,6 +86,8 @@ REMEMBERED_VERSIONS = 100_000
 class SqliteStore:
     """An index in ``directory / "index.sqlite"``; implements :class:`polyad.protocols.Store`.
 
+    The class itself is a :class:`polyad.protocols.StoreKind`.
+
     Safe to use from several threads (each has a connection of its own) and processes. Use :meth:`create` or
     :meth:`open`.
     """
@@ -103,13 +105,13 @@ class SqliteStore:
             raise
 
     @classmethod
-    def exists(cls, directory: Path) -> bool:
+    def exists(cls, directory: str | Path) -> bool:
         """Whether there is an index in ``directory``; a file still empty, of a run that was killed at once, is none.
 
         Raises:
             StoreError: the directory may not be looked into.
         """
-        path = directory / FILE_NAME
+        path = Path(directory, FILE_NAME)
         try:
             if not path.is_file():
                 return False
@@ -119,7 +121,7 @@ class SqliteStore:
 
     @classmethod
     def create(
-        cls, directory: Path, embedder: str, dimension: int, mentions: str, *, replies: Path | None = None
+        cls, directory: str | Path, embedder: str, dimension: int, mentions: str, *, replies: Path | None = None
     ) -> SqliteStore:
         """Make a new, empty index, or open the one that is there; see :meth:`open`.
 
@@ -134,10 +136,10 @@ class SqliteStore:
             IndexMismatchError: there is an index, and it was built with others, or is of another format.
             StoreError: the directory or the file cannot be written, or its path is too long.
         """
-        path = directory / FILE_NAME
+        path = Path(directory, FILE_NAME)
         require_length(path, "--store")
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make the directory {str(directory)!r}: {error.strerror}") from error
         lay_out(path, partial(_make_tables, Manifest(FORMAT_VERSION, embedder, dimension, mentions)))
@@ -146,7 +148,7 @@ class SqliteStore:
         return store
 
     @classmethod
-    def open(cls, directory: Path, *, replies: Path | None = None) -> SqliteStore:
+    def open(cls, directory: str | Path, *, replies: Path | None = None) -> SqliteStore:
         """Open an existing index; one of an earlier format is brought to the present one.
 
         Args:
@@ -161,7 +163,7 @@ class SqliteStore:
             raise StoreNotFoundError(
                 f"no index in {str(directory)!r}; expected a directory made by: polyad index PATH --store {directory}"
             )
-        return cls(directory / FILE_NAME, replies)
+        return cls(Path(directory, FILE_NAME), replies)
 
     def check(self, *, embedder: str | None = None, mentions: str | None = None) -> None:
         """Raise IndexMismatchError unless the index was built with these."""
