@@ -29,6 +29,14 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """By table, the columns that the checksum of a row is of, in this order; a vector is the last."""
 
+_INSERTIONS: Mapping[str, str] = {
+    table: "INSERT INTO {} ({}, checksum) VALUES ({}?)".format(
+        table, ", ".join(f'"{name}"' for name in names), "?, " * len(names)
+    )
+    for table, names in COLUMNS.items()
+}
+"""By table, the statement that inserts a row."""
+
 _IDS: Mapping[str, str] = {
     **dict.fromkeys(("document", "passage", "hyperedge"), "id"),
     "removal": "version",
@@ -67,10 +75,7 @@ def sound(table: str) -> str:
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
     """Insert rows, each of the values of all :data:`COLUMNS` of ``table``, with their checksums."""
-    names = ", ".join(f'"{name}"' for name in (*COLUMNS[table], "checksum"))
-    places = ", ".join("?" * (len(COLUMNS[table]) + 1))
-    statement = f"INSERT INTO {table} ({names}) VALUES ({places})"
-    connection.executemany(statement, ((*row, checksum(*row)) for row in rows))
+    connection.executemany(_INSERTIONS[table], ((*row, checksum(*row)) for row in rows))
 
 
 def find_unsound(connection: sqlite3.Connection) -> list[tuple[str, str]]:
