@@ -111,6 +111,23 @@ def test_a_file_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
         settings(tmp_path)
 
 
+def test_a_file_that_an_editor_began_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "polyad.toml").write_bytes(b"\xef\xbb\xbfk = 3\n")
+    assert settings(tmp_path).command.k == 3
+
+
+@pytest.mark.parametrize("toml", ["k = " + "[" * 20_000, "#" * 70_000])
+def test_a_file_that_is_nested_without_end_or_too_long_is_an_error(tmp_path: Path, toml: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"is not TOML|is longer than 65,536 bytes"):
+        settings(tmp_path, toml)
+
+
+def test_a_device_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "polyad.toml").symlink_to("/dev/null")
+    with pytest.raises(ConfigurationError, match="is a pipe or a device; expected a file"):
+        settings(tmp_path)
+
+
 def test_the_device_has_a_variable_of_its_own(tmp_path: Path) -> None:
     assert load({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.encoder.device == "cpu"
 

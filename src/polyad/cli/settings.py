@@ -50,6 +50,9 @@ _NO_KEY = "no-key"
 """In place of a key: with none at all, the OpenAI library would look into the environment, for one and for the headers
 that go with it."""
 
+_LONGEST_FILE = 65_536
+"""Bytes of a settings file: it may have come with a folder, and keys of many parts take time to read."""
+
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 T = TypeVar("T")
@@ -208,12 +211,18 @@ def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, tuple[st
 
 def _file_layer(file: Path) -> _Layer:
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        if file.exists() and not file.is_file() and not file.is_dir():  # a pipe or a device has no end
+            raise ConfigurationError(f"{str(file)!r} is a pipe or a device; expected a file")
+        with file.open("rb") as data:
+            written = data.read(_LONGEST_FILE + 1)
+        if len(written) > _LONGEST_FILE:
+            raise ConfigurationError(f"{str(file)!r} is longer than {_LONGEST_FILE:,} bytes; no settings are so long")
+        content = tomllib.loads(written.decode("utf-8-sig"))
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise ConfigurationError(f"{str(file)!r} cannot be read: {error.strerror}") from error
-    except ValueError as error:  # not TOML, or not UTF-8
+    except (ValueError, RecursionError) as error:  # not TOML, or not UTF-8, or nested without end
         raise ConfigurationError(f"{str(file)!r} is not TOML: {error}") from error
     layer: _Layer = {}
     for name, value in content.items():
