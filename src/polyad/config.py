@@ -62,11 +62,11 @@ class ReadSettings:
             that is plain text.
         max_records: Of one ``.jsonl`` or ``.csv``; what comes after them is not read.
         max_file_characters: Of the texts of all records of such a file together.
-        max_seconds: Of processor time that reading one document may take, where the system can tell (not on Windows),
-            and a fourth of what it may take by the clock. The slowest of real documents, of thousands of pages, takes
-            a minute.
-        max_memory: Bytes that the process which reads a document may take, where the system keeps to it (Linux). Real
-            manuals take 200 MB.
+        max_seconds: Of processor time that reading one document may take; by the clock it may take ten times as many,
+            since the machine may be busy, or twice on Windows, which cannot tell the former. A Word file of 2,500 pages
+            takes 36, a PDF of 300 takes 2.
+        max_memory: Bytes that the process which reads a document may take, where the system keeps to it (Linux). PDFs
+            of 300 pages take 140 MB, a Word file of 2,500 takes 900.
         workers: Processes that read documents, each one at a time. None for as many as there are processors, at
             most 4.
         follow_links: Whether symbolic links are followed to what lies outside the folder that is read. Off, they are

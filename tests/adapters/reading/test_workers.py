@@ -159,7 +159,7 @@ def test_a_hostile_document_is_one_failure_and_the_others_are_read(action: str, 
 
 def test_a_document_that_waits_without_end_is_given_up_by_the_clock() -> None:
     found = said(done("stuck", "printed", max_seconds=0.2))
-    assert found == ["takes more than 2 seconds to read (max_seconds, 10 times)", "printed"]
+    assert found == ["takes more than 2 seconds by the clock to read (10 times max_seconds)", "printed"]
 
 
 def test_a_process_reads_on_and_one_that_died_meanwhile_is_replaced() -> None:

@@ -34,7 +34,8 @@ _START_SECONDS = 60.0
 """In which a process has to be ready; a quarter of a second is usual."""
 
 _WAITING = 10 if hasattr(signal, "setitimer") else 2
-"""So many times ``max_seconds`` may pass on the clock: on a busy machine, or where a file comes over a network."""
+"""So many times ``max_seconds`` may pass on the clock: on a busy machine, or where a file comes over a network. Twice
+where the system does not count a process's own time, which is Windows."""
 
 _MOST_WORKERS = 4
 """Processes where the settings do not say; each takes up to ``max_memory``."""
@@ -228,9 +229,8 @@ class _Process:
         if not self._is_ready:
             return f"the process that was to read it did not start ({_named(code)})"
         if self._is_late:
-            return (
-                f"takes more than {_WAITING * settings.max_seconds:g} seconds to read (max_seconds, {_WAITING} times)"
-            )
+            seconds = _WAITING * settings.max_seconds
+            return f"takes more than {seconds:g} seconds by the clock to read ({_WAITING} times max_seconds)"
         if code == -getattr(signal, "SIGPROF", 0):
             return f"takes more than {settings.max_seconds:g} seconds of processor time to read (max_seconds)"
         return f"ended the process that read it ({_named(code)}): it is damaged, or {too_much_memory(settings)}"
