@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.answering.citations import CitationFilter, sentence_around
+from polyad.answering.citations import CitationFilter, Claims
 from polyad.model import Span
 
 KNOWN = frozenset({1, 2, 3})
@@ -102,13 +102,13 @@ def test_the_pieces_make_up_the_text_wherever_they_are_cut(said: str, cuts: list
 )
 def test_the_claim_is_the_sentence_that_carries_the_bracket(text: str, bracket: str, claim: str) -> None:
     start = text.index(bracket)
-    assert sentence_around(text, Span(start, start + len(bracket))).of(text) == claim
+    assert Claims(text).around(Span(start, start + len(bracket))).of(text) == claim
 
 
 @given(text=st.text(alphabet="AbDr.!? \n[1]\u3002", max_size=60))
 def test_every_claim_holds_its_bracket(text: str) -> None:
     found = filtered(text)
     for cited in found.cited:
-        claim = sentence_around(found.text, cited.bracket)
+        claim = Claims(found.text).around(cited.bracket)
         assert claim.start <= cited.bracket.start
         assert cited.bracket.end <= claim.end

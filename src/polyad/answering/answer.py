@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from polyad.answering.answer_tags import AnswerFilter, tagged_answer
-from polyad.answering.citations import CitationFilter, sentence_around
+from polyad.answering.citations import CitationFilter, Claims
 from polyad.answering.context import build_context
 from polyad.answering.instructions import instructions
 from polyad.answering.names import SEPARATOR, cite_names, names_in
@@ -117,10 +117,11 @@ class CitingAnswerer:
         filtered = CitationFilter(frozenset(sources))
         filtered.feed(self._said(reply))
         filtered.finish()
+        claims = Claims(filtered.text)
         citations: dict[Citation, None] = {}
         for cited in filtered.cited:
             source = sources[cited.number]
-            claim = sentence_around(filtered.text, cited.bracket)
+            claim = claims.around(cited.bracket)
             citations[Citation(cited.number, source.passage_id, source.document_id, claim)] = None
         return Answer(
             text=filtered.text,

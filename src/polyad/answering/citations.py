@@ -9,6 +9,7 @@ piece by piece is, put together, the final text.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from polyad.model import Span
@@ -17,7 +18,12 @@ _BLANK = r"[ \t\n]*"
 _NUMBER = r"[0-9]{1,3}"
 _DASH = r"[-\u2013]"
 _ITEM = rf"{_NUMBER}(?:{_BLANK}{_DASH}{_BLANK}{_NUMBER})?"
-_PLAIN = rf"\[{_BLANK}{_ITEM}(?:{_BLANK}[,;]{_BLANK}{_ITEM})*{_BLANK}\]"
+_LONGEST_PLAIN = 1000
+"""Characters between the brackets of a list of numbers."""
+
+_PLAIN = (
+    rf"(?=\[[0-9 \t\n,;\u2013-]{{1,{_LONGEST_PLAIN}}}\])\[{_BLANK}{_ITEM}(?:{_BLANK}[,;]{_BLANK}{_ITEM})*{_BLANK}\]"
+)
 _LABEL = r"(?:[\^#]|(?:citation|passage|source|ref)s?[ :#_]{1,2})?"
 _LABELLED_ITEM = rf"{_LABEL}{_NUMBER}(?:{_DASH}{_NUMBER})?"
 _OPENING = "[\u3010\uff3b"
@@ -27,7 +33,7 @@ _NOT_PLAIN = rf"[\[\u3010\uff3b]{_LABELLED_ITEM}(?:[,;] ?{_LABELLED_ITEM}){{0,3}
 _LONGEST = 128
 """Characters of a bracket that is not plain."""
 
-_BRACKET = re.compile(rf"([^\S\n]*)({_PLAIN}|{_NOT_PLAIN})", re.IGNORECASE)
+_BRACKET = re.compile(rf"((?:(?<![^\S\n])[^\S\n]+)?)({_PLAIN}|{_NOT_PLAIN})", re.IGNORECASE)
 _IS_PLAIN = re.compile(_PLAIN)
 _UNFINISHED = re.compile(rf"[\[\u3010\uff3b]{_NO_BRACKET}{{0,{_LONGEST}}}")
 _RANGE = re.compile(rf"({_NUMBER})(?:{_BLANK}{_DASH}{_BLANK}({_NUMBER}))?")
@@ -70,11 +76,16 @@ class CitationFilter:
         self.dropped = 0
         self._known = known
         self._held = ""
+        self._blank: list[str] = []  # pieces of white space behind what is held
         self._gap: str | None = None  # white space in front of a bracket just removed
 
     def feed(self, piece: str) -> str:
         """What can be shown now that ``piece`` has come."""
-        self._held += piece
+        if piece.isspace():
+            self._blank.append(piece)
+            return ""
+        self._held += "".join([*self._blank, piece])
+        self._blank = []
         return self._take(_certain(self._held))
 
     def finish(self) -> str:
@@ -117,27 +128,34 @@ class CitationFilter:
         self.cited += [Cited(number, span) for number in known]
 
 
-def sentence_around(text: str, place: Span) -> Span:
-    """The sentence that ``place`` is in; brackets right behind a full stop belong to the sentence it ends."""
-    start = 0
-    for end in _SENTENCE_END.finditer(text):
-        if end.end() >= place.end:
-            return _trimmed(text, start, end.end())
-        if end.end() <= place.start:  # a line that ends inside the bracket ends no sentence
-            start = end.end()
-    return _trimmed(text, start, len(text))
+class Claims:
+    """The sentences of an answer that carry its citations."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._bounds = [0, *(end.end() for end in _SENTENCE_END.finditer(text)), len(text)]
+        self._trimmed: dict[tuple[int, int], Span] = {}
 
-def _trimmed(text: str, start: int, end: int) -> Span:
-    sentence = text[start:end]
-    start += len(sentence) - len(sentence.lstrip())
-    return Span(start, start + len(sentence.strip()))
+    def around(self, place: Span) -> Span:
+        """The sentence that ``place`` is in; brackets right behind a full stop belong to the sentence it ends.
+
+        A line that ends inside the bracket ends no sentence.
+        """
+        start = self._bounds[bisect_right(self._bounds, place.start, hi=len(self._bounds) - 1) - 1]
+        end = self._bounds[bisect_left(self._bounds, place.end, lo=1)]
+        if (start, end) not in self._trimmed:
+            sentence = self._text[start:end]
+            first = start + len(sentence) - len(sentence.lstrip())
+            self._trimmed[start, end] = Span(first, first + len(sentence.strip()))
+        return self._trimmed[start, end]
 
 
 def _certain(text: str) -> int:
     """Length of ``text`` without what more text may change: white space and an open bracket at its end."""
     opening = max(map(text.rfind, _OPENING))
-    is_open = opening >= 0 and (_INSIDE.issuperset(text[opening + 1 :]) or _UNFINISHED.fullmatch(text, opening))
+    is_open = opening >= max(0, len(text) - _LONGEST_PLAIN - 1) and (
+        _INSIDE.issuperset(text[opening + 1 :]) or _UNFINISHED.fullmatch(text, opening)
+    )
     end = opening if is_open else len(text)
     return len(text[:end].rstrip())
 

@@ -25,15 +25,19 @@ _LONGEST_LINE = 8
 _LONGEST_REFUSAL = 300
 """Characters in a sentence that says that there is no answer."""
 
+_NEVER = re.compile(r"(?!)")
+_LONGEST_CITED = 1000
+"""Characters of a name that is looked for in the sources."""
+
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _STRINGS = rf"{_STRING}(?:\s*,\s*{_STRING})*"
 _UNFINISHED_ARRAY = re.compile(rf"\[\s*({_STRINGS})")
-_BARE_STRINGS = re.compile(rf"\s*({_STRINGS})\s*,?\s*")
+_BARE_STRINGS = re.compile(rf"\s*({_STRINGS})\s*+(?:,\s*+)?")
 _ARRAY = re.compile(r"\[")
-_FENCE = re.compile(r"^\s*```.*$", re.MULTILINE)
+_FENCE = re.compile(r"^[^\S\n]*```.*$", re.MULTILINE)
 _REFUSAL = re.compile(r"\b(?:not|cannot|unknown|unclear|sorry)\b|n['\u2019]t\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"[a-z]{2}[.!?]$|[\u3002\uff01\uff1f]$")
-_CITED = re.compile(r"(?:\s+\[[\d\s,;\u2013-]+\])+$")
+_CITED_BACKWARDS = re.compile(r"(?:\][\d\s,;\u2013-]+\[\s+)+")
 _ITEM = re.compile(r"\s*(?:[-*+\u2013\u2022]|(\d{1,3})[.)])\s+(\S.*)")
 _REST = r"[^.!?\n]*"
 _LACKING = r"(?:not|no|never|cannot|unable|unknown|unclear|insufficient|missing|\w+n't)"
@@ -87,7 +91,7 @@ def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1))
     distinct: dict[str, str] = {}
     for name in listed:
         whole = name.encode("utf-8", "ignore").decode("utf-8")  # JSON can spell half a character
-        cleaned = _CITED.sub("", " ".join(harmless(whole).split()))
+        cleaned = _uncited(" ".join(harmless(whole).split()))
         if cleaned and not _is_no_answer(cleaned):
             distinct.setdefault(cleaned.casefold(), cleaned)
     return tuple(distinct.values())
@@ -105,7 +109,8 @@ def cite_names(names: Iterable[str], sources: Iterable[Source]) -> tuple[Citatio
     start = 0
     for name in names:
         span = Span(start, start + len(name))
-        pattern = _pattern(name)
+        # Of a long name in a text of nothing but repetitions the time is their product.
+        pattern = _pattern(name) if len(name) <= _LONGEST_CITED else _NEVER
         citations += [
             Citation(source.number, source.passage_id, source.document_id, span)
             for source in known
@@ -173,8 +178,14 @@ def _items(text: str) -> list[str] | None:
     numbers = [int(match[1]) for match in items if match[1]]
     if not items or len(items) < len(lines) or (numbers and numbers != list(range(1, len(items) + 1))):
         return None
-    names = [_CITED.sub("", match[2].strip()).rstrip(",;").strip('*`"') for match in items]
+    names = [_uncited(match[2].strip()).rstrip(",;").strip('*`"') for match in items]
     return names if all(_is_name(name) or _is_no_answer(name) for name in names) else None
+
+
+def _uncited(name: str) -> str:
+    """A name without the citations behind it."""
+    cited = _CITED_BACKWARDS.match(name[::-1]) if name.endswith("]") else None
+    return name[: len(name) - cited.end()] if cited else name
 
 
 def _is_name(line: str) -> bool:

@@ -19,6 +19,9 @@ from polyad.model import BoolArray, IntArray
 _LONGEST = 12
 """Words of a subject that shorter names are looked for of; longer ones are hardly names."""
 
+_MOST_ENDING = 100
+"""Words at the end of a name among which one that it ends in is looked for."""
+
 _FEWEST = 2
 """Words by which a subject is known again; a single one is too little to go by."""
 
@@ -57,7 +60,7 @@ class SubjectNames:
         for none, its first word and initials may be the beginnings of words: "ed sullivan", "ann b davis".
         """
         words = key.split(" ")
-        for start in range(1, len(words) - _FEWEST + 1):
+        for start in range(max(1, len(words) - _MOST_ENDING), len(words) - _FEWEST + 1):
             ending = self._subjects.get(" ".join(words[start:]))
             if ending is not None:
                 return ending

@@ -14,7 +14,7 @@ VALUE = re.compile(r'[{\[](?=\s*["{\[}\]])')
 _PYTHON = re.compile(r"[^{\[]*([{\[][\s{\[]*'.*[}\]])", re.DOTALL)
 """From the first bracket to the last, where a single quote is the first."""
 
-_OUTSIDE = re.compile(r'"|,(?=\s*[}\]])|//.*|/\*[\s\S]*?\*/|\uff1a|\uff0c')
+_OUTSIDE = re.compile(r'"|,(?=\s*[}\]])|//.*|/\*[\s\S]{0,500}?\*/|\uff1a|\uff0c')
 _STANDS_FOR = {'"': '"', "\uff1a": ":", "\uff0c": ","}
 _INSIDE = re.compile(r'["\\{\[]')
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')

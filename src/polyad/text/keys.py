@@ -33,11 +33,14 @@ _LOW_VALUE = frozenset(
     """.split()
 )
 
-_DISAMBIGUATOR = re.compile(r"(?<=\S)(?:\s+\(|\(\s)[^()]*\)\s*$")
+_DISAMBIGUATOR_BACKWARDS = re.compile(r"\s*\)[^()]*(?:\(\s+|(?<=\s)\()(?=\S)")
 _POSSESSIVE = re.compile(r"(?<=\w)['’ʼ`´‘]s\W*$")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DECIMAL_POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _INITIALS = re.compile(r"(?<!\S)[a-z](?: [a-z])+(?!\S)")
+_SHORT, _MOST_MARKS = 500, 30
+"""Characters of a name in which any number of marks does no harm, and marks on one letter in a longer one."""
+
 _KEPT_POINT = "\ue000"
 """Stands for a decimal point while other points become spaces; a private-use character, otherwise removed."""
 
@@ -90,7 +93,7 @@ def entity_key(name: str) -> str:
 
 
 def _normalise(name: str) -> str:
-    text = name if name.isascii() else unicodedata.normalize("NFKC", name.replace(_KEPT_POINT, ""))
+    text = name if name.isascii() else unicodedata.normalize("NFKC", with_few_marks(name.replace(_KEPT_POINT, "")))
     if "(" in text:
         text = _without_disambiguators(text)
     spelling = text
@@ -109,10 +112,24 @@ def _normalise(name: str) -> str:
     return _unless_low_value(key, spelling)
 
 
+def with_few_marks(name: str) -> str:
+    """The name with at most 30 marks on a letter (UAX 15, D4): to normalise them takes the square of their number."""
+    if len(name) <= _SHORT:
+        return name
+    kept: list[str] = []
+    marks = 0
+    for character in name:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks <= _MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
+
+
 def _without_disambiguators(text: str) -> str:
-    while (shorter := _DISAMBIGUATOR.sub("", text)) != text:
-        text = shorter
-    return text
+    backwards, length = text[::-1], 0
+    while found := _DISAMBIGUATOR_BACKWARDS.match(backwards, length):
+        length = found.end()
+    return text[: len(text) - length]
 
 
 def _joined(initials: re.Match[str]) -> str:
@@ -121,12 +138,14 @@ def _joined(initials: re.Match[str]) -> str:
 
 def _without_articles(key: str) -> str:
     """Drop leading articles, unless too little would be left: "The Who" and "The A-Team" are names."""
-    while True:
-        article, _, rest = key.partition(" ")
-        leaves_name = rest != "" and rest not in _LOW_VALUE if article == "the" else " " in rest
-        if article not in ("the", "a", "an") or not leaves_name:
-            return key
-        key = rest
+    words = key.split(" ")
+    first, last = 0, len(words) - 1
+    while first < last and words[first] in ("the", "a", "an"):
+        is_name = first + 1 < last or (words[first] == "the" and words[last] not in _LOW_VALUE)
+        if not is_name:
+            break
+        first += 1
+    return " ".join(words[first:])
 
 
 def _unless_low_value(key: str, spelling: str) -> str:

@@ -14,7 +14,7 @@ def defused(text: str, tags: Iterable[str]) -> str:
     >>> defused("<b>So</b> ends the </passage>", ["passage"])
     '<b>So</b> ends the &lt;/passage>'
     """
-    return re.sub(rf"<(?=\s*/?\s*(?:{'|'.join(tags)})\b)", "&lt;", text, flags=re.IGNORECASE)
+    return re.sub(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(tags)})\b)", "&lt;", text, flags=re.IGNORECASE)
 
 
 def in_one_line(lines: str) -> str:

@@ -58,16 +58,14 @@ class ThoughtFilter:
         """What can be shown now that ``piece`` has come."""
         self._held += piece
         shown: list[str] = []
-        while True:
-            tag = (_CLOSING if self._thinking else _OPENING).search(self._held)
-            if tag is None:
-                break
-            shown.append("" if self._thinking else self._held[: tag.start()])
-            self._held = self._held[tag.end() :]
+        position = 0
+        while tag := (_CLOSING if self._thinking else _OPENING).search(self._held, position):
+            shown.append("" if self._thinking else self._held[position : tag.start()])
+            position = tag.end()
             self._thinking = not self._thinking
-        certain = len(self._held) - _unfinished_tag(self._held)
+        certain = len(self._held) - _unfinished_tag(self._held[max(position, len(self._held) - _LONGEST_TAG) :])
         if not self._thinking:
-            shown.append(self._held[:certain])
+            shown.append(self._held[position:certain])
         self._held = self._held[certain:]
         return self._without_leading_space("".join(shown))
 

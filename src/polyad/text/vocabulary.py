@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from polyad.model import Mention
-from polyad.text.keys import entity_key
+from polyad.text.keys import entity_key, with_few_marks
 from polyad.text.lexicon import COMMON_WORDS, FORMS_OF_ADDRESS, FUNCTION_WORDS, GENERIC_WORDS
 
 _LONGEST = 12
@@ -107,7 +107,7 @@ def _words(text: str) -> Iterator[_Word]:
         word = match.group()
         folded = word.casefold()
         if not folded.isascii():
-            folded = unicodedata.normalize("NFKC", folded)
+            folded = unicodedata.normalize("NFKC", with_few_marks(folded))
         inner = "and" if folded == "&" else folded.translate(_APOSTROPHES)
         last = _POSSESSIVE.sub("", folded).translate(_APOSTROPHES)
         yield _Word(match.start(), match.end(), inner, last, len(inner) == 1 or not inner.isalpha() or word.isupper())

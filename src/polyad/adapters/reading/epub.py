@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from xml.etree.ElementTree import Element, ParseError
@@ -34,6 +35,9 @@ _SELF_CLOSING = re.compile(
 
 _BETWEEN = "\n\n"
 
+_MOST_PIECES = 100
+"""Pieces of text that are read of a link, which in a book that is well formed holds no other link."""
+
 _NO_DATE = "0101-"
 """How calibre, which most books pass through, writes that it knows no date."""
 
@@ -55,7 +59,8 @@ def read_epub(data: bytes) -> Content:
         package_path = _package_path(archive)
         package = parsed(archive.read(package_path))
         items = _items(package, package_path)
-        spine = [item for item in _spine(package, items) if item.path in archive.namelist()]
+        files = set(archive.namelist())
+        spine = [item for item in _spine(package, items) if item.path in files]
         _refuse_encrypted(archive, spine)
         names = _names(archive, items)
         contents = _contents(package, package_path)
@@ -110,8 +115,9 @@ def _resolved(base: str, reference: str) -> str:
 
 def _spine(package: Element, items: Mapping[str, _Item]) -> Iterator[_Item]:
     """The chapters in the order of reading, each once."""
-    references = dict.fromkeys(reference.get("idref", "") for reference in package.iter(f"{_PACKAGE}itemref"))
-    return (items[reference] for reference in references if reference in items)
+    references = (reference.get("idref", "") for reference in package.iter(f"{_PACKAGE}itemref"))
+    chapters = [items[reference] for reference in references if reference in items]
+    return iter({item.path: item for item in chapters}.values())
 
 
 def _contents(package: Element, package_path: str) -> set[str]:
@@ -131,8 +137,9 @@ def _refuse_encrypted(archive: ZipFile, spine: list[_Item]) -> None:
 def _names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[str, str]:
     """What the tables of contents call each file; the first name counts, since others are of its parts."""
     names: dict[str, str] = {}
-    for item in items.values():
-        if item.path in archive.namelist() and ("nav" in item.properties.split() or item.path.endswith(".ncx")):
+    files = set(archive.namelist())
+    for item in {item.path: item for item in items.values()}.values():
+        if item.path in files and ("nav" in item.properties.split() or item.path.endswith(".ncx")):
             try:
                 entries = list(_entries(parsed(archive.read(item.path))))
             except (ParseError, ReadError):  # the book can do without
@@ -149,7 +156,7 @@ def _entries(contents: Element) -> Iterator[tuple[str, str]]:
         if target is not None:
             yield target.get("src", ""), point.findtext(f"{_CONTENTS}navLabel/{_CONTENTS}text") or ""
     for link in contents.iter(f"{_PAGE}a"):
-        yield link.get("href", ""), "".join(link.itertext())
+        yield link.get("href", ""), "".join(islice(link.itertext(), _MOST_PIECES))
 
 
 def _properties(package: Element) -> tuple[str, dict[str, MetadataValue]]:

@@ -13,7 +13,7 @@ from polyad.adapters.reading.metadata import NONE, metadata_of
 from polyad.adapters.reading.plain_text import single_line
 from polyad.model import MetadataValue
 
-_LONGEST = 64 * 1024
+_LONGEST = 16 * 1024
 """Characters of front matter. What is longer is text."""
 
 _YAML = re.compile(rf"\A---[ \t]*\n(.{{0,{_LONGEST}}}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)

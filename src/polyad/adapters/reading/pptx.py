@@ -15,6 +15,7 @@ from polyad.model import Location, Section
 try:
     from pptx import Presentation
     from pptx.enum.shapes import PP_PLACEHOLDER
+    from pptx.table import _Row
 except ImportError as error:
     raise MissingExtraError("python-pptx", "documents") from error
 
@@ -73,8 +74,13 @@ def _shapes(slide: Any) -> Iterator[Any]:
             yield shape
 
 
+def _rows(table: Any) -> Iterator[Any]:
+    """The rows of a table. Its own iterator looks each up among all from the first on."""
+    return (_Row(row, table.rows) for row in table._tbl.tr_lst)
+
+
 def _blocks(shape: Any) -> Iterator[str]:
     if shape.has_text_frame:
         yield clean(shape.text_frame.text).strip()
     elif getattr(shape, "has_table", False):
-        yield "\n".join("\t".join(single_line(cell.text) for cell in row.cells) for row in shape.table.rows)
+        yield "\n".join("\t".join(single_line(cell.text) for cell in row.cells) for row in _rows(shape.table))

@@ -207,9 +207,10 @@ def _ends_quoted(piece: str, is_quoted: bool, before: str, delimiter: str) -> bo
 
 def cells(columns: Sequence[str], row: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Column and value, on one line, of each cell that is not blank; a column without a name has its number."""
-    for position, (column, value) in enumerate(itertools.zip_longest(columns, row, fillvalue=""), start=1):
+    for place, value in enumerate(row):
         if value.strip():
-            yield column or f"column {position}", single_line(value)
+            column = columns[place] if place < len(columns) else ""
+            yield column or f"column {place + 1}", single_line(value)
 
 
 def string_of(record: dict[str, object], key: str) -> str:

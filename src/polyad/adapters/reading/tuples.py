@@ -169,11 +169,9 @@ def _is_number(value: object) -> bool:
 
 def _with_nameless(text: str, arguments: Sequence[Argument]) -> str:
     """``text`` with those values added that no entity holds and that it does not mention: else they would be lost."""
-    lost = [
-        argument
-        for argument in arguments
-        if not entity_key(argument.entity) and not re.search(rf"(?<!\w){re.escape(argument.entity)}(?!\w)", text)
-    ]
+    nameless = {argument.entity for argument in arguments if not entity_key(argument.entity)}
+    left_out = {value for value in nameless if not re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text)}
+    lost = [argument for argument in arguments if argument.entity in left_out]
     return f"{text.rstrip()} ({_listed(lost)})" if lost else text
 
 

@@ -15,6 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.extraction import (
@@ -48,6 +49,9 @@ _COMPLETENESS = ("score", "completeness", "completenessscore")
 _IMPORTANCE = ("score", "importance", "keyscore", "importancescore")
 _BAR = re.compile(r"(?<!\S)\|(?!\S)")
 """Stands between the fields of a line. A bar without blanks around it is part of a name, such as P(A|B)."""
+
+_MOST_BARS = 16
+"""Bars at the beginning of a line among which its name may end; names have one, such as P(A|B), or two."""
 
 _WORD = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]")
 _PAIR = re.compile(rf"(?=([{UNSPACED}]{{2}}))")
@@ -164,10 +168,7 @@ class _Lines:
     def __init__(self, listed: Iterable[str]) -> None:
         names = {" ".join(name.split()) for name in listed if not _BAR.search(name)}
         self._identities = {identity(name) for name in names if name}
-        self._with_bars: dict[str, list[str]] = defaultdict(list)
-        for name in sorted(names, key=len, reverse=True):
-            if "|" in name:
-                self._with_bars[name.partition("|")[0]].append(name)
+        self._with_bars = {name for name in names if "|" in name}
 
     def fields(self, line: str) -> list[str]:
         """Name, type, description and score, as far as they are there.
@@ -184,10 +185,11 @@ class _Lines:
 
     def _name(self, line: str) -> str:
         """The listed name that a line begins with and a bar ends; "" where there is none."""
+        bars = islice(re.finditer(r" ?\|", line), _MOST_BARS) if self._with_bars else ()
+        for end in sorted((bar.start() for bar in bars), reverse=True):
+            if line[:end] in self._with_bars:
+                return line[:end]
         head = line.partition("|")[0]
-        for name in self._with_bars.get(head, ()):
-            if line.startswith(name) and line[len(name) :].lstrip().startswith("|"):
-                return name
         return head if "|" in line and identity(head.strip()) in self._identities else ""
 
 

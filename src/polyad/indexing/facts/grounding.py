@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from polyad.indexing.locate import UNSPACED, is_unspaced, is_word_character, name_spans, occurrences
 from polyad.model import Span
+from polyad.text.keys import with_few_marks
 
 _RUN = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 
@@ -78,6 +79,6 @@ class Grounder:
 
 def _words(text: str) -> list[str]:
     """The words of a text; where scripts meet that need no space between them, one ends as well."""
-    plain = unicodedata.normalize("NFKD", text).translate(_PLAIN)
+    plain = unicodedata.normalize("NFKD", with_few_marks(text)).translate(_PLAIN)
     # Put together again what is no accent, such as the syllables of Hangul.
     return _RUN.findall(unicodedata.normalize("NFC", plain))

@@ -33,8 +33,8 @@ from polyad.indexing.facts.style import ExtractionStyle
 from polyad.text.thoughts import after_thoughts
 
 _QUOTE = "[\"'`“”„‘’«»*]"  # noqa: RUF001
-_DELIMITER = re.compile(r"<[ \t]*\|[ \t]*#?[ \t]*\|?[ \t]*>")
-_COMPLETE = re.compile(r"<[ \t]*\|?[ \t]*COMPLETED?[ \t]*\|?[ \t]*>", re.IGNORECASE)
+_DELIMITER = re.compile(r"<[ \t]*+\|[ \t]*+(?:#[ \t]*+)?(?:\|[ \t]*+)?>")
+_COMPLETE = re.compile(r"<[ \t]*+(?:\|[ \t]*+)?COMPLETED?[ \t]*+(?:\|[ \t]*+)?>", re.IGNORECASE)
 _HEAD = re.compile(
     rf"(?P<bracket>\(\s{{0,9}})?(?P<quote>{_QUOTE}{{0,3}})(?P<kind>[A-Za-z][A-Za-z _-]{{0,30}}){_QUOTE}{{0,3}}\s{{0,9}}"
     rf"{_DELIMITER.pattern}"

@@ -109,7 +109,7 @@ def read_verdict(reply: str) -> bool | None:
 _Pair = tuple[object, object]
 
 _NUMBER = r"[-+]?(?:\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d{1,3})?"
-_SCORE = re.compile(rf"\s*({_NUMBER})\s*([%\uff05]?)\s*")
+_SCORE = re.compile(rf"\s*({_NUMBER})\s*+([%\uff05]?)\s*")
 _FRACTION = re.compile(r"\s*(\d{1,9}(?:[.,]\d+)?)\s*/\s*(\d{1,9})\s*")  # 7/10
 _VALUE = rf"{_NUMBER}(?:\s?/\s?\d{{1,9}}\b(?![.,]\d)|\s?[%\uff05])?"
 _ITEM_NUMBER = re.compile(r"\W*(\d{1,9})\W*")
@@ -121,7 +121,7 @@ _AT_END = re.compile(rf"(?:^|[:\uff1a=\u2013\u2014]|-(?=\s))[\s*_]*({_VALUE})\W*
 _ONLY_NUMBER = re.compile(rf"[^\d]*?({_VALUE})\W*")
 # A text in braces may hold braces; then it ends where a number in parentheses does, before the next that is numbered.
 _BRACED = re.compile(
-    r"\{\s*(\d{1,9})\b(?:([^{}]*)|(\s*[.:](?:(?!\{\s*\d{1,9}\s*[.:])[^\n])*?\d\s*[%\uff05]?\s*[)\uff09])\s*)\}"
+    r"\{\s*(\d{1,9})\b(?:([^{}]*)|(\s*[.:](?:(?!\{\s*\d{1,9}\s*[.:])[^\n])*?\d\s*+(?:[%\uff05]\s*+)?[)\uff09])\s*)\}"
 )
 _POINTED = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:\s?[%\uff05])?"
 _NEXT = rf"(?:[ \t,;|/\u3001\uff0c\uff1b]+|[ \t,;]*\n[ \t]*(?={_POINTED}[ \t,;]*$))"  # or a line of its own

@@ -1,0 +1,185 @@
+"""What hostile input costs: time in proportion to its size. Each of these took the square of it, or more."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyad.adapters.reading.epub import read_epub
+from polyad.adapters.reading.front_matter import front_matter
+from polyad.adapters.reading.records import read_csv
+from polyad.adapters.reading.tuples import read_json_facts
+from polyad.answering.citations import CitationFilter, Claims
+from polyad.answering.names import cite_names, names_in
+from polyad.answering.numbering import Source
+from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.grounding import Grounder
+from polyad.indexing.facts.paper import PaperExtractionStyle
+from polyad.indexing.locate import occurrences
+from polyad.model import Span
+from polyad.retrieval.hypermemory.replies import read_scores
+from polyad.retrieval.subject_names import SubjectNames
+from polyad.text.json_repair import repaired
+from polyad.text.keys import entity_key
+from polyad.text.quoting import defused
+from polyad.text.thoughts import without_thoughts
+from polyad.text.vocabulary import Vocabulary
+
+MOST_SECONDS = 3.0
+"""CPU time. Each takes less than a tenth of it, and took more than twice of it when its time was not in proportion."""
+
+MARKS = "\u0301\u0327"
+"""Two marks on a letter that have to change places."""
+
+
+def streamed(pieces: list[str]) -> str:
+    citations = CitationFilter(frozenset({1}))
+    return "".join(map(citations.feed, pieces)) + citations.finish()
+
+
+def claimed(text: str) -> list[Span]:
+    citations = CitationFilter(frozenset({1}))
+    citations.feed(text)
+    citations.finish()
+    claims = Claims(citations.text)
+    return [claims.around(cited.bracket) for cited in citations.cited]
+
+
+def bars(count: int) -> str:
+    facts = [{"text": "A fact.", "score": 5, "entities": [f"a|{number}" for number in range(count)]}]
+    return json.dumps({"facts": facts, "entities": [f"a|x{number} | b | c | 5" for number in range(count)]})
+
+
+INPUTS: dict[str, Callable[[], object]] = {
+    "remarks behind a name": lambda: entity_key("a" + " (b)" * 20_000),
+    "articles before a name": lambda: entity_key("the " * 100_000 + "x"),
+    "marks on a letter of a name": lambda: entity_key("a" + MARKS * 50_000),
+    "marks on a letter of a question": lambda: Vocabulary(["a"]).find("a" + MARKS * 50_000),
+    "marks on a letter of a fact": lambda: Grounder("", "a", []).is_grounded("a" + MARKS * 50_000),
+    "comments without an end": lambda: repaired("[[" + "/* " * 60_000),
+    "blanks behind the beginning of a tag": lambda: defused("<" + " " * 60_000, ["passage"]),
+    "thoughts without content": lambda: without_thoughts("<think></think>" * 100_000),
+    "blanks in a delimiter": lambda: PaperExtractionStyle().parse('("entity"<|' + " " * 4_000 + ")<|COMPLETE|>"),
+    "names with bars": lambda: CompactExtractionStyle().parse(bars(12_000)),
+    "a long name in repetitions": lambda: occurrences("1" * 100_000, "1" * 200_000),
+    "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [Source(1, "p", "d", "a " * 60_000)]),
+    "a name that ends in no subject": lambda: SubjectNames(["a b"], np.array([True])).subject_of("c " * 60_000 + "d"),
+    "blanks behind a score in braces": lambda: read_scores("{1.1" + " " * 60_000, 2),
+    "blanks behind a score": lambda: read_scores(json.dumps({"1": "1" + " " * 60_000 + "x"}), 2),
+    "a reply of empty lines": lambda: names_in("\n" * 100_000 + "x"),
+    "citations within a name": lambda: names_in(json.dumps(["a" + " [1]" * 20_000 + " x"])),
+    "blanks behind a quoted name": lambda: names_in('"a"' + " " * 60_000 + "x"),
+    "blanks in an answer": lambda: streamed(["a" + " " * 120_000 + "b"]),
+    "blanks in an answer in pieces": lambda: streamed(["a", *["    "] * 100_000, "b"]),
+    "a citation without an end in pieces": lambda: streamed(["[", *["1, 1"] * 20_000]),
+    "citations of one sentence": lambda: claimed("[1]" * 4_000),
+}
+
+
+def seconds(run: Callable[[], object]) -> float:
+    began = time.process_time()
+    run()
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("run", INPUTS.values(), ids=INPUTS.keys())
+def test_time_is_in_proportion_to_the_size(run: Callable[[], object]) -> None:
+    assert seconds(run) < MOST_SECONDS
+
+
+def test_rows_of_a_table_cost_what_they_hold_whatever_its_columns(tmp_path: Path) -> None:
+    file = tmp_path / "wide.csv"
+    file.write_text("," * 15_000 + "\n" + "a\n" * 15_000, encoding="utf-8")
+    assert seconds(lambda: list(read_csv(file, "wide.csv", 1 << 20))) < MOST_SECONDS
+
+
+def test_a_fact_is_searched_once_for_a_value_that_comes_again(tmp_path: Path) -> None:
+    file = tmp_path / "facts.jsonl"
+    arguments = [{"role": "age", "entity": "42"}] * 20_000
+    file.write_text(json.dumps({"relation": "is", "text": "a " * 100_000, "arguments": arguments}), encoding="utf-8")
+    assert seconds(lambda: list(read_json_facts(file, "facts.jsonl", 1 << 22))) < MOST_SECONDS
+
+
+SPACE = 'xmlns="http://www.idpf.org/2007/opf"'
+
+
+def book(chapters: int, contents: str = "") -> bytes:
+    """A book of so many chapters, and one with ``contents`` that is its table of contents."""
+    items = "".join(f'<item id="c{number}" href="{number}.xhtml"/>' for number in range(chapters))
+    spine = "".join(f'<itemref idref="c{number}"/>' for number in range(chapters))
+    items += '<item id="nav" href="nav.xhtml" properties="nav"/>'
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("META-INF/container.xml", '<container><rootfile full-path="p.opf"/></container>')
+        archive.writestr(
+            "p.opf",
+            f"<package {SPACE}><manifest>{items}</manifest><spine>{spine}</spine></package>",
+        )
+        archive.writestr("nav.xhtml", f'<html xmlns="http://www.w3.org/1999/xhtml"><body>{contents}</body></html>')
+        for number in range(chapters):
+            archive.writestr(f"{number}.xhtml", f"<html><body><p>Chapter {number}.</p></body></html>")
+    return file.getvalue()
+
+
+def test_the_files_of_a_book_are_listed_a_few_times_whatever_its_chapters(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = []
+    namelist = zipfile.ZipFile.namelist
+
+    def counted(archive: zipfile.ZipFile) -> list[str]:
+        listed.append(archive)
+        return namelist(archive)
+
+    monkeypatch.setattr(zipfile.ZipFile, "namelist", counted)
+    assert read_epub(book(50)).text.count("Chapter") == 50
+    assert len(listed) < 10
+
+
+def test_a_file_that_a_book_names_many_times_is_read_once() -> None:
+    data = book(1)
+    archive = io.BytesIO()
+    items = "".join(f'<item id="c{number}" href="0.xhtml"/>' for number in range(50))
+    spine = "".join(f'<itemref idref="c{number}"/>' for number in range(50))
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(archive, "w") as after:
+        after.writestr("META-INF/container.xml", before.read("META-INF/container.xml"))
+        after.writestr("0.xhtml", before.read("0.xhtml"))
+        after.writestr("p.opf", f"<package {SPACE}><manifest>{items}</manifest><spine>{spine}</spine></package>")
+    assert read_epub(archive.getvalue()).text == "Chapter 0."
+
+
+def test_links_within_links_of_a_table_of_contents_are_read_once() -> None:
+    nested = '<a href="0.xhtml">x' * 20_000 + "</a>" * 20_000
+    data = book(1, nested)
+    assert seconds(lambda: read_epub(data)) < MOST_SECONDS
+
+
+def test_the_rows_of_a_table_on_a_slide_are_read_one_after_another() -> None:
+    pytest.importorskip("pptx")
+    from copy import deepcopy
+
+    from pptx import Presentation
+    from pptx.util import Inches
+
+    from polyad.adapters.reading.pptx import read_pptx
+
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = slide.shapes.add_table(1, 1, Inches(1), Inches(1), Inches(1), Inches(1)).table
+    table.cell(0, 0).text = "a"
+    row = table._tbl.tr_lst[0]
+    table._tbl.extend(deepcopy(row) for _ in range(8_000))
+    file = io.BytesIO()
+    presentation.save(file)
+    assert seconds(lambda: read_pptx(file.getvalue())) < MOST_SECONDS
+    assert read_pptx(file.getvalue()).text.split() == ["a"] * 8_001
+
+
+def test_front_matter_is_short() -> None:
+    assert front_matter("+++\n" + "a = 1\n" * 3_000 + "+++\nText.").end == 0
+    assert front_matter("+++\na = 1\n+++\nText.").metadata == {"a": 1}
