@@ -23,7 +23,8 @@ from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.locate import occurrences
-from polyad.model import Span
+from polyad.indexing.sections import headings_in
+from polyad.model import Document, Section, Span
 from polyad.retrieval.hypermemory.replies import read_scores
 from polyad.retrieval.subject_names import SubjectNames
 from polyad.text.json_repair import repaired
@@ -183,3 +184,12 @@ def test_the_rows_of_a_table_on_a_slide_are_read_one_after_another() -> None:
 def test_front_matter_is_short() -> None:
     assert front_matter("+++\n" + "a = 1\n" * 3_000 + "+++\nText.").end == 0
     assert front_matter("+++\na = 1\n+++\nText.").metadata == {"a": 1}
+
+
+def test_headings_above_passages_cost_time_in_proportion_to_both() -> None:
+    sections = tuple(Section(f"Section {number}", 10 * number, 10 * number + 10) for number in range(10_000))
+    document = Document("d", "", "x" * 100_000, sections=sections)
+    spans = [Span(part.start + 3, part.end) for part in sections]
+    found: list[str] = []
+    assert seconds(lambda: found.extend(headings_in(document, spans))) < MOST_SECONDS
+    assert found == [part.name for part in sections]

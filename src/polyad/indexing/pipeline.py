@@ -14,7 +14,7 @@ from polyad.indexing.builder import Built, HyperedgeBuilder, hyperedge_id, passa
 from polyad.indexing.embedding import Pending, embed
 from polyad.indexing.metadata import checked
 from polyad.indexing.run_progress import RunProgress
-from polyad.indexing.sections import heading_of, sections_in, title_of
+from polyad.indexing.sections import headings_in, sections_in, title_of
 from polyad.model import (
     Document,
     Failure,
@@ -328,7 +328,8 @@ class Indexer:
         else:
             spans = self._splitter.passages(document.text, [section.start for section in document.sections])
         passages = []
-        for position, (span, sections) in enumerate(zip(spans, sections_in(document, spans), strict=True)):
+        parts = zip(spans, sections_in(document, spans), headings_in(document, spans), strict=True)
+        for position, (span, sections, heading) in enumerate(parts):
             id, text = passage_id(document.id, position), span.of(document.text)
             title = title_of(sections, len(text))
             place = _place_of(span, document.places)
@@ -341,7 +342,7 @@ class Indexer:
                     span.start,
                     span.end,
                     place.page,
-                    heading_of(document, span),
+                    heading,
                     place.sheet,
                     place.slide,
                     document.arguments,

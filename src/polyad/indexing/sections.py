@@ -71,11 +71,20 @@ def _names_of_all(sections: Sequence[Section], length: int) -> list[str]:
     return [section.name for section in sections if section.start == 0 and section.end == length]
 
 
-def heading_of(document: Document, span: Span) -> str:
-    """The headings above the beginning of a passage, the highest first; empty where there are none."""
-    above = [part for part in document.sections if part.start <= span.start < part.end]
-    names = (" ".join(part.name.split()) for part in sorted(above, key=lambda part: (part.start, -part.end)))
-    return _BETWEEN.join(dict.fromkeys(names))
+def headings_in(document: Document, spans: Sequence[Span]) -> Iterator[str]:
+    """The headings above the beginning of each passage; empty where there are none.
+
+    Args:
+        document: With its sections.
+        spans: Of its passages, by where they start.
+    """
+    coming = sorted(document.sections, key=lambda section: (section.start, -section.end))[::-1]
+    above: list[Section] = []
+    for span in spans:
+        while coming and coming[-1].start <= span.start:
+            above.append(coming.pop())
+        above = [section for section in above if section.end > span.start]
+        yield _BETWEEN.join(dict.fromkeys(" ".join(section.name.split()) for section in above))
 
 
 def title_of(sections: Sequence[Section], length: int) -> str:
