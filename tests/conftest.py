@@ -9,6 +9,8 @@ import pytest
 
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.adapters.sqlite import SqliteStore
+from polyad.embedded.keeper import ViewKeeper
+from polyad.embedded.view import EmbeddedView
 from polyad.engine import Engine
 from polyad.model import (
     SUBJECT,
@@ -22,7 +24,6 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols import Embedder
-from polyad.retrieval.snapshot import Snapshot
 
 SIX_DOCUMENTS = (
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702. It hangs in Corven Tower."),
@@ -69,14 +70,14 @@ Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
 
 
 @pytest.fixture
-def small_snapshot_of(tmp_path: Path) -> Callable[[Spec, Embedder], Snapshot]:
-    """Makes the snapshot of passages whose hyperedges are given; an entity is the subject of the passage it titles."""
+def small_view_of(tmp_path: Path) -> Callable[[Spec, Embedder], EmbeddedView]:
+    """Makes the view of passages whose hyperedges are given; an entity is the subject of the passage it titles."""
 
-    def make(spec: Spec, embedder: Embedder) -> Snapshot:
+    def make(spec: Spec, embedder: Embedder) -> EmbeddedView:
         store = SqliteStore.create(tmp_path / "kb", embedder.name, embedder.dimension, "rules:1")
         for title, units in spec.items():
             store.put(_indexed(title, units, embedder))
-        return Snapshot(store)
+        return ViewKeeper(store, embedder.dimension).described(embedder)
 
     return make
 

@@ -10,6 +10,7 @@ from polyad.adapters.reading.files import FileReader
 from polyad.adapters.reading.tuples import TupleReader
 from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, FactSettings, ReadSettings
 from polyad.errors import ConfigurationError
+from polyad.hypergraph.view import View
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
@@ -30,7 +31,6 @@ from polyad.retrieval.hypersu.retriever import HyperSURetriever
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.question_names import QuestionNames
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.retrieval.snapshot import Snapshot
 
 # Construction
 
@@ -129,42 +129,38 @@ def make_builder(name: str, parts: Parts, limits: Limits) -> HyperedgeBuilder:
 # Retrieval
 
 
-def _question_linker(snapshot: Snapshot, parts: Parts) -> QuestionLinker:
+def _question_linker(view: View, parts: Parts) -> QuestionLinker:
     """Links names that the language model finds, where there is one."""
     language_model = parts.language_model
-    return QuestionLinker(
-        snapshot, QuestionNames(language_model, parts.extractor) if language_model else parts.extractor
-    )
+    return QuestionLinker(view, QuestionNames(language_model, parts.extractor) if language_model else parts.extractor)
 
 
-def _hypersu(snapshot: Snapshot, parts: Parts) -> Retriever:
+def _hypersu(view: View, parts: Parts) -> Retriever:
     settings, language_model = parts.settings.hypersu, parts.language_model
     agent = LanguageModelClues(language_model, settings.max_clues) if language_model else QuestionClues()
-    similar = SimilarNames(snapshot, parts.embedder, settings.link_threshold) if settings.link_threshold < 1 else None
-    return HyperSURetriever(
-        snapshot, parts.embedder, QuestionLinker(snapshot, parts.extractor, similar), agent, settings
-    )
+    similar = SimilarNames(view, parts.embedder, settings.link_threshold) if settings.link_threshold < 1 else None
+    return HyperSURetriever(view, parts.embedder, QuestionLinker(view, parts.extractor, similar), agent, settings)
 
 
-def _hypergraphrag(snapshot: Snapshot, parts: Parts) -> Retriever:
+def _hypergraphrag(view: View, parts: Parts) -> Retriever:
     settings = parts.settings.hypergraphrag
-    return HyperGraphRAGRetriever(snapshot, parts.embedder, _question_linker(snapshot, parts), settings)
+    return HyperGraphRAGRetriever(view, parts.embedder, _question_linker(view, parts), settings)
 
 
-def _hyperretriever(snapshot: Snapshot, parts: Parts) -> Retriever:
+def _hyperretriever(view: View, parts: Parts) -> Retriever:
     settings = parts.settings.hyperretriever
-    return HyperRetriever(snapshot, parts.embedder, _question_linker(snapshot, parts), settings)
+    return HyperRetriever(view, parts.embedder, _question_linker(view, parts), settings)
 
 
-def _hypermemory(snapshot: Snapshot, parts: Parts) -> Retriever:
+def _hypermemory(view: View, parts: Parts) -> Retriever:
     language_model = parts.require_language_model("the retriever 'hypermemory'")
-    linker = _question_linker(snapshot, parts)
-    return HyperMemoryRetriever(snapshot, parts.embedder, linker, language_model, parts.settings.hypermemory)
+    linker = _question_linker(view, parts)
+    return HyperMemoryRetriever(view, parts.embedder, linker, language_model, parts.settings.hypermemory)
 
 
-def _default(snapshot: Snapshot, parts: Parts) -> Retriever:
-    linker = QuestionLinker(snapshot, parts.extractor)
-    return DefaultRetriever(snapshot, parts.embedder, linker, parts.settings.default)
+def _default(view: View, parts: Parts) -> Retriever:
+    linker = QuestionLinker(view, parts.extractor)
+    return DefaultRetriever(view, parts.embedder, linker, parts.settings.default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +177,7 @@ class Retrieval:
             by nearness.
     """
 
-    make: Callable[[Snapshot, Parts], Retriever]
+    make: Callable[[View, Parts], Retriever]
     needs_language_model: bool = False
     reads_entity_vectors: bool = False
     embeds_question: bool = True
@@ -195,9 +191,9 @@ _RETRIEVERS: Mapping[str, Retrieval] = {
     "hypersu": Retrieval(_hypersu),
     "hyperretriever": Retrieval(_hyperretriever, reads_entity_vectors=True),
     "hypermemory": Retrieval(_hypermemory, needs_language_model=True),
-    "standard": Retrieval(lambda snapshot, parts: DenseRetriever(snapshot, parts.embedder), reads_names=False),
-    "bm25": Retrieval(lambda snapshot, _: LexicalRetriever(snapshot), embeds_question=False, reads_names=False),
-    "none": Retrieval(lambda snapshot, _: NoRetriever(snapshot), embeds_question=False, reads_names=False),
+    "standard": Retrieval(lambda view, parts: DenseRetriever(view, parts.embedder), reads_names=False),
+    "bm25": Retrieval(lambda view, _: LexicalRetriever(view), embeds_question=False, reads_names=False),
+    "none": Retrieval(lambda view, _: NoRetriever(view), embeds_question=False, reads_names=False),
 }
 
 RETRIEVERS = tuple(_RETRIEVERS)

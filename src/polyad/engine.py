@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -37,7 +36,10 @@ from polyad.by_name import (
     load_reranker,
 )
 from polyad.config import LanguageModelSettings, Settings
-from polyad.errors import ConfigurationError, NotFoundError, StoreError
+from polyad.embedded.files import ViewFiles
+from polyad.embedded.keeper import ViewKeeper
+from polyad.errors import ConfigurationError, StaleViewError
+from polyad.hypergraph.view import View
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.report import IndexReport
@@ -65,7 +67,6 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.reranking import reranked
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
 from polyad.retrieval.selection import Wanted, gather
-from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
 
 __all__ = ["METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "Engine"]
@@ -110,9 +111,9 @@ class Engine:
     ) -> None:
         self._store = store
         self._parts = Parts(store, embedder, extractor, language_model, settings, reranker)
-        self._retrievers: dict[str, Retriever] = {}
-        self._snapshot: Snapshot | None = None
-        self._lock = threading.RLock()
+        self._views = ViewKeeper(store, store.manifest.dimension, ViewFiles(store.directory))
+        self._retrievers: dict[str, tuple[View, Retriever]] = {}
+        self._written = 0
 
     @classmethod
     def open(
@@ -292,8 +293,10 @@ class Engine:
         embedder = parts.embedder
         started, encoding, texts, spent = time.perf_counter(), embedder.seconds, embedder.texts, self._spent
         counts = self._indexer(builder, method).index(documents, progress, files)
+        self._written = self._store.version()
+        self._views.settle()
         if method_called(method).describes_entities and counts.passages:
-            self._embed_entities(progress)
+            self._view(progress, described=True)
         return IndexReport(
             method,
             counts,
@@ -327,10 +330,11 @@ class Engine:
         splitter = SentenceSplitter(self._parts.settings.split, method_called(method).usual_passages)
         return Indexer(self._store, self._parts.embedder, splitter, builder)
 
-    def _embed_entities(self, progress: Progress) -> None:
-        with self._lock:
-            snapshot = self._current_snapshot()
-        snapshot.entity_vectors(self._parts.embedder, progress)  # not under the lock: searches go on meanwhile
+    def _view(self, progress: Progress = silent, *, described: bool = False) -> View:
+        """The index as it is now, and no earlier than what this engine wrote last."""
+        if described:
+            return self._views.described(self._parts.embedder, progress)
+        return self._views.current(at_least=self._written)
 
     def remove(self, document_ids: str | Sequence[str]) -> None:
         """Remove a document or several, and everything that came from them.
@@ -339,6 +343,7 @@ class Engine:
             NotFoundError: one of them is not in the index; none was removed.
         """
         self._store.remove([document_ids] if isinstance(document_ids, str) else document_ids)
+        self._written = self._store.version()
 
     # Asking
 
@@ -402,9 +407,7 @@ class Engine:
         Raises:
             ConfigurationError: there is no such retriever, or it lacks what it needs.
         """
-        made = self.retriever(retriever)
-        if retrieval_called(retriever).reads_entity_vectors:
-            self._embed_entities(progress)
+        made = self.retriever(retriever, progress)
         if isinstance(made, _Preparable):
             made.prepare()
 
@@ -412,21 +415,14 @@ class Engine:
         for _ in range(_ATTEMPTS - 1):
             try:
                 return self._gather(question, wanted, retriever)
-            except NotFoundError:  # what was to be shown has been removed since the snapshot was made
-                continue
-        try:
-            return self._gather(question, wanted, retriever)
-        except NotFoundError as error:
-            raise StoreError(
-                f"what the index lists is not in it ({error}): either others remove documents all the time, and a "
-                "search may be tried again; or the index is damaged: restore it from a copy, or index again"
-            ) from error
+            except StaleViewError:  # what was to be shown has been removed: begin again with a later view
+                self._views.current(at_least=self._store.version())
+        return self._gather(question, wanted, retriever)
 
     def _gather(self, question: str, wanted: Wanted, name: str) -> Evidence:
         retrieval, reranker = retrieval_called(name), self._parts.reranker
-        with self._lock:
-            made, snapshot = self.retriever(name), self._current_snapshot()
-        nearest = NearestParts(snapshot, question, self._parts.embedder if retrieval.embeds_question else None)
+        view, made = self._retriever(name)
+        nearest = NearestParts(view, question, self._parts.embedder if retrieval.embeds_question else None)
         if reranker is None:
             retrieve = partial(made.retrieve, question)
         else:
@@ -478,34 +474,33 @@ class Engine:
         answerer = CitingAnswerer(parts.language_model, parts.settings.answer, parts.splitter.count_tokens)
         return located(answerer.answer(evidence, on_text), self._store)
 
-    def retriever(self, name: str) -> Retriever:
+    def retriever(self, name: str, progress: Progress = silent) -> Retriever:
         """The retriever of that name, over the index as it is now.
 
         Raises:
             ConfigurationError: there is none.
         """
-        retrieval = retrieval_called(name)
-        with self._lock:
-            snapshot = self._current_snapshot()
-            if name not in self._retrievers:
-                self._retrievers[name] = retrieval.make(snapshot, self._parts)
-            return self._retrievers[name]
+        return self._retriever(name, progress)[1]
 
-    def _current_snapshot(self) -> Snapshot:
-        if self._snapshot is None or self._snapshot.version != self._store.version():
-            self._snapshot = Snapshot(self._store)
-            self._retrievers = {}
-        return self._snapshot
+    def _retriever(self, name: str, progress: Progress = silent) -> tuple[View, Retriever]:
+        """A retriever, and the view it searches."""
+        retrieval = retrieval_called(name)
+        view = self._view(progress, described=retrieval.reads_entity_vectors)
+        known = self._retrievers.get(name)
+        if known is None or known[0] is not view:
+            known = self._retrievers[name] = view, retrieval.make(view, self._parts)
+        return known
 
     def signals(self, questions: Iterable[str]) -> Iterator[Candidates]:
         """What the default retriever's scorer is trained on: see :meth:`SignalExtractor.candidates`, with rewriting."""
-        return map(SignalExtractor(*self.training_parts(), rewriting=True).candidates, questions)
+        view, parts = self._view(), self._parts
+        extractor = SignalExtractor(view, parts.embedder, QuestionLinker(view, parts.extractor), rewriting=True)
+        return map(extractor.candidates, questions)
 
-    def training_parts(self) -> tuple[Snapshot, Embedder, QuestionLinker]:
-        """What scorers are trained on: the index in memory, its embedder, and what finds a question's entities."""
-        with self._lock:
-            snapshot = self._current_snapshot()
-        return snapshot, self._parts.embedder, QuestionLinker(snapshot, self._parts.extractor)
+    def training_parts(self, progress: Progress = silent) -> tuple[View, Embedder, QuestionLinker]:
+        """What scorers of triples are trained on: the index, its embedder, and what finds a question's entities."""
+        view = self._view(progress, described=True)
+        return view, self._parts.embedder, QuestionLinker(view, self._parts.extractor)
 
     # Looking
 
@@ -523,7 +518,7 @@ class Engine:
 
     def hyperedges(self) -> list[Hyperedge]:
         """Every hyperedge, sorted by id."""
-        return self._store.hyperedges(self._store.topology().hyperedge_ids)
+        return self._store.all_hyperedges()
 
     def origin(self, document_id: str) -> Origin:
         """What is known of a document beside its text. Raises NotFoundError."""

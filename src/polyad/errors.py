@@ -8,6 +8,7 @@
     │   └── IndexMismatchError     the index was built with another embedder, or another format
     ├── NotFoundError              no document, passage, entity or hyperedge of that id
     ├── StoreError                 the store's file is damaged, locked or not writable
+    │   └── StaleViewError         what a view of it should show has been removed since; never leaves the engine
     ├── ReadError                  one document cannot be read; reported, never fatal
     ├── EmbedderError              the embedder failed or broke its contract
     ├── RerankerError              the reranker failed or broke its contract
@@ -82,6 +83,16 @@ class NotFoundError(PolyadError):
 
 class StoreError(PolyadError):
     """The store's file is damaged, locked by another program or not writable."""
+
+
+class StaleViewError(StoreError):
+    """What a view should show has been removed from the store since: the search begins again with a later view."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "what the index lists is not in it: either others remove documents all the time, and a search may be tried "
+            "again; or the index is damaged: restore it from a copy, or index again"
+        )
 
 
 class ReadError(PolyadError):

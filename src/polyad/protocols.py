@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
@@ -187,35 +188,82 @@ class Changes:
     documents: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
-    """The hypergraph as arrays, rows in the order of their sorted ids, so that equal contents give equal arrays.
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredRows:
+    """Some documents as they are stored, by the store's own numbers, which ascend.
 
     Attributes:
-        passage_ids: Sorted. ``passage_vectors`` float32 ``[passages, dimension]`` in the same order.
-        passage_numbers: The store's own number of each passage, int ``[passages]``.
-        document_of_passage: Document id of each passage.
-        hyperedge_ids: Sorted. ``hyperedge_vectors`` float32 ``[hyperedges, dimension]``.
+        passage_numbers: int64 ``[passages]``.
+        passage_ids, document_ids: Of each passage.
+        texts: Title and text of each passage, for its words.
+        passage_vectors: float32 ``[passages, dimension]``.
+        hyperedge_numbers: int64 ``[hyperedges]``.
+        hyperedge_ids: Of each hyperedge.
+        passage_of_hyperedge: Number of its passage, int64 ``[hyperedges]``.
         hyperedge_scores: float32 ``[hyperedges]``, each in (0, 10].
-        passage_of_hyperedge: Row of its passage, int ``[hyperedges]``.
-        entity_keys: Sorted.
-        incidence_entity, incidence_hyperedge: Rows, int ``[incidences]``.
+        hyperedge_vectors: float32 ``[hyperedges, dimension]``.
+        incidence_entity, incidence_hyperedge: Numbers, int64 ``[incidences]``.
         incidence_strength: How surely the hyperedge's passage is about the entity, float32 ``[incidences]``: above 0
             where it is the hyperedge's subject, 1 for members of a fact that was given as data, 0 for all others.
+        entity_keys: Keys of the entities in the incidences, by their numbers.
     """
 
-    passage_ids: list[str]
     passage_numbers: IntArray
-    document_of_passage: list[str]
+    passage_ids: Sequence[str]
+    document_ids: Sequence[str]
+    texts: Sequence[str]
     passage_vectors: FloatArray
-    hyperedge_ids: list[str]
-    hyperedge_vectors: FloatArray
-    hyperedge_scores: FloatArray
+    hyperedge_numbers: IntArray
+    hyperedge_ids: Sequence[str]
     passage_of_hyperedge: IntArray
-    entity_keys: list[str]
+    hyperedge_scores: FloatArray
+    hyperedge_vectors: FloatArray
     incidence_entity: IntArray
     incidence_hyperedge: IntArray
     incidence_strength: FloatArray
+    entity_keys: Mapping[int, str]
+
+
+class Moment(Protocol):
+    """A store as it is at one moment, whatever is written meanwhile."""
+
+    @property
+    def version(self) -> int:
+        """Of the store."""
+
+    def state(self, version: int) -> str:
+        """What tells the index at a version from any other that had as many changes; empty where it is not known."""
+
+    def changes(self, since: int) -> Changes | None:
+        """What was removed and written after the version ``since``.
+
+        The passages of a document have consecutive numbers, in the order in which they were put, and so have its
+        hyperedges. None where ``since`` is too long ago for the log, or still to come, as in an index that was made
+        anew: everything has to be read then.
+        """
+
+    def documents(self) -> Sequence[int]:
+        """The numbers of all documents, ascending."""
+
+    def rows(self, documents: Sequence[int]) -> Iterator[StoredRows]:
+        """The rows of some documents, whose numbers are ascending, some at a time."""
+
+    def passages(self, numbers: Sequence[int]) -> dict[int, Passage]:
+        """Passages by their numbers, of those that are there."""
+
+    def hyperedges(self, numbers: Sequence[int]) -> dict[int, Hyperedge]:
+        """Hyperedges by their numbers, of those that are there."""
+
+    def entities(self, numbers: Sequence[int], last_hyperedge: int) -> dict[int, tuple[Entity, int]]:
+        """Views over incidences by the numbers of entities, each with how many hyperedges it was made from.
+
+        Args:
+            numbers: Of entities; those that are gone are left out.
+            last_hyperedge: Hyperedges with higher numbers, which came later, do not count.
+        """
+
+    def origins(self, document_ids: Sequence[str]) -> dict[str, Origin]:
+        """What is known of documents beside their texts, of those that are there."""
 
 
 class Documents(Protocol):
@@ -232,14 +280,6 @@ class Documents(Protocol):
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and all that came from them. Raises NotFoundError, and removes none, if any is unknown."""
-
-    def changes(self, since: int) -> Changes | None:
-        """What was removed and written after the version ``since``, at one moment.
-
-        The passages of a document have consecutive numbers, in the order in which they were put, and so have its
-        hyperedges. None where ``since`` is too long ago for the log, or still to come, as in an index that was made
-        anew: everything has to be read then.
-        """
 
     def digests(self) -> dict[str, str]:
         """The digest of every document, by id, sorted by id."""
@@ -287,6 +327,9 @@ class LookUps(Protocol):
     def hyperedges(self, ids: Sequence[str]) -> list[Hyperedge]:
         """In the order given."""
 
+    def all_hyperedges(self) -> list[Hyperedge]:
+        """Every hyperedge, sorted by id."""
+
     def entities(self, keys: Sequence[str]) -> list[Entity]:
         """The views over their incidences, in the order given."""
 
@@ -300,20 +343,18 @@ class LookUps(Protocol):
         """Ids of the hyperedges that join an entity, sorted; none if there is no such entity."""
 
 
-class Corpus(Protocol):
-    """Everything at once, and the words and vectors by which questions find it."""
+class Moments(Protocol):
+    """Shows a store as it is at one moment."""
 
-    def topology(self) -> Topology:
-        """The hypergraph and its vectors, whole, at one moment."""
+    def moment(self) -> AbstractContextManager[Moment]:
+        """All of it as it is now, for as long as the block runs."""
 
-    def search_text(self, question: str, k: int) -> list[tuple[str, float]]:
-        """Ids and BM25 scores of the ``k`` best passages that share a word with ``question``; higher is better."""
 
-    def passages_with_words(self, question: str) -> list[IntArray]:
-        """Numbers of the passages that hold each telling word of ``question``, in any form of it, sorted."""
+class EntityVectors(Protocol):
+    """Keeps the vectors of entities, which are derived."""
 
-    def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
-        """By key, the vectors kept for entities, each with the digest of the text it was made from."""
+    def entity_vectors(self, keys: Sequence[str]) -> dict[str, tuple[str, FloatArray]]:
+        """By key, the vectors kept for some entities, each with the digest of the text it was made from."""
 
     def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
         """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
@@ -342,7 +383,7 @@ class Upkeep(Protocol):
         """Release the file. The store is unusable afterwards."""
 
 
-class Store(Documents, LookUps, Corpus, Upkeep, Protocol):
+class Store(Documents, LookUps, Moments, EntityVectors, Upkeep, Protocol):
     """An index. None of its methods is specific to one database or to one process."""
 
 

@@ -10,10 +10,10 @@ from typing import Self
 
 import numpy as np
 
-from polyad.adapters.sqlite.full_text import searchable
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
+from polyad.text.indexed_words import in_pairs
 
 _WORD = re.compile(r"\w+")
 
@@ -60,7 +60,7 @@ class HashingEmbedder:
         """Embed ``texts``; see :class:`polyad.protocols.Embedder`. Questions are embedded like anything else."""
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for row, text in enumerate(texts):
-            words = _WORD.findall(searchable(text).lower()) or [text]
+            words = _WORD.findall(in_pairs(text).lower()) or [text]
             total = np.sum([_direction(word, self._dimension) for word in words], axis=0)
             vectors[row] = _unit(total) if total.any() else _unit(_direction(text, self._dimension))
         return vectors

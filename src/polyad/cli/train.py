@@ -150,7 +150,7 @@ def _train_hyperretriever(
     chosen, k = settings.stages.hyperretriever, settings.command.depth
     examples = {}
     for name, engine in engines.items():
-        collected = partial(collect, *engine.training_parts(), settings=chosen, seed=seed, progress=progress)
+        collected = partial(collect, *engine.training_parts(progress), settings=chosen, seed=seed, progress=progress)
         examples[name] = collected(splits[name].train), collected(splits[name].validation)
     alike = _signal_examples(engines, {name: split.train for name, split in splits.items()}, progress)
     linear = signal_training.train(list(alike.values()), signal_names(rewriting=False))

@@ -42,13 +42,13 @@ def held_out(
         k: Depth of the ranking.
         progress: Told after each question.
     """
-    snapshot, embedder, linker = engine.training_parts()
-    trained = HyperRetriever(snapshot, embedder, linker, settings, scorer)
-    untrained = HyperRetriever(snapshot, embedder, linker, settings, TripleScorer.untrained(scorer.recipe))
+    view, embedder, linker = engine.training_parts(progress)
+    trained = HyperRetriever(view, embedder, linker, settings, scorer)
+    untrained = HyperRetriever(view, embedder, linker, settings, TripleScorer.untrained(scorer.recipe))
     searches: dict[str, experiment.Search] = {
         "hyperretriever": trained.retrieve,
         "hyperretriever, untrained": untrained.retrieve,
         **{name: engine.retriever(name).retrieve for name in BESIDE},
-        "default, trained alike": DefaultRetriever(snapshot, embedder, linker, DefaultSettings(), linear).retrieve,
+        "default, trained alike": DefaultRetriever(view, embedder, linker, DefaultSettings(), linear).retrieve,
     }
     return [experiment.run(name, search, queries, k, progress) for name, search in searches.items()]

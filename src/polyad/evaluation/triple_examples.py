@@ -17,13 +17,13 @@ from polyad.config import HyperRetrieverSettings
 from polyad.evaluation.datasets import Query
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import Hypergraph, distinct
+from polyad.hypergraph.view import View
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols import Embedder, Progress, silent
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
 
 POSITIVES = 32
@@ -100,7 +100,7 @@ def merged(sets: Sequence[TripleExamples]) -> TripleExamples:
 
 
 def collect(
-    snapshot: Snapshot,
+    view: View,
     embedder: Embedder,
     linker: QuestionLinker,
     queries: Sequence[Query],
@@ -117,7 +117,7 @@ def collect(
     have no subject. Paths stay inside the hyperedges of gold passages if one does, since many others are as short.
 
     Args:
-        snapshot: The index.
+        view: The index, its entities described.
         embedder: The one it was built with.
         linker: Finds the questions' entities.
         queries: With gold documents.
@@ -126,15 +126,15 @@ def collect(
         progress: Told of each question.
     """
     recipe = recipe_of(settings, embedder)
-    reader = QuestionReader(snapshot, embedder, linker, signals=recipe.signals)
-    space = SearchSpace.of(snapshot, embedder, binary=settings.binary, progress=progress)
-    gold_passages = _gold_passages(snapshot, queries)
+    reader = QuestionReader(view, embedder, linker, signals=recipe.signals)
+    space = SearchSpace.of(view, binary=settings.binary)
+    gold_passages = _gold_passages(view, queries)
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
     found = [_no_triples(recipe)]
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = reader.read(query.text)
         vectors[number] = question.vector
-        is_right = _rule_for(snapshot, space, query, gold, question.topics, settings)
+        is_right = _rule_for(view, space, query, gold, question.topics, settings)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
         random = np.random.default_rng([seed, _seed(query.id)])
         for _ in range(settings.depth):
@@ -194,7 +194,7 @@ Rule = Callable[[Triples], BoolArray]
 
 
 def _rule_for(
-    snapshot: Snapshot,
+    view: View,
     space: SearchSpace,
     query: Query,
     gold: IntArray,
@@ -205,7 +205,7 @@ def _rule_for(
     in_gold = np.isin(space.passages, gold)
     if settings.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
-    targets = _targets(snapshot, query, gold, topics)
+    targets = _targets(view, query, gold, topics)
     inside = _paths(space.graph, topics, targets, in_gold, settings.depth)
     return inside or _paths(space.graph, topics, targets, np.ones_like(in_gold), settings.depth) or _nothing
 
@@ -232,24 +232,26 @@ def _paths(graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: Bool
     return is_right if ways else None
 
 
-def _targets(snapshot: Snapshot, query: Query, gold: IntArray, topics: IntArray) -> IntArray:
+def _targets(view: View, query: Query, gold: IntArray, topics: IntArray) -> IntArray:
     """Answers that are entities; else the subjects of the gold passages; else all of their entities. No topics."""
     keys = (entity_key(answer) for answer in query.answers)
-    answers = {snapshot.entity_rows[key] for key in keys if key in snapshot.entity_rows}
-    entities = distinct(snapshot.entities_of_passage.gather(gold)[0])
-    subject = [bool(np.isin(snapshot.passages_about[row], gold).any()) for row in entities.tolist()]
-    for rows in (np.array(sorted(answers), dtype=np.int64), entities[np.array(subject, dtype=bool)], entities):
+    answers = set(view.find(key for key in keys if key).values())
+    entities = distinct(view.graph.members(view.graph.hyperedges(gold)[0])[0])
+    about, owners, _ = view.graph.about(entities)
+    subject = np.bincount(owners[np.isin(about, gold)], minlength=len(entities)) > 0
+    for rows in (np.array(sorted(answers), dtype=np.int64), entities[subject], entities):
         others = rows[~np.isin(rows, topics)]
         if len(others):
             return others
     return topics[:0]
 
 
-def _gold_passages(snapshot: Snapshot, queries: Sequence[Query]) -> list[IntArray]:
+def _gold_passages(view: View, queries: Sequence[Query]) -> list[IntArray]:
     """Rows of the passages of each question's gold documents."""
     rows: dict[str, list[int]] = {}
-    for row in range(snapshot.passage_count):
-        rows.setdefault(snapshot.document_id(row), []).append(row)
+    passages = view.graph.passages(np.arange(view.row_count("hyperedge")))
+    for row in distinct(passages).tolist():
+        rows.setdefault(view.document_ids([row])[0], []).append(row)
     return [
         np.array(sorted(row for document in query.gold for row in rows.get(document, ())), dtype=np.int64)
         for query in queries

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.hypergraph.incidence import Hypergraph
-from polyad.model import BoolArray, FloatArray, IntArray
+from polyad.hypergraph.sparse import Order, Scores, union
+from polyad.hypergraph.view import Graph
+from polyad.model import FloatArray, IntArray
 
 Activation = Callable[[IntArray], FloatArray]
 """alpha: the activation in [0, 1] of each of some hyperedges. Asked only about hyperedges the walk touches."""
@@ -38,7 +39,14 @@ class Walk:
 
 
 def expand(
-    graph: Hypergraph, seeds: dict[int, float], activation: Activation, *, depth: int, width: int, decay: float
+    graph: Graph,
+    seeds: dict[int, float],
+    activation: Activation,
+    order: Order,
+    *,
+    depth: int,
+    width: int,
+    decay: float,
 ) -> Walk:
     """Expand from ``seeds`` (node -> a(z) in (0, 1]) for ``depth`` hops of at most ``width`` new nodes each.
 
@@ -46,36 +54,36 @@ def expand(
         graph: The hypergraph.
         seeds: The first frontier.
         activation: alpha; see :data:`Activation`.
+        order: Of nodes, breaks ties.
         depth: Hops. 0 reaches the seeds only.
-        width: K: new nodes kept at each hop, the strongest first, ties by row.
+        width: K: new nodes kept at each hop, the strongest first.
         decay: beta in (0, 1].
     """
     walk = Walk({}, {}, dict(seeds))
-    reached = np.zeros(graph.node_count, dtype=bool)
-    reached[list(seeds)] = True
-    frontier = np.array(sorted(seeds), dtype=np.int64)
+    frontier = reached = np.array(sorted(seeds), dtype=np.int64)
     strengths = np.array([seeds[node] for node in frontier.tolist()], dtype=np.float32)
     for hop in range(1, depth + 1):
-        edges, scores, sources = _bridge_scores(graph, frontier, strengths, activation)
+        edges, scores, sources = _bridge_scores(graph, frontier, strengths, activation, order)
         _record(walk, edges, scores, sources)
-        nodes, received = _strongest(*_received(graph, edges, scores, reached), width)
+        received = _received(graph, edges, scores, reached)
+        nodes = np.sort(received.best(width, order))
         if not len(nodes):
             break
-        reached[nodes] = True
-        frontier, strengths = nodes, received * np.float32(decay**hop)
+        reached = union([reached, nodes])
+        frontier, strengths = nodes, received.at(nodes) * np.float32(decay**hop)
         walk.nodes.update(zip(frontier.tolist(), strengths.tolist(), strict=True))
     return walk
 
 
 def _bridge_scores(
-    graph: Hypergraph, frontier: IntArray, strengths: FloatArray, activation: Activation
+    graph: Graph, frontier: IntArray, strengths: FloatArray, activation: Activation, order: Order
 ) -> tuple[IntArray, FloatArray, IntArray]:
     """The active hyperedges incident to the frontier, their scores at this hop, and the strongest node of each."""
-    edges, owners = graph.memberships.gather(frontier)
-    # By edge, then strongest node, then row: the first of each edge is its maximum.
-    order = np.lexsort((owners, -strengths[owners], edges))
-    edges, first = np.unique(edges[order], return_index=True)
-    best = owners[order][first]
+    edges, owners = graph.memberships(frontier)
+    # By edge, then strongest node, then order: the first of each edge is its maximum.
+    ranked = np.lexsort((order(frontier)[owners], -strengths[owners], edges))
+    edges, first = np.unique(edges[ranked], return_index=True)
+    best = owners[ranked][first]
     scores = activation(edges) * strengths[best]
     active = scores > 0
     return edges[active], scores[active], frontier[best[active]]
@@ -88,19 +96,8 @@ def _record(walk: Walk, edges: IntArray, scores: FloatArray, sources: IntArray) 
             walk.entered_from[edge] = source
 
 
-def _received(
-    graph: Hypergraph, edges: IntArray, scores: FloatArray, reached: BoolArray
-) -> tuple[IntArray, FloatArray]:
+def _received(graph: Graph, edges: IntArray, scores: FloatArray, reached: IntArray) -> Scores:
     """c_t(v) of every node not yet reached that an active hyperedge contains."""
-    members, owners = graph.members.gather(edges)
-    new = ~reached[members]
-    nodes, positions = np.unique(members[new], return_inverse=True)
-    received = np.zeros(len(nodes), dtype=np.float32)
-    np.maximum.at(received, positions, scores[owners[new]])
-    return nodes, received
-
-
-def _strongest(nodes: IntArray, received: FloatArray, width: int) -> tuple[IntArray, FloatArray]:
-    """The ``width`` strongest, ties by row, in the order of their rows."""
-    chosen = np.sort(np.lexsort((nodes, -received))[:width])
-    return nodes[chosen], received[chosen]
+    members, owners = graph.members(edges)
+    new = ~np.isin(members, reached)
+    return Scores.highest(members[new], scores[owners[new]])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.model import FloatArray, IntArray
+from polyad.model import BoolArray, FloatArray, IntArray
 
 
 def ranges(starts: IntArray, counts: IntArray) -> IntArray:
@@ -119,6 +119,107 @@ class WeightedAdjacency:
         """All neighbours of ``rows``, the position in ``rows`` each belongs to, and its weight."""
         places, owners = self.adjacency.places(rows)
         return self.adjacency.neighbours[places], owners, self.weights[places]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PatchedAdjacency:
+    """A weighted adjacency in which some rows were written anew, or added: what changes does not copy what stays.
+
+    Attributes:
+        base: The rows as they were.
+        patched: The rows that were written anew, and those beyond the base, sorted.
+        patch: Their neighbours; its row numbers are places in ``patched``.
+    """
+
+    base: WeightedAdjacency
+    patched: IntArray
+    patch: WeightedAdjacency
+
+    @classmethod
+    def unpatched(cls, base: WeightedAdjacency) -> PatchedAdjacency:
+        """The base as it is."""
+        return cls(base, np.empty(0, dtype=np.int64), _without_rows())
+
+    @classmethod
+    def empty(cls) -> PatchedAdjacency:
+        """No row has neighbours."""
+        return cls.unpatched(_without_rows())
+
+    def whole(self, row_count: int) -> WeightedAdjacency:
+        """All rows in one."""
+        neighbours, owners, weights = self.gather(np.arange(row_count))
+        return WeightedAdjacency(Adjacency(np.searchsorted(owners, np.arange(row_count + 1)), neighbours), weights)
+
+    def degrees(self, rows: IntArray) -> IntArray:
+        """How many neighbours each of ``rows`` has."""
+        return self._ranges(rows)[1]
+
+    def gather(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """All neighbours of ``rows``, the position in ``rows`` each belongs to, and its weight.
+
+        Those of one row are sorted.
+        """
+        starts, counts, is_patched = self._ranges(rows)
+        owners = np.repeat(np.arange(len(rows)), counts)
+        if not is_patched.any():
+            places = ranges(starts, counts)
+            return self.base.adjacency.neighbours[places].astype(np.int64), owners, self.base.weights[places]
+        from_patch = is_patched[owners]
+        neighbours, weights = np.empty(len(owners), dtype=np.int64), np.empty(len(owners), dtype=np.float32)
+        for source, chosen, rows_of in ((self.base, ~from_patch, ~is_patched), (self.patch, from_patch, is_patched)):
+            places = ranges(starts[rows_of], counts[rows_of])
+            neighbours[chosen], weights[chosen] = source.adjacency.neighbours[places], source.weights[places]
+        return neighbours, owners, weights
+
+    def rewritten(
+        self, rows: IntArray, owners: IntArray, neighbours: IntArray, weights: FloatArray
+    ) -> PatchedAdjacency:
+        """The same with other neighbours of some rows.
+
+        Args:
+            rows: Sorted, each once.
+            owners: For each neighbour the position in ``rows`` it belongs to.
+            neighbours: All that the rows have now; of one that is given twice the higher weight counts.
+            weights: Of each.
+        """
+        kept = np.setdiff1d(self.patched, rows, assume_unique=True)
+        old, old_owners, old_weights = self.gather(kept)
+        patched = np.concatenate([kept, rows])
+        order = np.argsort(patched)
+        place = np.empty(len(patched), dtype=np.int64)
+        place[order] = np.arange(len(patched))
+        patch = WeightedAdjacency.from_pairs(
+            np.concatenate([place[old_owners], place[len(kept) + owners]]),
+            np.concatenate([old, neighbours]),
+            np.concatenate([old_weights, weights]),
+            len(patched),
+        )
+        return PatchedAdjacency(self.base, patched[order], patch)
+
+    def _ranges(self, rows: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
+        """Where the neighbours of each row begin, how many there are, and whether they are in the patch."""
+        offsets = self.base.adjacency.offsets
+        known = np.minimum(rows, len(offsets) - 2) if len(offsets) > 1 else None
+        if known is None:
+            starts, counts = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+        else:
+            starts = offsets[known].astype(np.int64)
+            counts = np.where(known == rows, offsets[known + 1] - starts, 0)
+        if not len(self.patched):
+            return starts, counts, np.zeros(len(rows), dtype=bool)
+        places = np.minimum(np.searchsorted(self.patched, rows), len(self.patched) - 1)
+        is_patched = self.patched[places] == rows
+        patch = self.patch.adjacency.offsets
+        return (
+            np.where(is_patched, patch[places], starts),
+            np.where(is_patched, patch[places + 1] - patch[places], counts),
+            is_patched,
+        )
+
+
+def _without_rows() -> WeightedAdjacency:
+    nothing = np.empty(0, dtype=np.int64)
+    return WeightedAdjacency.from_pairs(nothing, nothing, np.empty(0, dtype=np.float32), 0)
 
 
 @dataclass(frozen=True, slots=True)

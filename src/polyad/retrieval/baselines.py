@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from polyad.hypergraph.cosines import cosines
-from polyad.model import Evidence
+from polyad.hypergraph.view import View
+from polyad.model import Evidence, FloatArray, IntArray
 from polyad.protocols import Embedder
-from polyad.retrieval.ranking import best
-from polyad.retrieval.snapshot import Snapshot
+from polyad.retrieval.evidence import evidence
+from polyad.retrieval.ranking import Hit
 
 
 class DenseRetriever:
-    """StandardRAG: the passages whose vectors are nearest to the question's, by exact search."""
+    """StandardRAG: the passages whose vectors are nearest to the question's."""
 
     name = "standard"
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View, embedder: Embedder) -> None:
+        self._view = view
         self._embedder = embedder
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` nearest passages; the score is the cosine."""
-        vector = self._embedder.encode([question], "query")[0]
-        scores = cosines(self._snapshot.passage_vectors, vector)
-        hits = [(row, float(scores[row]), "similar to the question") for row in best(scores, k).tolist()]
-        return self._snapshot.evidence(question, self.name, hits)
+        ((rows, cosines),) = self._view.nearest("passage", self._embedder.encode([question], "query"), k)
+        return evidence(self._view, question, self.name, _hits(rows, cosines, "similar to the question"))
 
 
 class LexicalRetriever:
@@ -31,17 +29,13 @@ class LexicalRetriever:
 
     name = "bm25"
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View) -> None:
+        self._view = view
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` passages with the highest BM25 score; fewer when fewer share a word with the question."""
-        rows, scores = self._snapshot.search_text(question, k)
-        hits = [
-            (row, score, "shares words with the question")
-            for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
-        ]
-        return self._snapshot.evidence(question, self.name, hits)
+        rows, scores = self._view.words.best(question, k)
+        return evidence(self._view, question, self.name, _hits(rows, scores, "shares words with the question"))
 
 
 class NoRetriever:
@@ -49,9 +43,13 @@ class NoRetriever:
 
     name = "none"
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View) -> None:
+        self._view = view
 
     def retrieve(self, question: str, k: int) -> Evidence:  # noqa: ARG002  # the protocol's parameter
         """Nothing."""
-        return self._snapshot.evidence(question, self.name, [])
+        return evidence(self._view, question, self.name, [])
+
+
+def _hits(rows: IntArray, scores: FloatArray, reason: str) -> list[Hit]:
+    return [(row, score, reason) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]

@@ -14,17 +14,19 @@ passages that mention an entity in R_V, passages about an entity of a hyperedge 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from polyad.calibration import PAPERS, Calibration, calibration_for
 from polyad.config import HyperGraphRAGSettings
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.sparse import Order, Scores, best_places, union
+from polyad.hypergraph.view import View
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
+from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import Hit, above, filled
-from polyad.retrieval.snapshot import Snapshot
+from polyad.retrieval.ranking import Hit, filled
 
 _RANK_CONSTANT = 5.0
 """Added to ranks before they are inverted: the lower, the more the first places of a list count. Set by hand."""
@@ -39,14 +41,14 @@ class _Knowledge:
 
     Attributes:
         entities: R_V, rows, best first; ``entity_scores`` in (0, 100].
-        retrieved: R_H, rows, best first.
+        retrieved: R_H, with scores in (0, 10].
         edges: All hyperedges of K_H, rows, best first; ``edge_scores`` in (0, 10].
         via: Of each of ``edges`` the entity in R_V that brought it in; -1 where none did.
     """
 
     entities: IntArray
     entity_scores: FloatArray
-    retrieved: IntArray
+    retrieved: Scores
     edges: IntArray
     edge_scores: FloatArray
     via: IntArray
@@ -56,7 +58,7 @@ class HyperGraphRAGRetriever:
     """Retrieves entities and hyperedges by vector, expands both ways and adds passages.
 
     Args:
-        snapshot: The index.
+        view: The index, its entities described.
         embedder: The one the index was built with.
         linker: Finds the names in the question.
         settings: See :class:`polyad.config.HyperGraphRAGSettings`.
@@ -64,10 +66,8 @@ class HyperGraphRAGRetriever:
 
     name = "hypergraphrag"
 
-    def __init__(
-        self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, settings: HyperGraphRAGSettings
-    ) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View, embedder: Embedder, linker: QuestionLinker, settings: HyperGraphRAGSettings) -> None:
+        self._view = view
         self._embedder = embedder
         self._linker = linker
         self._settings = settings
@@ -83,110 +83,125 @@ class HyperGraphRAGRetriever:
         each = names if self._settings.names == "each" and len(names) > 1 else []
         vectors = self._embedder.encode([question, ", ".join(names), *each], "query")
         knowledge = self._knowledge(vectors[0], vectors[1:])
-        hits = self._ranked(knowledge, cosines(self._snapshot.passage_vectors, vectors[0]), k)
+        hits = self._ranked(knowledge, vectors[0], k)
         return self._evidence(question, ", ".join(names), knowledge, hits)
 
     def _knowledge(self, question: FloatArray, names: FloatArray) -> _Knowledge:
         """K_H of a question, given its vector and those of its names, ``[names, dimension]``."""
-        snapshot, settings = self._snapshot, self._settings
-        similarity = cosines(snapshot.hyperedge_vectors, question) * snapshot.hyperedge_scores
-        scores = np.zeros(len(similarity), dtype=np.float32)
-        via = np.full(len(scores), -1)
-        entities, entity_scores = self._entities(names)
-        edges, owners = snapshot.graph.memberships.gather(entities)
-        strength = entity_scores[owners] / 100 * np.maximum(similarity[edges], 0)
-        order = np.lexsort((-owners, strength))  # the strongest is written last, the first entity among equals
-        scores[edges[order]], via[edges[order]] = strength[order], entities[owners[order]]
-        retrieved = np.empty(0, dtype=np.int64)
-        if settings.use_hyperedges:
-            retrieved = above(similarity, settings.hyperedges, self._thresholds.hyperedge_threshold)
-            scores[retrieved] = similarity[retrieved]
-        edges = np.union1d(np.flatnonzero(via >= 0), retrieved)
-        edges = edges[np.lexsort((edges, -scores[edges]))]
-        return _Knowledge(entities, entity_scores, retrieved, edges, scores[edges], via[edges])
+        view = self._view
+        entities = self._entities(names)
+        retrieved = self._hyperedges(question)
+        edges, owners = view.graph.memberships(entities.rows)
+        similarity = view.cosines("hyperedge", edges, question) * view.graph.scores(edges)
+        strength = (entities.values[owners] / 100 * np.maximum(similarity, 0)).astype(np.float32)
+        # By hyperedge, then strength, then entity: the first of each hyperedge brought it in.
+        order = np.lexsort((view.order("entity", entities.rows)[owners], -strength, edges))
+        reached, first = np.unique(edges[order], return_index=True)
+        expanded = Scores(reached, strength[order][first])
+        rows = union([reached, retrieved.rows])
+        scores = expanded.at(rows)
+        if len(retrieved):
+            places, is_retrieved = retrieved.places(rows)
+            scores[is_retrieved] = retrieved.values[places[is_retrieved]]
+        via = np.full(len(rows), -1)
+        via[np.searchsorted(rows, reached)] = entities.rows[owners[order][first]]
+        ranked = best_places(scores, len(rows), lambda places: view.order("hyperedge", rows[places]))
+        best_entities = entities.best(len(entities), partial(view.order, "entity"))
+        return _Knowledge(
+            best_entities, entities.at(best_entities), retrieved, rows[ranked], scores[ranked], via[ranked]
+        )
 
-    def _entities(self, names: FloatArray) -> tuple[IntArray, FloatArray]:
-        """R_V: rows and scores in (0, 100]."""
-        snapshot, settings = self._snapshot, self._settings
+    def _entities(self, names: FloatArray) -> Scores:
+        """R_V: scores in (0, 100]."""
+        settings = self._settings
         if not settings.use_entities:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        similarity = cosines(snapshot.entity_vectors(self._embedder), names).max(axis=1)
-        scores = similarity * snapshot.entity_scores
-        rows = above(scores, settings.entities, self._thresholds.entity_threshold)
-        return rows, scores[rows]
+            return Scores.none()
+        found = self._view.nearest("entity", names, settings.entities, weighted=True)
+        rows, values = (np.concatenate(column) for column in zip(*found, strict=True))
+        best = Scores.highest(rows, values).above(self._thresholds.entity_threshold)
+        chosen = best.best(settings.entities, partial(self._view.order, "entity"))
+        return Scores.of(chosen, best.at(chosen))
 
-    def _ranked(self, knowledge: _Knowledge, similarity: FloatArray, k: int) -> list[Hit]:
+    def _hyperedges(self, question: FloatArray) -> Scores:
+        """R_H: scores in (0, 10]."""
+        settings = self._settings
+        if not settings.use_hyperedges:
+            return Scores.none()
+        ((rows, values),) = self._view.nearest("hyperedge", question[None], settings.hyperedges, weighted=True)
+        return Scores.of(rows, values).above(self._thresholds.hyperedge_threshold)
+
+    def _ranked(self, knowledge: _Knowledge, question: FloatArray, k: int) -> list[Hit]:
         """(row, score, reason) of the best passages of K*."""
+        view = self._view
         lists = {
-            "similar hyperedge": self._by_hyperedge(knowledge, similarity),
+            "similar hyperedge": self._by_hyperedge(knowledge),
             "similar entity": self._by_entity(knowledge),
-            "about what similar hyperedges name": self._by_member(knowledge, similarity),
+            "about what similar hyperedges name": self._by_member(knowledge),
         }
         if self._settings.use_passages:
-            added = above(similarity, self._settings.passages, self._thresholds.passage_threshold)
-            known = np.union1d(added, np.flatnonzero(np.max(list(lists.values()), axis=0) > 0))
-            lists["similar to the question"] = np.zeros_like(similarity)
-            lists["similar to the question"][known] = np.maximum(similarity[known], 0)
-        shares = {reason: _reciprocal_ranks(scores) for reason, scores in lists.items()}
-        total = np.sum(list(shares.values()), axis=0)
+            ((near, cosines),) = view.nearest("passage", question[None], self._settings.passages)
+            known = union(
+                [near[cosines > self._thresholds.passage_threshold], *(found.rows for found in lists.values())]
+            )
+            similarity = Scores(known, np.maximum(view.cosines("passage", known, question), 0))
+            lists["similar to the question"] = similarity.above(0)
+        order = partial(view.order, "passage")
+        shares = {reason: _reciprocal_ranks(scores, order) for reason, scores in lists.items()}
+        rows = union(found.rows for found in shares.values())
+        total = np.sum([found.at(rows) for found in shares.values()], axis=0)
         hits = [
-            (row, float(total[row]), "; ".join(reason for reason, share in shares.items() if share[row] > 0))
-            for row in above(total, k, 0.0).tolist()
+            (row, score, "; ".join(reason for reason, share in shares.items() if row in share.rows))
+            for row in Scores(rows, total).best(k, order).tolist()
+            for score in [float(total[np.searchsorted(rows, row)])]
         ]
-        return filled(hits, similarity, k) if self._settings.use_passages else hits
+        return filled(view, hits, question, k) if self._settings.use_passages else hits
 
-    def _by_hyperedge(self, knowledge: _Knowledge, similarity: FloatArray) -> FloatArray:
-        """Of each passage its best hyperedge in R_H; 0 where it has none."""
-        scores = np.zeros_like(similarity)
-        np.maximum.at(scores, self._snapshot.passage_of[knowledge.retrieved], self._strength(knowledge))
-        return scores
+    def _by_hyperedge(self, knowledge: _Knowledge) -> Scores:
+        """Of each passage its best hyperedge in R_H."""
+        retrieved = knowledge.retrieved
+        return Scores.highest(self._view.graph.passages(retrieved.rows), retrieved.values).above(0)
 
-    def _by_entity(self, knowledge: _Knowledge) -> FloatArray:
+    def _by_entity(self, knowledge: _Knowledge) -> Scores:
         """Of each passage the best entity in R_V that it mentions, the less the more passages do."""
-        snapshot = self._snapshot
-        scores = np.zeros(snapshot.passage_count, dtype=np.float32)
-        passages, owners = snapshot.passages_of_entity.gather(knowledge.entities)
-        shares = knowledge.entity_scores / np.sqrt(snapshot.passages_of_entity.degrees(knowledge.entities))
-        np.maximum.at(scores, passages, shares[owners].astype(np.float32))
-        return scores
+        graph = self._view.graph
+        passages, owners = graph.mentions(knowledge.entities)
+        shares = knowledge.entity_scores / np.sqrt(graph.degrees(knowledge.entities))
+        return Scores.highest(passages, shares[owners]).above(0)
 
-    def _by_member(self, knowledge: _Knowledge, similarity: FloatArray) -> FloatArray:
+    def _by_member(self, knowledge: _Knowledge) -> Scores:
         """Of each passage the best hyperedge in R_H, of another passage, that names what the passage is about."""
-        snapshot = self._snapshot
-        scores = np.zeros_like(similarity)
-        members, owners = snapshot.graph.members.gather(knowledge.retrieved)
-        passages, pairs = snapshot.passages_about.gather(members)
-        shares = self._strength(knowledge)[owners] / np.sqrt(np.maximum(1, snapshot.passages_about.degrees(members)))
-        away = passages != snapshot.passage_of[knowledge.retrieved][owners][pairs]
-        np.maximum.at(scores, passages[away], shares[pairs][away].astype(np.float32))
-        return scores
-
-    def _strength(self, knowledge: _Knowledge) -> FloatArray:
-        """Score of each hyperedge in R_H, which come in the order of their scores."""
-        by_row = np.zeros(self._snapshot.graph.edge_count, dtype=np.float32)
-        by_row[knowledge.edges] = knowledge.edge_scores
-        return by_row[knowledge.retrieved]
+        graph, retrieved = self._view.graph, knowledge.retrieved
+        members, owners = graph.members(retrieved.rows)
+        passages, pairs, _ = graph.about(members)
+        counts = np.bincount(pairs, minlength=len(members))
+        shares = retrieved.values[owners] / np.sqrt(np.maximum(1, counts))
+        away = passages != graph.passages(retrieved.rows)[owners][pairs]
+        return Scores.highest(passages[away], shares[pairs][away]).above(0)
 
     def _evidence(self, question: str, names: str, knowledge: _Knowledge, hits: list[Hit]) -> Evidence:
-        snapshot = self._snapshot
+        view = self._view
         shown = min(len(knowledge.edges), self._settings.expanded)
-        by_similarity = np.isin(knowledge.edges[:shown], knowledge.retrieved).tolist()
+        by_similarity = np.isin(knowledge.edges[:shown], knowledge.retrieved.rows).tolist()
         edges, scores = knowledge.edges[:shown].tolist(), knowledge.edge_scores[:shown].tolist()
-        entity_names = snapshot.entity_names(sorted({via for via in knowledge.via[:shown].tolist() if via >= 0}))
+        brought = knowledge.via[:shown].tolist()
+        known = entity_names(view, sorted({via for via in brought if via >= 0}))
+        edge_ids = view.ids("hyperedge", edges)
+        passage_ids = view.ids("passage", view.graph.passages(knowledge.edges[:shown]))
         trace = [
             TraceStep(
-                snapshot.hyperedge_id(edge),
-                snapshot.passage_id(int(snapshot.passage_of[edge])),
+                edge_id,
+                passage_id,
                 question if is_similar else names,
                 _reached(via >= 0, is_similar),
-                (entity_names[via],) if via >= 0 else (),
+                (known[via],) if via >= 0 else (),
                 score,
             )
-            for edge, score, via, is_similar in zip(
-                edges, scores, knowledge.via[:shown].tolist(), by_similarity, strict=True
+            for edge_id, passage_id, score, via, is_similar in zip(
+                edge_ids, passage_ids, scores, brought, by_similarity, strict=True
             )
         ]
-        return snapshot.evidence(
+        return evidence(
+            view,
             question,
             self.name,
             hits,
@@ -219,9 +234,7 @@ def _reached(by_entity: bool, by_similarity: bool) -> str:
     return "entity" if by_entity else "similarity"
 
 
-def _reciprocal_ranks(scores: FloatArray) -> FloatArray:
-    """1 / (constant + rank) of the scores above 0, ties by row; 0 for all others."""
-    shares = np.zeros_like(scores)
-    rows = above(scores, _LONGEST_LIST, 0.0)
-    shares[rows] = 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32))
-    return shares
+def _reciprocal_ranks(scores: Scores, order: Order) -> Scores:
+    """1 / (constant + rank) of the best scores."""
+    rows = scores.best(_LONGEST_LIST, order)
+    return Scores.of(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))

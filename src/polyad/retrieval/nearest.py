@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from polyad.hypergraph.cosines import cosines
-from polyad.model import FloatArray, Hyperedge, Passage, Span
+import numpy as np
+
+from polyad.hypergraph.view import View
+from polyad.model import FloatArray, Hyperedge, IntArray, Passage, Span
 from polyad.protocols import Embedder
-from polyad.retrieval.snapshot import Snapshot
 from polyad.text.lexicon import FUNCTION_WORDS
 from polyad.text.words import terms
 
@@ -30,13 +31,13 @@ class NearestParts:
     """Measures the hyperedges of passages against one question: by cosine, or where nothing is embedded by words.
 
     Args:
-        snapshot: The index.
+        view: The index.
         question: What was asked.
         embedder: Embeds the question when the first passage is asked about; None to count words that both have.
     """
 
-    def __init__(self, snapshot: Snapshot, question: str, embedder: Embedder | None) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View, question: str, embedder: Embedder | None) -> None:
+        self._view = view
         self._question = question
         self._embedder = embedder
         self._known: dict[str, Sequence[Part]] = {}
@@ -48,16 +49,17 @@ class NearestParts:
         return self._known[passage.id]
 
     def _parts(self, passage: Passage) -> Sequence[Part]:
-        rows = self._snapshot.hyperedges_in(passage.id)
-        edges = self._snapshot.hyperedges(rows)
+        known = np.array(list(self._view.passage_rows([passage.id]).values()), dtype=np.int64)
+        rows = self._view.graph.hyperedges(known)[0]
+        edges = self._view.hyperedges(rows.tolist())
         nearness = self._by_cosine(rows) if self._embedder else [self._by_words(edge) for edge in edges]
         spans = (_within(passage, edge) for edge in edges)
         parts = [Part(span, near) for span, near in zip(spans, nearness, strict=True) if span.start < span.end]
         whole = Part(Span(0, len(passage.text)), 0.0)
         return sorted(parts, key=lambda part: (-part.nearness, part.span.start, part.span.end)) or [whole]
 
-    def _by_cosine(self, rows: Sequence[int]) -> list[float]:
-        found: list[float] = cosines(self._snapshot.hyperedge_vectors[list(rows)], self._vector).tolist()
+    def _by_cosine(self, rows: IntArray) -> list[float]:
+        found: list[float] = self._view.cosines("hyperedge", rows, self._vector).tolist()
         return found
 
     def _by_words(self, edge: Hyperedge) -> float:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from polyad.hypergraph.view import View
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.retrieval.snapshot import Snapshot
 from polyad.text.keys import entity_key
 from polyad.text.vocabulary import Vocabulary
 
@@ -32,26 +31,23 @@ class LinkedQuestion:
 
 
 class QuestionLinker:
-    """Links the names in a question to the entities of a snapshot.
+    """Links the names in a question to the entities of a view.
 
     Names are what the extractor finds and, because questions are short and badly capitalised, also the longest runs
     of words that are the name of an entity. A single word in small letters is taken for a name only where the question
     has no other.
 
     Args:
-        snapshot: The index.
+        view: The index.
         extractor: The one the index was built with.
         similar: Links names that are no entity's to the entity with the most similar name; None for exact names only.
     """
 
-    def __init__(self, snapshot: Snapshot, extractor: MentionExtractor, similar: SimilarNames | None = None) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View, extractor: MentionExtractor, similar: SimilarNames | None = None) -> None:
+        self._view = view
         self._extractor = extractor
         self._similar = similar
-
-    @cached_property
-    def _vocabulary(self) -> Vocabulary:
-        return Vocabulary(self._snapshot.entity_rows)
+        self._vocabulary = Vocabulary(lambda key: bool(view.find([key])))
 
     def link(self, question: str) -> LinkedQuestion:
         """Find the entities that ``question`` names."""
@@ -74,9 +70,9 @@ class QuestionLinker:
 
     def _rows(self, keys: Sequence[str]) -> dict[str, int]:
         """The row of the entity that each key stands for, where there is one: of that name, or of a similar one."""
-        known = self._snapshot.entity_rows
-        subject_of = self._snapshot.subject_names.subject_of
-        rows = {key: row for key in keys if key and (row := known.get(key, subject_of(key))) is not None}
+        known = self._view.find(key for key in keys if key)
+        others = [key for key in keys if key and key not in known]
+        rows = known | {key: row for key in others if (row := self._view.subject_of(key)) is not None}
         if self._similar:
             rows |= self._similar.nearest([key for key in keys if key and key not in rows])
         return rows

@@ -1,4 +1,4 @@
-"""What retrievers share in ranking: the best of some scores, and filling up with what is similar."""
+"""What retrievers share in ranking: filling up with what is similar, and places among equals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
 
 Hit = tuple[int, float, str]
@@ -15,37 +16,25 @@ HYPEREDGES_SHOWN = 3
 """Of each passage, in the evidence."""
 
 
-def best(scores: FloatArray, k: int) -> IntArray:
-    """The rows of the ``k`` highest scores, best first, ties by row."""
-    if k < len(scores):
-        threshold = np.partition(scores, -k)[-k]
-        candidates = np.flatnonzero(scores >= threshold)
-    else:
-        candidates = np.arange(len(scores))
-    return candidates[np.lexsort((candidates, -scores[candidates]))][:k]
-
-
-def filled(hits: Sequence[Hit], similarity: FloatArray, k: int) -> list[Hit]:
-    """The first ``k`` of ``hits``, and if they are fewer, the passages most similar to the question, scored below them.
+def filled(view: View, hits: Sequence[Hit], question: FloatArray, k: int) -> list[Hit]:
+    """The first ``k`` of ``hits``, and if they are fewer, the passages nearest to the question, scored below them.
 
     Args:
+        view: The index.
         hits: Best first.
-        similarity: Cosine of every passage with the question.
+        question: Its vector, ``[dimension]``.
         k: How many are wanted.
     """
     filled = list(hits[:k])
+    if len(filled) == k:
+        return filled
     found = {row for row, _, _ in filled}
     floor = min([0.0, *(score for _, score, _ in filled)])
-    for row in best(similarity, k + len(found)).tolist():
+    ((rows, cosines),) = view.nearest("passage", question[None], k + len(found))
+    for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         if len(filled) < k and row not in found:
-            filled.append((row, floor + min(0.0, float(similarity[row]) - 1), "similar to the question, not reached"))
+            filled.append((row, floor + min(0.0, cosine - 1), "similar to the question, not reached"))
     return filled
-
-
-def above(scores: FloatArray, k: int, threshold: float) -> IntArray:
-    """The rows of the ``k`` highest scores that are above ``threshold``, best first."""
-    rows = np.flatnonzero(scores > threshold)  # few, mostly: the rest need not be sorted
-    return rows[best(scores[rows], k)]
 
 
 def places_within(owners: IntArray) -> IntArray:

@@ -10,7 +10,6 @@ import numpy as np
 from polyad.errors import RerankerError
 from polyad.model import Evidence, FloatArray, ScoredPassage
 from polyad.protocols import Reranker
-from polyad.retrieval.ranking import best
 
 RERANKED = 50
 """Passages that a reranker reads, where no more are wanted. It costs as much a passage as a language model's prompt."""
@@ -26,7 +25,7 @@ def reranked(retrieve: Callable[[int], Evidence], reranker: Reranker, k: int) ->
     if not evidence.passages:
         return evidence
     scores = _scores(reranker, evidence)
-    order = best(scores, len(scores)).tolist()
+    order = np.argsort(-scores, kind="stable").tolist()
     return replace(evidence, passages=tuple(_placed(evidence.passages[place], float(scores[place])) for place in order))
 
 

@@ -6,13 +6,11 @@ are needed: an index need not hold a vector for each of its entities.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from functools import cached_property
 
 from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.view import View
 from polyad.protocols import Embedder
-from polyad.retrieval.snapshot import Snapshot
 
 MOST = 32
 """Names compared with one mention; a word of more entities than this is not telling enough."""
@@ -22,23 +20,15 @@ class SimilarNames:
     """Finds the entity nearest to a name.
 
     Args:
-        snapshot: The index.
+        view: The index.
         embedder: Embeds the names.
         threshold: Lowest cosine of two names for the same thing, in (0, 1].
     """
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder, threshold: float) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View, embedder: Embedder, threshold: float) -> None:
+        self._view = view
         self._embedder = embedder
         self._threshold = threshold
-
-    @cached_property
-    def _entities_of_word(self) -> dict[str, list[int]]:
-        found: defaultdict[str, list[int]] = defaultdict(list)
-        for key, row in self._snapshot.entity_rows.items():
-            for word in set(key.split()):
-                found[word].append(row)
-        return dict(found)
 
     def nearest(self, keys: Sequence[str]) -> dict[str, int]:
         """The row of the entity nearest to each of ``keys``, for those that have one near enough."""
@@ -49,15 +39,18 @@ class SimilarNames:
         vectors = dict(zip(names, self._embedder.encode(names, "query"), strict=True))
         linked = {}
         for key, rows in candidates.items():
-            cosine, row = max((float(cosines(vectors[self._key(row)][None], vectors[key])[0]), -row) for row in rows)
-            if cosine >= self._threshold:
-                linked[key] = -row
+            found = [
+                (-float(cosines(vectors[self._key(row)][None], vectors[key])[0]), self._key(row), row) for row in rows
+            ]
+            cosine, _, row = min(found)
+            if -cosine >= self._threshold:
+                linked[key] = row
         return linked
 
     def _sharing_rarest_word(self, key: str) -> list[int]:
-        known = [rows for word in key.split() if (rows := self._entities_of_word.get(word))]
+        known = [rows for word in key.split() if (rows := self._view.named_with(word))]
         rarest = min(known, key=len, default=[])
         return rarest if len(rarest) <= MOST else []
 
     def _key(self, row: int) -> str:
-        return self._snapshot.entity_key(row)
+        return self._view.ids("entity", [row])[0]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,9 +16,6 @@ from polyad.text.lexicon import COMMON_WORDS, FORMS_OF_ADDRESS, FUNCTION_WORDS, 
 
 _LONGEST = 12
 """Words of a name that is looked for."""
-
-_MORE_IN_TEXT = 4
-"""Words that a name may have in a text beyond those of its key: an article, initials, halves of a decimal."""
 
 _WORD = re.compile(r"[^\s\x00-\x1f!\"(),\-./:;<=>?@\[\\\]^_{|}~*‐‑‒–—―…“”„«»‹›《》〈〉「」『』【】、。，·]+")
 _APOSTROPHES = str.maketrans("", "", "'’‘ʼ`´")
@@ -49,13 +46,11 @@ class Vocabulary:
     are function words but for one ("came out").
 
     Args:
-        keys: Entity keys, as :func:`polyad.text.keys.entity_key` makes them. A set or a mapping is not copied.
+        is_known: Whether a key, as :func:`polyad.text.keys.entity_key` makes them, is an entity's.
     """
 
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._keys = keys if isinstance(keys, Set | Mapping) else frozenset(keys)
-        longest = max((key.count(" ") + 1 for key in self._keys), default=0)
-        self._longest = min(_LONGEST, longest + _MORE_IN_TEXT) if longest else 0
+    def __init__(self, is_known: Callable[[str], bool]) -> None:
+        self._is_known = is_known
 
     def find(self, text: str) -> list[Mention]:
         """Mentions of known names by ``start``, disjoint: from left to right, at each word the longest."""
@@ -63,7 +58,7 @@ class Vocabulary:
         found: list[Mention] = []
         position = 0
         while position < len(words):
-            length = self._match(text, words[position : position + self._longest])
+            length = self._match(text, words[position : position + _LONGEST])
             if length:
                 matched = _without_article(text, words[position : position + length])
                 start = matched[0].start
@@ -85,12 +80,12 @@ class Vocabulary:
             if keys[length - 1] and not self._may_know(keys[length - 1]):
                 continue
             key = entity_key(text[window[0].start : window[length - 1].end])
-            if key and key in self._keys and _is_meant(text, _without_article(text, window[:length])):
+            if key and self._is_known(key) and _is_meant(text, _without_article(text, window[:length])):
                 return length
         return 0
 
     def _may_know(self, key: str) -> bool:
-        return key in self._keys or (key.startswith(_ARTICLE_STARTS) and key.partition(" ")[2] in self._keys)
+        return self._is_known(key) or (key.startswith(_ARTICLE_STARTS) and self._is_known(key.partition(" ")[2]))
 
 
 def _without_article(text: str, words: list[_Word]) -> list[_Word]:

@@ -82,7 +82,7 @@ def _make_anew(connection: sqlite3.Connection, format_version: int) -> None:
         "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
     ).fetchall():
         connection.execute(f"DROP INDEX {name}")
-    for table in (*_TABLES, "passage_words"):
+    for table in _TABLES:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     run_script(connection, packaged("polyad.adapters.sqlite", "schema.sql"))
     for table in _TABLES:
@@ -91,9 +91,7 @@ def _make_anew(connection: sqlite3.Connection, format_version: int) -> None:
         "UPDATE account SET (calls, prompt_tokens, completion_tokens, cost) = (SELECT COALESCE(SUM(calls), 0), "
         "COALESCE(SUM(prompt_tokens), 0), COALESCE(SUM(completion_tokens), 0), COALESCE(SUM(cost), 0.0) FROM reply)"
     )
-    connection.execute("DROP TABLE passage_words")
-    connection.execute("ALTER TABLE old_passage_words RENAME TO passage_words")
-    for table in ("reply", *(f"old_{table}" for table in reversed(_TABLES))):
+    for table in ("passage_words", "reply", *(f"old_{table}" for table in reversed(_TABLES))):
         connection.execute(f"DROP TABLE {table}")
     connection.execute("UPDATE manifest SET value = ? WHERE key = 'format_version'", [format_version])
     connection.execute("UPDATE manifest SET value = value + 1 WHERE key = 'version'")

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from polyad.adapters.sqlite.checksums import insert, sound
-from polyad.adapters.sqlite.full_text import searchable
 from polyad.errors import NotFoundError
 from polyad.model import (
     Document,
@@ -57,7 +56,7 @@ PASSAGE_COLUMNS = (
 SELECT_HYPEREDGE = (
     "SELECT hyperedge.id, hyperedge.kind, COALESCE(hyperedge.text, "
     'SUBSTR(passage.text, hyperedge."start" + 1, hyperedge."end" - hyperedge."start")), passage.id, '
-    'hyperedge."start", hyperedge."end", hyperedge.score, hyperedge.vector '
+    'hyperedge."start", hyperedge."end", hyperedge.score, hyperedge.vector, hyperedge.number '
     "FROM hyperedge JOIN passage ON passage.number = hyperedge.passage"
 )
 
@@ -142,15 +141,6 @@ def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]
         if row is None:
             continue
         (number,) = row
-        connection.executemany(
-            "INSERT INTO passage_words (passage_words, rowid, title, text) VALUES ('delete', ?, ?, ?)",
-            [
-                (passage, searchable(title), searchable(text))
-                for passage, title, text in connection.execute(
-                    "SELECT number, title, text FROM passage WHERE document = ?", [number]
-                )
-            ],
-        )
         touched = connection.execute(
             "SELECT DISTINCT incidence.entity FROM passage JOIN hyperedge ON hyperedge.passage = passage.number "
             "JOIN incidence ON incidence.hyperedge = hyperedge.number WHERE passage.document = ?",
@@ -212,10 +202,6 @@ def _insert_passage(
         *(len(indexed.hyperedges), blob_of(indexed.vector)),
     )
     insert(connection, "passage", [row])
-    connection.execute(
-        "INSERT INTO passage_words (rowid, title, text) VALUES (?, ?, ?)",
-        [number, searchable(passage.title), searchable(passage.text)],
-    )
     numbered = list(enumerate(indexed.hyperedges, first_hyperedge))
     insert(connection, "hyperedge", (_hyperedge_row(edge, number, item, passage.text) for edge, item in numbered))
     insert(
@@ -329,10 +315,10 @@ def _select_indexed_hyperedges(
 def entity_views(rows: Sequence[tuple[Any, ...]]) -> list[Entity]:
     """The entities in rows of :data:`SELECT_ENTITIES`, sorted by key."""
     sound = as_written(rows, str, str, str, str, int, _NUMBER)
-    return [_entity(key, list(group)) for key, group in groupby(sorted(sound), key=lambda row: str(row[0]))]
+    return [entity_of(list(group)) for _, group in groupby(sorted(sound), key=lambda row: str(row[0]))]
 
 
-def _entity(key: str, rows: Sequence[tuple[Any, ...]]) -> Entity:
+def entity_of(rows: Sequence[tuple[Any, ...]]) -> Entity:
     """One entity from its distinct (key, name, type, description, count, highest score)."""
     names: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -340,7 +326,7 @@ def _entity(key: str, rows: Sequence[tuple[Any, ...]]) -> Entity:
         names[name] += count
         types[type] += count if type else 0
     return Entity(
-        key,
+        rows[0][0],
         name=_vote(names),
         type=_vote(types),
         description="\n".join(sorted({row[3] for row in rows if row[3]})),

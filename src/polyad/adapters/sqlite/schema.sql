@@ -23,6 +23,13 @@ CREATE TABLE document (
 );
 CREATE INDEX document_by_version ON document (version);
 
+-- What tells the index at a version from another of as many changes, such as a copy that went on by itself; of late
+-- versions only.
+CREATE TABLE state (
+    version INTEGER PRIMARY KEY,
+    token TEXT NOT NULL
+);
+
 -- The passages of documents that were removed or replaced, by the version that did it; of late versions only.
 CREATE TABLE removal (
     version INTEGER NOT NULL,
@@ -94,11 +101,6 @@ CREATE TABLE entity_vector (
     digest TEXT NOT NULL,
     vector BLOB NOT NULL,
     checksum INTEGER NOT NULL
-);
-
--- Words, for BM25; row numbers are those of passages. Holds no text of its own, so a row is deleted by its old words.
-CREATE VIRTUAL TABLE passage_words USING fts5 (
-    title, text, content = '', tokenize = "porter unicode61 remove_diacritics 2"
 );
 
 -- What language models have cost this index, replies that could not be used included; one row.

@@ -14,12 +14,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from polyad.adapters.sqlite.checksums import find_unsound, sound
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
-from polyad.adapters.sqlite.full_text import match_expression, telling_words
 from polyad.adapters.sqlite.migration import EARLIER_FORMATS, migrate
+from polyad.adapters.sqlite.moment import SqliteMoment
 from polyad.adapters.sqlite.pending import (
     delete_other_pending,
     delete_pending,
@@ -44,19 +42,14 @@ from polyad.adapters.sqlite.rows import (
     insert_document,
     matrix_from,
     metadata_from,
-    numbers_from,
     passage_from,
-    require_all,
     require_known,
-    require_numbers,
-    rows_of,
     select_in,
     select_incidences,
     select_indexed_passages,
 )
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.model import (
-    SUBJECT,
     Document,
     Entity,
     FloatArray,
@@ -65,13 +58,12 @@ from polyad.model import (
     Incidence,
     IndexedDocument,
     IndexedPassage,
-    IntArray,
     Origin,
     Passage,
     Statistics,
     Usage,
 )
-from polyad.protocols import Changes, Manifest, Topology
+from polyad.protocols import Manifest
 from polyad.text.packaged import packaged
 
 FORMAT_VERSION = 5
@@ -183,6 +175,11 @@ class SqliteStore:
         """What the index was built with."""
         return self._manifest
 
+    @property
+    def directory(self) -> Path:
+        """What the index lies in."""
+        return self._database.path.parent
+
     def version(self) -> int:
         """Grows with every committed change to documents."""
         with self._database.reading() as connection:
@@ -208,24 +205,6 @@ class SqliteStore:
 
     # Reading
 
-    def changes(self, since: int) -> Changes | None:
-        """What was removed and written after the version ``since``; None where that is no longer, or not yet, known."""
-        with self._database.reading() as connection:
-            version = _version(connection)
-            if not version - REMEMBERED_VERSIONS <= since <= version:
-                return None
-            removed = connection.execute(
-                "SELECT first_passage, last_passage FROM removal "
-                f"WHERE version > ? AND {sound('removal')} ORDER BY version, first_passage",
-                [since],
-            )
-            written = connection.execute("SELECT number FROM document WHERE version > ? ORDER BY number", [since])
-            return Changes(
-                version,
-                removed=tuple(as_written(removed, int, int)),
-                documents=tuple(number for (number,) in as_written(written, int)),
-            )
-
     def digests(self) -> dict[str, str]:
         """The digest of every document, by id, sorted by id."""
         with self._database.reading() as connection:
@@ -242,56 +221,11 @@ class SqliteStore:
         with self._database.reading() as connection:
             return select_indexed_passages(connection, "document.id", document_ids)
 
-    def topology(self) -> Topology:
-        """The hypergraph and its vectors, whole, at one moment; rows are in the order of sorted ids."""
-        dimension = self._manifest.dimension
+    @contextmanager
+    def moment(self) -> Iterator[SqliteMoment]:
+        """All of the file as it is now, for as long as the block runs."""
         with self._database.reading() as connection:
-            passages = as_written(
-                connection.execute(
-                    "SELECT passage.number, passage.id, document.id, passage.vector, passage.hyperedges FROM passage "
-                    f"JOIN document ON document.number = passage.document WHERE {sound('passage')} ORDER BY passage.id"
-                ),
-                *(int, str, str, bytes, int),
-            )
-            hyperedges = as_written(
-                connection.execute(
-                    "SELECT number, id, passage, vector, score, incidences FROM hyperedge "
-                    f"WHERE {sound('hyperedge')} ORDER BY id"
-                ),
-                *(int, str, int, bytes, float, int),
-            )
-            select_entities = f"SELECT number, key FROM entity WHERE {sound('entity')} ORDER BY key"
-            entities = as_written(connection.execute(select_entities), int, str)
-            incidences = connection.execute(
-                "SELECT entity, hyperedge, CASE WHEN role = ? OR kind = ? THEN strength ELSE 0 END FROM incidence "
-                f"JOIN hyperedge ON hyperedge.number = incidence.hyperedge WHERE {sound('incidence')}",
-                [SUBJECT, HyperedgeKind.TUPLE],
-            ).fetchall()
-            select_counts = f"SELECT passages FROM document WHERE {sound('document')}"
-            require_all("passages", sum(count for (count,) in connection.execute(select_counts)), len(passages))
-            require_all("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
-            require_all("incidences", sum(row[-1] for row in hyperedges), len(incidences))
-            pairs = np.array([row[:2] for row in incidences], dtype=np.int64).reshape(-1, 2)
-            strengths = numbers_from([row[2] for row in incidences])
-            entity_rows = rows_of([number for number, _ in entities], pairs[:, 0])
-            hyperedge_rows = rows_of([row[0] for row in hyperedges], pairs[:, 1])
-            order = np.lexsort((hyperedge_rows, entity_rows))
-            return Topology(
-                passage_ids=[row[1] for row in passages],
-                passage_numbers=require_numbers([row[0] for row in passages]),
-                document_of_passage=[row[2] for row in passages],
-                passage_vectors=matrix_from([row[3] for row in passages], dimension),
-                hyperedge_ids=[row[1] for row in hyperedges],
-                hyperedge_vectors=matrix_from([row[3] for row in hyperedges], dimension),
-                hyperedge_scores=numbers_from([row[4] for row in hyperedges]),
-                passage_of_hyperedge=rows_of(
-                    [row[0] for row in passages], np.array([row[2] for row in hyperedges], dtype=np.int64)
-                ),
-                entity_keys=[key for _, key in entities],
-                incidence_entity=entity_rows[order],
-                incidence_hyperedge=hyperedge_rows[order],
-                incidence_strength=strengths[order],
-            )
+            yield SqliteMoment(connection, _version(connection), REMEMBERED_VERSIONS, self._manifest.dimension)
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
         """In the order given."""
@@ -332,6 +266,14 @@ class SqliteStore:
             rows = select_in(connection, f"{SELECT_HYPEREDGE} WHERE hyperedge.id IN ({{}}) AND {_SOUND_HYPEREDGE}", ids)
             return in_order("hyperedge", ids, {row[0]: hyperedge_from(row) for row in rows})
 
+    def all_hyperedges(self) -> list[Hyperedge]:
+        """Every hyperedge, sorted by id."""
+        with self._database.reading() as connection:
+            return [
+                hyperedge_from(row)
+                for row in connection.execute(f"{SELECT_HYPEREDGE} WHERE {_SOUND_HYPEREDGE} ORDER BY hyperedge.id")
+            ]
+
     def entities(self, keys: Sequence[str]) -> list[Entity]:
         """The views over their incidences, in the order given."""
         with self._database.reading() as connection:
@@ -357,33 +299,6 @@ class SqliteStore:
                 [entity_key],
             )
             return [id for (id,) in as_written(rows, str)]
-
-    def search_text(self, question: str, k: int) -> list[tuple[str, float]]:
-        """Ids and BM25 scores of the ``k`` best passages that share a word with ``question``."""
-        expression = match_expression(question)
-        if not expression:
-            return []
-        with self._database.reading() as connection:
-            most = k + 1
-            while True:
-                rows = connection.execute(
-                    "SELECT passage.id, -found.score FROM (SELECT rowid, bm25(passage_words) AS score "
-                    "FROM passage_words WHERE passage_words MATCH ? ORDER BY score LIMIT ?) AS found "
-                    "JOIN passage ON passage.number = found.rowid ORDER BY 2 DESC, 1",
-                    [expression, most],
-                ).fetchall()
-                as_written(rows, str, float)
-                # Ties go by id, which needs all of them: SQLite's own order among them is that of insertion.
-                if len(rows) < most or rows[k - 1][1] > rows[-1][1]:
-                    return rows[:k]
-                most *= 4
-
-    def passages_with_words(self, question: str) -> list[IntArray]:
-        """Numbers of the passages that hold each telling word of ``question``, in any form of it, sorted."""
-        select = "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid"
-        with self._database.reading() as connection:
-            found = [connection.execute(select, [f'"{word}"']).fetchall() for word in telling_words(question)]
-            return [require_numbers(rows).reshape(-1) for rows in found]
 
     def sources(self) -> dict[str, str]:
         """Where each document came from, by id, sorted by id."""
@@ -464,16 +379,14 @@ class SqliteStore:
 
     # Vectors of entities, derived from all their incidences
 
-    def entity_vectors(self) -> dict[str, tuple[str, FloatArray]]:
-        """By key, the vectors kept for entities, each with the digest of the text it was made from."""
+    def entity_vectors(self, keys: Sequence[str]) -> dict[str, tuple[str, FloatArray]]:
+        """By key, the vectors kept for some entities, each with the digest of the text it was made from."""
+        query = (
+            "SELECT key, digest, vector FROM entity_vector JOIN entity ON entity.number = entity_vector.entity "
+            f"WHERE key IN ({{}}) AND {sound('entity')} AND {sound('entity_vector')}"
+        )
         with self._database.reading() as connection:
-            rows = as_written(
-                connection.execute(
-                    "SELECT key, digest, vector FROM entity_vector JOIN entity ON entity.number = entity_vector.entity "
-                    f"WHERE {sound('entity')} AND {sound('entity_vector')}"
-                ),
-                *(str, str, bytes),
-            )
+            rows = as_written(select_in(connection, query, keys), str, str, bytes)
             vectors = matrix_from([blob for _, _, blob in rows], self._manifest.dimension)
         return {key: (digest, vector) for (key, digest, _), vector in zip(rows, vectors, strict=True)}
 
@@ -502,7 +415,9 @@ class SqliteStore:
             with self._database.understanding():
                 version = _version(connection) + 1
             connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [version])
-            connection.execute("DELETE FROM removal WHERE version <= ?", [version - REMEMBERED_VERSIONS])
+            connection.execute("INSERT INTO state VALUES (?, LOWER(HEX(RANDOMBLOB(8))))", [version])
+            for log in ("removal", "state"):
+                connection.execute(f"DELETE FROM {log} WHERE version <= ?", [version - REMEMBERED_VERSIONS])
             yield connection, version
 
     def _require_writable(self) -> None:

@@ -7,14 +7,18 @@ hyperedge that makes it is to the question, the fewer passages the entity leads 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
-from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
-from polyad.retrieval.ranking import best
-from polyad.retrieval.snapshot import Snapshot
+
+NEAREST = 200
+"""Passages ranked by similarity; the signals of ranks are 0 for all others."""
 
 SOURCES = 8
 """Best passages whose mentions are followed, at each hop."""
@@ -26,35 +30,45 @@ STRENGTH_FLOOR = 0.3
 """Share of a link that counts as the strength of its entity, however far its hyperedge is from the question."""
 
 
-@dataclass(frozen=True, slots=True)
 class SimilarityScale:
     """Turns cosines into similarities that mean the same for every encoder and question.
 
-    0 is the mean of the corpus and all below it, 1 the passage nearest to the question.
+    0 is the mean of the corpus and all below it, 1 the passage nearest to the question. What was measured is kept: it
+    belongs to one question.
+
+    Args:
+        vectors: Of the question and of its remainder, ``[2, dimension]``.
+        view: The index; of at least one passage.
 
     Attributes:
-        vectors: Of the question and of its remainder, ``[2, dimension]``.
+        vectors: As given.
+        nearest: The passages nearest to each, best first.
         means: Mean cosine of the corpus to each, ``[2]``.
         spreads: Highest cosine of the corpus to each, less its mean, ``[2]``.
     """
 
-    vectors: FloatArray
-    means: FloatArray
-    spreads: FloatArray
+    def __init__(self, vectors: FloatArray, view: View) -> None:
+        found = view.nearest("passage", vectors, NEAREST)
+        highest = np.array([cosines[0] for _, cosines in found], dtype=np.float32)
+        self.vectors = vectors
+        self.nearest = tuple(rows for rows, _ in found)
+        self.means = view.mean_cosines(vectors)
+        self.spreads = np.maximum(highest - self.means, 1e-6)
+        self._view = view
+        nothing = np.empty(0, dtype=np.int64), np.empty((0, len(vectors)), dtype=np.float32)
+        self._known = {"passage": nothing, "hyperedge": nothing}
 
-    @classmethod
-    def of(cls, vectors: FloatArray, snapshot: Snapshot) -> tuple[SimilarityScale, FloatArray]:
-        """The scale of some vectors, and with it the similarity of every passage to them, ``[vectors, passages]``."""
-        found = cosines(snapshot.passage_vectors, vectors).T
-        means = vectors @ snapshot.mean_passage_vector
-        spreads = np.maximum(found.max(axis=1, initial=-1.0) - means, 1e-6)
-        similarities: FloatArray = np.maximum(0, (found - means[:, None]) / spreads[:, None])
-        return cls(vectors, means, spreads), similarities
-
-    def relative(self, others: FloatArray) -> FloatArray:
-        """Similarity of each of some vectors to the question and to its remainder, ``[others, 2]``."""
-        result: FloatArray = np.maximum(0, (cosines(others, self.vectors) - self.means) / self.spreads)
-        return result
+    def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
+        """Similarity of each of some rows to the question and to its remainder, ``[rows, 2]``."""
+        known, values = self._known[kind]
+        missing = np.setdiff1d(rows, known)
+        if len(missing):
+            found = self._view.cosines(kind, missing, self.vectors)
+            relative = np.maximum(0, (found - self.means) / self.spreads).astype(np.float32)
+            order = np.argsort(both := np.concatenate([known, missing]))
+            known, values = self._known[kind] = both[order], np.concatenate([values, relative])[order]
+        similar: FloatArray = values[np.searchsorted(known, rows)]
+        return similar
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,128 +90,130 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """What following the mentions of the best passages led to. Arrays over all passages, 0 where nothing led.
+    """What following the mentions of the best passages led to.
 
     Attributes:
-        strong: The best link to the passage, whose strong subject it names.
+        strong: The best link to each passage, whose strong subject it names.
         weak: The same for weaker subjects, times their strength.
+        link: The best of both.
         about_link: The best of both from passages about an entity of the question, times the hyperedge's nearness.
-        mention: The best mention that the passage shares with a source, by the source's weight and its rarity.
-        source: Row of the passage that the link came from; -1 where none.
-        entity: Row of the entity that made the link; -1 where none.
+        mention: The best mention that each passage shares with a source, by the source's weight and its rarity.
+        origins: The passage that the best link to each passage came from, and the entity that made it.
         mentions: What was followed.
-        followed: Rows of the entities that made links, with the strength of the strongest.
+        followed: The entities that made links, with the strength of the strongest.
     """
 
-    strong: FloatArray
-    weak: FloatArray
-    about_link: FloatArray
-    mention: FloatArray
-    source: IntArray
-    entity: IntArray
+    strong: Scores
+    weak: Scores
+    link: Scores
+    about_link: Scores
+    mention: Scores
+    origins: dict[int, tuple[int, int]]
     mentions: Mentions
-    followed: dict[int, float]
-
-    @property
-    def link(self) -> FloatArray:
-        """The best link to each passage."""
-        return np.maximum(self.strong, self.weak)
+    followed: Scores
 
 
-def shares_of(snapshot: Snapshot, entities: IntArray) -> tuple[FloatArray, FloatArray]:
-    """What each passage gets of a link to an entity, the less the more passages share it.
+def rarity(view: View, entities: IntArray) -> FloatArray:
+    """How telling each entity is: 1 for one passage, falling with the logarithm of their number; ``[entities]``."""
+    everywhere = np.log(view.passage_count + 1)
+    telling: FloatArray = (1 - np.log(np.maximum(view.graph.degrees(entities), 1)) / everywhere).astype(np.float32)
+    return telling
+
+
+def linked(view: View, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """The passages about each of some entities, and what each gets of a link to it: the less, the more share it.
+
+    Of a strong subject the strong ones alone take a share.
 
     Returns:
-        For a strong subject, of which the strong ones alone take a share, and for a weaker one; ``[entities]`` each.
+        Passages, the position in ``entities`` each belongs to, its share, and how surely it is about the entity.
     """
-    strong = 1 / np.sqrt(np.maximum(1, snapshot.strong_degrees[entities]))
-    weak = 1 / np.sqrt(np.maximum(1, snapshot.passages_about.degrees(entities)))
-    return strong.astype(np.float32), weak.astype(np.float32)
+    passages, owners, strengths = view.graph.about(entities)
+    sure = strengths >= 1
+    strong = 1 / np.sqrt(np.maximum(1, np.bincount(owners[sure], minlength=len(entities))))
+    weak = 1 / np.sqrt(np.maximum(1, np.bincount(owners, minlength=len(entities))))
+    share = np.where(sure, strong[owners].astype(np.float32), weak[owners].astype(np.float32) * strengths)
+    return passages, owners, share, strengths
 
 
-def follow(snapshot: Snapshot, scores: FloatArray, about: FloatArray, scale: SimilarityScale) -> Hop:
+def follow(view: View, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
     """Follow the mentions of the best passages.
 
     Args:
-        snapshot: The index.
-        scores: Of all passages; the best :data:`SOURCES` are the sources.
-        about: Of all passages, above 0 for those about an entity of the question.
+        view: The index.
+        scores: Of passages; the best :data:`SOURCES` are the sources.
+        about: Of passages about an entity of the question.
         scale: Says how near a hyperedge is to the question.
     """
-    mentions = _mentions(snapshot, scores, scale)
-    count = snapshot.passage_count
-    targets, pairs, strengths = snapshot.subjects.gather(mentions.entities)
+    mentions = _mentions(view, scores, scale)
+    targets, pairs, share, strengths = linked(view, mentions.entities)
     away = targets != mentions.sources[pairs]
-    targets, pairs, strengths = targets[away], pairs[away], strengths[away]
-    entities, sources = mentions.entities[pairs], mentions.sources[pairs]
-    strong_share, weak_share = shares_of(snapshot, entities)
-    is_strong = strengths >= 1
-    share = np.where(is_strong, strong_share, weak_share * strengths)
+    targets, pairs, share, is_strong = targets[away], pairs[away], share[away], strengths[away] >= 1
+    entities, sources, nearness = mentions.entities[pairs], mentions.sources[pairs], mentions.nearness[pairs]
     values = mentions.weights[pairs] * share
-    strong, weak = np.zeros(count, dtype=np.float32), np.zeros(count, dtype=np.float32)
-    np.maximum.at(strong, targets[is_strong], values[is_strong])
-    np.maximum.at(weak, targets[~is_strong], values[~is_strong])
-    order = np.lexsort((-entities, -sources, values))  # the strongest is written last, the first row among equals
-    source, entity = np.full(count, -1), np.full(count, -1)
-    source[targets[order]] = sources[order]
-    entity[targets[order]] = entities[order]
-    about_link = np.zeros(count, dtype=np.float32)
-    np.maximum.at(about_link, targets, about[sources] * share * mentions.nearness[pairs])
-    followed: dict[int, float] = {}
-    reached = values * (STRENGTH_FLOOR + mentions.nearness[pairs])
-    for row, strength in zip(entities.tolist(), reached.tolist(), strict=True):
-        followed[row] = max(strength, followed.get(row, 0.0))
-    return Hop(strong, weak, about_link, _shared(snapshot, mentions), source, entity, mentions, followed)
+    # By target, then the strongest, then source and entity by id: the first of each target is where its link is from.
+    ties = view.order("entity", entities), view.order("passage", sources)
+    order = np.lexsort((*ties, -values, targets))
+    first = order[np.diff(targets[order], prepend=-1) > 0]
+    return Hop(
+        strong=Scores.highest(targets[is_strong], values[is_strong]),
+        weak=Scores.highest(targets[~is_strong], values[~is_strong]),
+        link=Scores.highest(targets, values),
+        about_link=Scores.highest(targets, about.at(sources) * share * nearness),
+        mention=_shared(view, mentions),
+        origins=dict(
+            zip(
+                targets[first].tolist(),
+                zip(sources[first].tolist(), entities[first].tolist(), strict=True),
+                strict=True,
+            )
+        ),
+        mentions=mentions,
+        followed=Scores.highest(entities, values * (STRENGTH_FLOOR + nearness)),
+    )
 
 
-def _mentions(snapshot: Snapshot, scores: FloatArray, scale: SimilarityScale) -> Mentions:
-    sources = best(scores, SOURCES)
-    highest = max(float(scores[sources].max(initial=0)), 1e-6)
-    weights = np.maximum(scores[sources] / highest, 0).astype(np.float32)
-    edges, source_of_edge = snapshot.hyperedges_of_passage.gather(sources)
-    nearness = scale.relative(snapshot.hyperedge_vectors[edges]).max(axis=1).astype(np.float32)
-    entities, edge_of = snapshot.graph.members.gather(edges)
-    telling = snapshot.passages_of_entity.degrees(entities) <= COMMON
+def _mentions(view: View, scores: Scores, scale: SimilarityScale) -> Mentions:
+    sources = scores.best(SOURCES, partial(view.order, "passage"))
+    own = scores.at(sources)
+    weights = np.maximum(own / max(float(own.max(initial=0)), 1e-6), 0).astype(np.float32)
+    edges, source_of_edge = view.graph.hyperedges(sources)
+    nearness = scale.similarities("hyperedge", edges).max(axis=1)
+    entities, edge_of = view.graph.members(edges)
+    telling = view.graph.degrees(entities) <= COMMON
     entities, edge_of = entities[telling], edge_of[telling]
     places = source_of_edge[edge_of]
     return Mentions(entities, sources[places], weights[places], nearness[edge_of])
 
 
-def _shared(snapshot: Snapshot, mentions: Mentions) -> FloatArray:
-    targets, pairs = snapshot.passages_of_entity.gather(mentions.entities)
-    values = mentions.weights[pairs] * snapshot.rarity[mentions.entities[pairs]]
+def _shared(view: View, mentions: Mentions) -> Scores:
+    targets, pairs = view.graph.mentions(mentions.entities)
+    values = (mentions.weights * rarity(view, mentions.entities))[pairs]
     away = targets != mentions.sources[pairs]
-    shared = np.zeros(snapshot.passage_count, dtype=np.float32)
-    np.maximum.at(shared, targets[away], values[away])
-    return shared
+    return Scores.highest(targets[away], values[away])
 
 
-def anchored(
-    snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale, away_from: int = -1
-) -> FloatArray:
+def anchored(view: View, entities: Scores, scale: SimilarityScale, away_from: int = -1) -> Scores:
     """The best hyperedge of each passage that holds one of some entities and resembles the remainder of the question.
 
     It says what the question asks, of an entity that counts, in one place: the words of a passage alone do not tell
     whether its name and its answer stand together.
 
     Args:
-        snapshot: The index.
-        entities: Rows, each once.
-        weights: What each counts, ``[entities]``.
+        view: The index.
+        entities: What each counts.
         scale: Measures similarity to the remainder.
         away_from: Row of a passage that does not count; -1 for none.
 
     Returns:
-        weight x rarity x similarity, over all passages; 0 where there is no such hyperedge.
+        weight x rarity x similarity, of passages that have such a hyperedge.
     """
-    found = np.zeros(snapshot.passage_count, dtype=np.float32)
-    telling = snapshot.passages_of_entity.degrees(entities) <= COMMON
-    entities, weights = entities[telling], weights[telling]
-    edges, owners = snapshot.graph.memberships.gather(entities)
+    telling = view.graph.degrees(entities.rows) <= COMMON
+    rows, weights = entities.rows[telling], entities.values[telling]
+    edges, owners = view.graph.memberships(rows)
     unique = distinct(edges)
-    similarity = scale.relative(snapshot.hyperedge_vectors[unique])[:, 1][np.searchsorted(unique, edges)]
-    values = weights[owners] * snapshot.rarity[entities[owners]] * similarity
-    passages = snapshot.passage_of[edges]
+    similarity = scale.similarities("hyperedge", unique)[:, 1][np.searchsorted(unique, edges)]
+    values = (weights * rarity(view, rows))[owners] * similarity
+    passages = view.graph.passages(edges)
     away = passages != away_from
-    np.maximum.at(found, passages[away], values[away].astype(np.float32))
-    return found
+    return Scores.highest(passages[away], values[away])

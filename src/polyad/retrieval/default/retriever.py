@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from polyad.config import DefaultSettings
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.sparse import best_places
+from polyad.hypergraph.view import View
 from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.default.scorer import LinearScorer
@@ -24,9 +25,9 @@ from polyad.retrieval.default.signals import (
     signal_matrix,
     signal_names,
 )
+from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, places_within
-from polyad.retrieval.snapshot import Snapshot
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, places_within
 
 _REASONS = 3  # signals named for each passage
 
@@ -35,7 +36,7 @@ class DefaultRetriever:
     """Ranks candidate passages by the weighted sum of their signals.
 
     Args:
-        snapshot: The index.
+        view: The index.
         embedder: The one it was built with.
         linker: Finds the question's entities.
         settings: See :class:`polyad.config.DefaultSettings`.
@@ -49,30 +50,30 @@ class DefaultRetriever:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        view: View,
         embedder: Embedder,
         linker: QuestionLinker,
         settings: DefaultSettings,
         scorer: LinearScorer | None = None,
     ) -> None:
         scorer = scorer or LinearScorer.from_settings(settings.weights, rewriting=settings.rewriting)
-        self._snapshot = snapshot
+        self._view = view
         self._rewriting = settings.rewriting
         self._names = signal_names(settings.rewriting)
-        self._signals = SignalExtractor(snapshot, embedder, linker, rewriting=settings.rewriting)
+        self._signals = SignalExtractor(view, embedder, linker, rewriting=settings.rewriting)
         linked, unlinked = np.split(scorer.vector(profile_names(self._names)), 2)
         self._calibration = scorer.calibration
-        share = np.float32(snapshot.linkability)
+        share = np.float32(view.linkability)
         self._weights = share * linked + (1 - share) * unlinked
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` best passages, with the signals that placed them and their hyperedges nearest to the question."""
-        if not self._snapshot.passage_count:
-            return self._snapshot.evidence(question, self.name, [])
+        if not self._view.passage_count:
+            return evidence(self._view, question, self.name, [])
         state = self._signals.state(question)
         parts = signal_matrix(state, self._rewriting) * self._weights
         scores = parts.sum(axis=1)
-        chosen = best(scores, k)
+        chosen = best_places(scores, k, lambda places: self._view.order("passage", state.candidates[places]))
         rows = state.candidates[chosen]
         hits = [
             (int(row), float(scores[place]), self._reason(state, int(row), parts[place]))
@@ -80,12 +81,13 @@ class DefaultRetriever:
         ]
         edges, similarities, owners = self._hyperedges(rows, state)
         relevance = self._calibration.relevance(measures_of(state, scores)[chosen])
-        found = self._snapshot.evidence(
+        found = evidence(
+            self._view,
             question,
             self.name,
             hits,
             list(zip(edges.tolist(), similarities.tolist(), strict=True)),
-            [(entity, 1.0) for entity in state.linked.entities],
+            [(entity, 1.0) for entity in state.question.entities],
             self._trace(state, edges, similarities, rows[owners]),
         )
         passages = (replace(hit, relevance=own) for hit, own in zip(found.passages, relevance, strict=True))
@@ -93,44 +95,49 @@ class DefaultRetriever:
 
     def _reason(self, state: State, passage: int, parts: FloatArray) -> str:
         """The signals that speak most for a passage, each with what it adds to the score, and the link to it."""
-        strongest = [place for place in best(parts, _REASONS).tolist() if parts[place] > 0]
+        strongest = [place for place in np.argsort(-parts, kind="stable")[:_REASONS].tolist() if parts[place] > 0]
         reasons = [f"{IN_WORDS[self._names[place]]} +{parts[place]:.2f}" for place in strongest]
         source, entity = _origin(state, passage)
         if source >= 0:
-            title = self._snapshot.passages([source])[0].title or self._snapshot.passage_id(source)
-            reasons.append(f"linked from {title!r}, which mentions {self._snapshot.entity_names([entity])[entity]!r}")
+            title = self._view.passages([source])[0].title or self._view.ids("passage", [source])[0]
+            reasons.append(f"linked from {title!r}, which mentions {entity_names(self._view, [entity])[entity]!r}")
         return "; ".join(reasons)
 
     def _hyperedges(self, passages: IntArray, state: State) -> tuple[IntArray, FloatArray, IntArray]:
         """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
-        snapshot = self._snapshot
-        edges, owners = snapshot.hyperedges_of_passage.gather(passages)
-        similarities = cosines(snapshot.hyperedge_vectors[edges], state.scale.vectors).max(axis=1)
-        order = np.lexsort((edges, -similarities, owners))
+        view = self._view
+        edges, owners = view.graph.hyperedges(passages)
+        similarities = view.cosines("hyperedge", edges, state.scale.vectors).max(axis=1)
+        order = np.lexsort((view.order("hyperedge", edges), -similarities, owners))
         edges, owners, similarities = edges[order], owners[order], similarities[order]
         shown = places_within(owners) < HYPEREDGES_SHOWN
         return edges[shown], similarities[shown], owners[shown]
 
     def _trace(self, state: State, edges: IntArray, similarities: FloatArray, passages: IntArray) -> list[TraceStep]:
-        snapshot = self._snapshot
+        view = self._view
         origins = [_origin(state, passage)[1] for passage in passages.tolist()]
-        names = snapshot.entity_names(sorted({entity for entity in origins if entity >= 0}))
+        names = entity_names(view, sorted({entity for entity in origins if entity >= 0}))
         return [
             TraceStep(
-                snapshot.hyperedge_id(edge),
-                snapshot.passage_id(passage),
-                state.linked.text,
+                edge_id,
+                passage_id,
+                state.question.text,
                 "link" if entity >= 0 else "question",
                 (names[entity],) if entity >= 0 else (),
                 similarity,
             )
-            for edge, passage, entity, similarity in zip(
-                edges.tolist(), passages.tolist(), origins, similarities.tolist(), strict=True
+            for edge_id, passage_id, entity, similarity in zip(
+                view.ids("hyperedge", edges),
+                view.ids("passage", passages),
+                origins,
+                similarities.tolist(),
+                strict=True,
             )
         ]
 
 
 def _origin(state: State, passage: int) -> tuple[int, int]:
     """(source passage, entity) of the strongest link to a passage; (-1, -1) when none leads there."""
-    hop = max(state.hops, key=lambda hop: float(hop.link[passage]))
-    return int(hop.source[passage]), int(hop.entity[passage])
+    row = np.array([passage])
+    hop = max(state.hops, key=lambda hop: float(hop.link.at(row)[0]))
+    return hop.origins.get(passage, (-1, -1))

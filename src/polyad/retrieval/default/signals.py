@@ -13,22 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.sparse import Scores, union
+from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
-from polyad.retrieval.default.links import Hop, SimilarityScale, anchored, follow, shares_of
+from polyad.retrieval.default.links import Hop, Mentions, SimilarityScale, anchored, follow, linked, rarity
 from polyad.retrieval.default.question_words import QuestionWords
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import above, best
-from polyad.retrieval.snapshot import Snapshot
 
 # Numbers set by hand: they decide what becomes a candidate and a source of links, which learned weights then weigh.
 
-NEAREST = 40
+NEAREST_TAKEN = 40
 """Candidates by similarity, as many by words and as many by each kind of mention."""
 
 LINKED = 160
@@ -55,34 +55,42 @@ REWRITES = 16
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that is known of a question before passages are scored. Arrays over passages unless said otherwise.
+    """All that is known of the candidates of a question before they are scored.
+
+    Arrays are float32 ``[candidates]`` unless said otherwise.
 
     Attributes:
-        linked: The question and the entities it names.
+        question: The question and the entities it names.
         scale: Measures similarity to the question and its remainder.
+        candidates: Rows of the passages to score, sorted.
+        hops: The first and the second hop.
         dense: Similarity to the question.
         remainder: Similarity to the question without the names it links to.
+        dense_rank, words_rank: The place by similarity, and by words, inverted; 0 beyond those that are ranked.
+        fused_rank: Both places together.
         words: BM25 relative to the best.
-        coverage: The share of the question's words, by their rarity, in each candidate, ``[candidates]``.
-        gain: What each candidate adds to those of a source that it shares an entity with, ``[candidates]``.
+        coverage: The share of the question's words, by their rarity.
+        gain: What it adds to the words of a source that it shares an entity with.
         strong: 1 for the passage whose strong subject is an entity of the question; less where several have it.
         weak: The same for weaker subjects, times their strength.
         mentions: Summed rarity of the question's entities in the passage.
         prior: The score before links, a hand-set sum; its best are the sources of the first hop.
         anchor: The best hyperedge with an entity of the question, by its rarity and its similarity to the remainder.
         hop_anchor: The same with an entity that was followed, by the strength of the link.
-        hops: The first and the second hop.
-        candidates: Rows of the passages to score, sorted.
-        hyperedges: Best similarity of each candidate's hyperedges to the question and to the remainder,
-            ``[candidates, 2]``.
-        rewrites: Best similarity of each candidate to the remainder with the name of a linked entity, by itself and
-            times the strength of the link, ``[candidates, 2]``; zeros without rewriting.
+        hyperedges: Best similarity of its hyperedges to the question and to the remainder, ``[candidates, 2]``.
+        rewrites: Best similarity to the remainder with the name of a linked entity, by itself and times the strength
+            of the link, ``[candidates, 2]``; zeros without rewriting.
     """
 
-    linked: LinkedQuestion
+    question: LinkedQuestion
     scale: SimilarityScale
+    candidates: IntArray
+    hops: tuple[Hop, Hop]
     dense: FloatArray
     remainder: FloatArray
+    dense_rank: FloatArray
+    words_rank: FloatArray
+    fused_rank: FloatArray
     words: FloatArray
     coverage: FloatArray
     gain: FloatArray
@@ -92,52 +100,43 @@ class State:
     prior: FloatArray
     anchor: FloatArray
     hop_anchor: FloatArray
-    hops: tuple[Hop, Hop]
-    candidates: IntArray
     hyperedges: FloatArray
     rewrites: FloatArray
 
-    @property
-    def strong_links(self) -> FloatArray:
-        """The best link of either hop to each candidate by its strong subjects, ``[candidates]``."""
-        return np.maximum(self.hops[0].strong, self.hops[1].strong)[self.candidates]
-
-    @property
-    def weak_links(self) -> FloatArray:
-        """The same by its weaker subjects."""
-        return np.maximum(self.hops[0].weak, self.hops[1].weak)[self.candidates]
+    def hop(self, part: Callable[[Hop], Scores]) -> FloatArray:
+        """The higher score that either hop gives each candidate."""
+        first, second = (part(hop).at(self.candidates) for hop in self.hops)
+        return np.maximum(first, second)
 
 
 Signal = Callable[[State], FloatArray]
 
 SIGNALS: dict[str, Signal] = {
-    "similarity to the question": lambda s: s.dense[s.candidates],
-    "rank by similarity": lambda s: _reciprocal_ranks(s.dense)[s.candidates],
-    "words of the question": lambda s: s.words[s.candidates],
-    "rank by words": lambda s: (_reciprocal_ranks(s.words) * (s.words > 0))[s.candidates],
-    "fused rank by similarity and words": lambda s: _fused_ranks(s.dense, s.words)[s.candidates],
+    "similarity to the question": lambda s: s.dense,
+    "rank by similarity": lambda s: s.dense_rank,
+    "words of the question": lambda s: s.words,
+    "rank by words": lambda s: s.words_rank,
+    "fused rank by similarity and words": lambda s: s.fused_rank,
     "share of the question's words": lambda s: s.coverage,
     "words that a passage with a shared mention lacks": lambda s: s.gain,
-    "about an entity of the question": lambda s: s.strong[s.candidates],
-    "about an entity of the question, and similar": lambda s: (s.strong * s.dense)[s.candidates],
-    "perhaps about an entity of the question": lambda s: s.weak[s.candidates],
-    "perhaps about an entity of the question, and similar": lambda s: (s.weak * s.dense)[s.candidates],
-    "mentions entities of the question": lambda s: s.mentions[s.candidates],
+    "about an entity of the question": lambda s: s.strong,
+    "about an entity of the question, and similar": lambda s: s.strong * s.dense,
+    "perhaps about an entity of the question": lambda s: s.weak,
+    "perhaps about an entity of the question, and similar": lambda s: s.weak * s.dense,
+    "mentions entities of the question": lambda s: s.mentions,
     "hyperedge similar to the question": lambda s: s.hyperedges[:, 0],
     "hyperedge similar to the remainder": lambda s: s.hyperedges[:, 1],
-    "similarity to the remainder": lambda s: s.remainder[s.candidates],
-    "score before links": lambda s: s.prior[s.candidates],
-    "hyperedge with an entity of the question": lambda s: s.anchor[s.candidates],
-    "hyperedge with a followed entity": lambda s: s.hop_anchor[s.candidates],
-    "link": lambda s: s.strong_links,
-    "link, and similar to the remainder": lambda s: s.strong_links * s.remainder[s.candidates],
-    "weak link": lambda s: s.weak_links,
-    "weak link, and similar to the remainder": lambda s: s.weak_links * s.remainder[s.candidates],
-    "link from what is about an entity of the question": lambda s: np.maximum(
-        s.hops[0].about_link, s.hops[1].about_link
-    )[s.candidates],
-    "shared mention": lambda s: s.hops[0].mention[s.candidates],
-    "shared mention at the second hop": lambda s: s.hops[1].mention[s.candidates],
+    "similarity to the remainder": lambda s: s.remainder,
+    "score before links": lambda s: s.prior,
+    "hyperedge with an entity of the question": lambda s: s.anchor,
+    "hyperedge with a followed entity": lambda s: s.hop_anchor,
+    "link": lambda s: s.hop(lambda hop: hop.strong),
+    "link, and similar to the remainder": lambda s: s.hop(lambda hop: hop.strong) * s.remainder,
+    "weak link": lambda s: s.hop(lambda hop: hop.weak),
+    "weak link, and similar to the remainder": lambda s: s.hop(lambda hop: hop.weak) * s.remainder,
+    "link from what is about an entity of the question": lambda s: s.hop(lambda hop: hop.about_link),
+    "shared mention": lambda s: s.hops[0].mention.at(s.candidates),
+    "shared mention at the second hop": lambda s: s.hops[1].mention.at(s.candidates),
 }
 """Every signal, by the name that weights use. The remainder is the question without the names it links to."""
 
@@ -207,10 +206,10 @@ def measures_of(state: State, scores: FloatArray) -> FloatArray:
     means, spreads = state.scale.means, state.scale.spreads
     columns = [
         scores,
-        means[0] + spreads[0] * state.dense[state.candidates],
+        means[0] + spreads[0] * state.dense,
         means[0] + spreads[0] * state.hyperedges[:, 0],
         state.coverage,
-        state.strong[state.candidates],
+        state.strong,
     ]
     return np.stack(columns, axis=1).astype(np.float32)
 
@@ -228,7 +227,7 @@ def profiled(signals: FloatArray, linkability: float) -> FloatArray:
 
     Args:
         signals: float32 ``[candidates, signals]``.
-        linkability: See :attr:`polyad.retrieval.snapshot.Snapshot.linkability`.
+        linkability: See :attr:`polyad.hypergraph.view.View.linkability`.
 
     Returns:
         float32 ``[candidates, 2 x signals]``.
@@ -242,28 +241,21 @@ def signal_matrix(state: State, rewriting: bool) -> FloatArray:
     return np.stack([signal(state) for signal in signals], axis=1).astype(np.float32)
 
 
-def _candidates(few: Sequence[FloatArray], many: Sequence[FloatArray]) -> IntArray:
-    """The best passages by scores above 0: :data:`NEAREST` by each of ``few``, :data:`LINKED` by each of ``many``."""
-    found = [above(scores, NEAREST, 0.0) for scores in few] + [above(scores, LINKED, 0.0) for scores in many]
-    return np.unique(np.concatenate(found))
+def _inverted(rows: IntArray, candidates: IntArray) -> FloatArray:
+    """From 1 for the first of some ranked rows down: constant / (constant + rank); 0 for candidates not among them."""
+    ranks = np.arange(len(rows), dtype=np.float32)
+    return Scores.of(rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).at(candidates)
 
 
-def _reciprocal_ranks(scores: FloatArray) -> FloatArray:
-    """From 1 for the best score down: constant / (constant + rank), ties by row."""
-    ranks = np.empty(len(scores), dtype=np.float32)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(len(scores), dtype=np.float32)
-    return RANK_CONSTANT / (RANK_CONSTANT + ranks)
-
-
-def _fused_ranks(dense: FloatArray, words: FloatArray) -> FloatArray:
+def _fused(rankings: Sequence[IntArray], candidates: IntArray) -> FloatArray:
     """Ranks by similarity and by words, each inverted, summed; 1 for what is the best by both.
 
     Cormack and others, 2009: reciprocal rank fusion, with its constant of 60.
     """
-    total = np.zeros(len(dense), dtype=np.float32)
-    for scores in (dense, words):
-        rows = above(scores, WORD_HITS, 0.0)
-        total[rows] += FUSION_CONSTANT / (2 * (FUSION_CONSTANT + np.arange(len(rows), dtype=np.float32)))
+    total = np.zeros(len(candidates), dtype=np.float32)
+    for rows in rankings:
+        ranks = np.arange(min(len(rows), WORD_HITS), dtype=np.float32)
+        total += Scores.of(rows[:WORD_HITS], FUSION_CONSTANT / (2 * (FUSION_CONSTANT + ranks))).at(candidates)
     return total
 
 
@@ -286,126 +278,145 @@ class Candidates(NamedTuple):
 
 
 class SignalExtractor:
-    """Computes the state of a question over a snapshot.
+    """Computes the state of a question over a view.
 
     Args:
-        snapshot: The index; at least one passage.
+        view: The index; at least one passage.
         embedder: The one it was built with.
         linker: Finds the question's entities.
         rewriting: Whether rewritten questions are embedded, one more batch of :data:`REWRITES` short texts.
     """
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, rewriting: bool) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View, embedder: Embedder, linker: QuestionLinker, *, rewriting: bool) -> None:
+        self._view = view
         self._embedder = embedder
         self._linker = linker
         self._rewriting = rewriting
+        self._order = partial(view.order, "passage")
 
     def candidates(self, question: str) -> Candidates:
         """The candidate passages and their signals, to train a scorer on."""
-        state, snapshot = self.state(question), self._snapshot
-        rows = state.candidates.tolist()
+        state, view = self.state(question), self._view
         return Candidates(
-            [snapshot.document_id(row) for row in rows],
+            view.document_ids(state.candidates),
             signal_matrix(state, self._rewriting),
-            [snapshot.passage_id(row) for row in rows],
-            snapshot.linkability,
-            measures_of(state, np.zeros(len(rows), dtype=np.float32)),
+            view.ids("passage", state.candidates),
+            view.linkability,
+            measures_of(state, np.zeros(len(state.candidates), dtype=np.float32)),
         )
 
     def state(self, question: str) -> State:
         """Everything the signals need."""
-        linked = self._linker.link(question)
-        vectors = self._embedder.encode([question, linked.remainder], "query")
-        scale, (dense, remainder) = SimilarityScale.of(vectors, self._snapshot)
-        words = self._words(question)
-        strong, weak, mentions = self._question_entities(linked)
-        about = np.maximum(strong, weak)
-        prior = dense + PRIOR_WORDS * words + PRIOR_ABOUT * about
-        first = follow(self._snapshot, prior, about, scale)
-        after_first = prior + first.link * (LINK_FLOOR + remainder)
-        second = follow(self._snapshot, after_first, about, scale)
-        named = np.array(sorted(linked.entities), dtype=np.int64)
-        anchor = anchored(self._snapshot, named, np.ones(len(named), dtype=np.float32), scale)
-        hop_anchor = self._hop_anchor(first, second, prior, scale)
-        candidates = _candidates(
-            few=[dense, remainder, words, mentions, first.mention, second.mention, anchor, hop_anchor],
-            many=[about, first.link, second.link],
+        view = self._view
+        named = self._linker.link(question)
+        scale = SimilarityScale(self._embedder.encode([question, named.remainder], "query"), view)
+        found, words = self._words(question)
+        strong, weak, mentions = self._question_entities(named)
+        about = Scores.highest(np.concatenate([strong.rows, weak.rows]), np.concatenate([strong.values, weak.values]))
+        prior = self._prior(union([scale.nearest[0], words.rows, about.rows]), words, about, scale)
+        first = follow(view, prior, about, scale)
+        second = follow(view, self._after(first, words, about, scale), about, scale)
+        entities = np.array(sorted(named.entities), dtype=np.int64)
+        anchor = anchored(view, Scores(entities, np.ones(len(entities), dtype=np.float32)), scale)
+        followed = _strongest([first.mentions, second.mentions])
+        best_source = prior.best(1, self._order)
+        hop_anchor = anchored(view, followed, scale, away_from=int(best_source[0]))
+        few = [mentions, first.mention, second.mention, anchor, hop_anchor]
+        many = [about, first.link, second.link]
+        candidates = union(
+            [
+                *(self._similar(rows[:NEAREST_TAKEN], scale, column) for column, rows in enumerate(scale.nearest)),
+                found[:NEAREST_TAKEN],
+                *(scores.above(0).best(NEAREST_TAKEN, self._order) for scores in few),
+                *(scores.above(0).best(LINKED, self._order) for scores in many),
+            ]
         )
-        held = QuestionWords.of(question, self._snapshot)
-        gain = np.maximum(*(held.gain(candidates, hop.mentions, self._snapshot) for hop in (first, second)))
+        similar = self._similar(scale.nearest[0], scale, 0)
+        dense, remainder = scale.similarities("passage", candidates).T
+        held = QuestionWords.of(question, view)
         return State(
-            linked,
+            named,
             scale,
-            dense,
-            remainder,
-            words,
-            held.coverage(candidates),
-            gain,
-            strong,
-            weak,
-            mentions,
-            prior,
-            anchor,
-            hop_anchor,
-            (first, second),
             candidates,
-            self._hyperedge_similarities(candidates, scale),
-            self._rewrites(linked, candidates, (first, second), scale),
+            (first, second),
+            dense=dense,
+            remainder=remainder,
+            dense_rank=_inverted(scale.nearest[0], candidates),
+            words_rank=_inverted(found, candidates),
+            fused_rank=_fused([similar, found], candidates),
+            words=words.at(candidates),
+            coverage=held.coverage(candidates),
+            gain=np.maximum(*(held.gain(candidates, hop.mentions) for hop in (first, second))),
+            strong=strong.at(candidates),
+            weak=weak.at(candidates),
+            mentions=mentions.at(candidates),
+            prior=self._prior(candidates, words, about, scale).values,
+            anchor=anchor.at(candidates),
+            hop_anchor=hop_anchor.at(candidates),
+            hyperedges=self._hyperedge_similarities(candidates, scale),
+            rewrites=self._rewrites(named, candidates, (first, second), scale),
         )
 
-    def _words(self, question: str) -> FloatArray:
-        """BM25 of each passage relative to the best, 0 for those without a word of the question."""
-        words = np.zeros(self._snapshot.passage_count, dtype=np.float32)
-        rows, scores = self._snapshot.search_text(question, WORD_HITS)
-        if len(rows):
-            words[rows] = scores / max(float(scores.max()), 1e-9)
-        return words
+    def _words(self, question: str) -> tuple[IntArray, Scores]:
+        """The passages with words of the question, best first, and their BM25 relative to the best."""
+        rows, scores = self._view.words.best(question, WORD_HITS)
+        return rows, Scores.of(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
-    def _question_entities(self, linked: LinkedQuestion) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Of each passage: is it surely, or perhaps, about an entity of the question, and which does it mention."""
-        snapshot = self._snapshot
-        strong, weak, mentions = (np.zeros(snapshot.passage_count, dtype=np.float32) for _ in range(3))
-        entities = np.array(list(linked.entities), dtype=np.int64)
-        rows, owners, strengths = snapshot.subjects.gather(entities)
-        strong_shares, weak_shares = shares_of(snapshot, entities)
+    def _question_entities(self, question: LinkedQuestion) -> tuple[Scores, Scores, Scores]:
+        """Of passages: those surely, or perhaps, about an entity of the question, and those that mention some."""
+        entities = np.array(list(question.entities), dtype=np.int64)
+        rows, _, share, strengths = linked(self._view, entities)
         is_strong = strengths >= 1
-        np.maximum.at(strong, rows[is_strong], strong_shares[owners[is_strong]])
-        np.maximum.at(weak, rows[~is_strong], (weak_shares[owners] * strengths)[~is_strong])
-        rows, owners = snapshot.passages_of_entity.gather(entities)
-        np.add.at(mentions, rows, snapshot.rarity[entities][owners])
-        return strong, weak, mentions
+        mentioned, owners = self._view.graph.mentions(entities)
+        return (
+            Scores.highest(rows[is_strong], share[is_strong]),
+            Scores.highest(rows[~is_strong], share[~is_strong]),
+            Scores.summed(mentioned, rarity(self._view, entities)[owners]),
+        )
 
-    def _hop_anchor(self, first: Hop, second: Hop, prior: FloatArray, scale: SimilarityScale) -> FloatArray:
-        """The best hyperedge of each passage with an entity that was followed, away from the best source."""
-        strengths: dict[int, float] = {}
-        for hop in (first, second):
-            weights = hop.mentions.weights.tolist()
-            for entity, weight in zip(hop.mentions.entities.tolist(), weights, strict=True):
-                strengths[entity] = max(weight, strengths.get(entity, 0.0))
-        entities = np.array(sorted(strengths), dtype=np.int64)
-        found = np.array([strengths[entity] for entity in entities.tolist()], dtype=np.float32)
-        return anchored(self._snapshot, entities, found, scale, away_from=int(best(prior, 1)[0]))
+    def _prior(self, rows: IntArray, words: Scores, about: Scores, scale: SimilarityScale) -> Scores:
+        """The score before links of some passages."""
+        dense = scale.similarities("passage", rows)[:, 0]
+        return Scores(rows, dense + PRIOR_WORDS * words.at(rows) + PRIOR_ABOUT * about.at(rows))
+
+    def _after(self, hop: Hop, words: Scores, about: Scores, scale: SimilarityScale) -> Scores:
+        """The score before links and what the links of a hop add to it."""
+        rows = union([scale.nearest[0], words.rows, about.rows, hop.link.rows])
+        prior = self._prior(rows, words, about, scale)
+        remainder = scale.similarities("passage", rows)[:, 1]
+        return Scores(rows, prior.values + hop.link.at(rows) * (LINK_FLOOR + remainder))
+
+    def _similar(self, rows: IntArray, scale: SimilarityScale, column: int) -> IntArray:
+        """Those of some passages that are more similar than the mean of the corpus."""
+        return rows[scale.similarities("passage", rows)[:, column] > 0]
 
     def _hyperedge_similarities(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
-        edges, owners = self._snapshot.hyperedges_of_passage.gather(candidates)
+        edges, owners = self._view.graph.hyperedges(candidates)
         found = np.zeros((len(candidates), 2), dtype=np.float32)
-        np.maximum.at(found, owners, scale.relative(self._snapshot.hyperedge_vectors[edges]).astype(np.float32))
+        np.maximum.at(found, owners, scale.similarities("hyperedge", edges))
         return found
 
     def _rewrites(
-        self, linked: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
+        self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
     ) -> FloatArray:
-        snapshot = self._snapshot
-        strengths = {
-            entity: max(hop.followed.get(entity, 0.0) for hop in hops) for hop in hops for entity in hop.followed
-        }
-        chosen = sorted(strengths, key=lambda entity: (-strengths[entity], entity))[:REWRITES]
-        if not chosen or not self._rewriting:
+        view = self._view
+        rows, values = (
+            np.concatenate(column)
+            for column in zip(*((hop.followed.rows, hop.followed.values) for hop in hops), strict=True)
+        )
+        followed = Scores.highest(rows, values)
+        chosen = followed.best(REWRITES, partial(view.order, "entity"))
+        if not len(chosen) or not self._rewriting:
             return np.zeros((len(candidates), 2), dtype=np.float32)
-        texts = [f"{linked.remainder} {snapshot.entity_key(entity)}" for entity in chosen]
-        vectors = self._embedder.encode(texts, "query")
-        found = cosines(snapshot.passage_vectors[candidates], vectors)
-        similarities = np.maximum(0, (found - vectors @ snapshot.mean_passage_vector) / scale.spreads[0])
-        weights = np.array([strengths[entity] for entity in chosen], dtype=np.float32)
+        vectors = self._embedder.encode([f"{question.remainder} {key}" for key in view.ids("entity", chosen)], "query")
+        found = view.cosines("passage", candidates, vectors)
+        similarities = np.maximum(0, (found - view.mean_cosines(vectors)) / scale.spreads[0])
+        weights = followed.at(chosen)
         return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)
+
+
+def _strongest(mentions: Sequence[Mentions]) -> Scores:
+    """The entities that were followed, by the weight of the best source that mentions each."""
+    return Scores.highest(
+        np.concatenate([found.entities for found in mentions]), np.concatenate([found.weights for found in mentions])
+    )

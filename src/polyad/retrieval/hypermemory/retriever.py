@@ -12,15 +12,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
+
 from polyad.config import HyperMemorySettings
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.view import Kind, View
 from polyad.model import Evidence, FloatArray, TraceStep
 from polyad.protocols import Embedder, LanguageModel
+from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypermemory.scores import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.question import LinkedQuestion
 from polyad.retrieval.ranking import Hit, filled
-from polyad.retrieval.snapshot import Snapshot
 from polyad.text.counting import counted
 
 
@@ -38,7 +40,7 @@ class HyperMemoryRetriever:
     ``width`` of each. Everything is deterministic given the model's replies.
 
     Args:
-        snapshot: The index.
+        view: The index.
         embedder: The one the index was built with.
         linker: Finds the question's topic entities.
         language_model: Scores and decides.
@@ -50,7 +52,7 @@ class HyperMemoryRetriever:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        view: View,
         embedder: Embedder,
         linker: Linker,
         language_model: LanguageModel,
@@ -58,7 +60,7 @@ class HyperMemoryRetriever:
         *,
         linker_calls: int = 1,
     ) -> None:
-        self._snapshot = snapshot
+        self._view = view
         self._embedder = embedder
         self._linker = linker
         self._language_model = language_model
@@ -85,51 +87,59 @@ class HyperMemoryRetriever:
             self._language_model, question, width=settings.width, max_calls=settings.max_calls, calls=self._linker_calls
         )
         vector = self._embedder.encode([question], "query")[0]
-        search = BeamSearch(self._snapshot, self._embedder, judge, settings, vector)
+        search = BeamSearch(self._view, self._embedder, judge, settings, vector)
         topics = list(self._linker.link(question).entities)
         search.run(topics or search.starts())
-        hits = _ranked(self._snapshot, search.steps, cosines(self._snapshot.passage_vectors, vector), k)
+        hits = _ranked(self._view, search.steps, vector, k)
         found = self._evidence(question, hits, search, set(topics))
         return replace(found, notes={**judge.notes(), **search.notes()})
 
     def _evidence(self, question: str, hits: list[Hit], search: BeamSearch, topics: set[int]) -> Evidence:
-        snapshot = self._snapshot
+        view = self._view
         entities = dict.fromkeys(search.topics, 1.0)
         through: defaultdict[int, list[Step]] = defaultdict(list)
         for step in search.steps:
             through[step.edge].append(step)
             if step.tail >= 0:
                 entities[step.tail] = entities.get(step.tail, 0.0) + step.score
-        edges = _by_score({edge: sum(step.score for step in steps) for edge, steps in through.items()})
-        names = snapshot.entity_names(sorted({row for step in search.steps for row in (step.topic, *step.heads)}))
+        edges = _by_score(
+            view, "hyperedge", {edge: sum(step.score for step in steps) for edge, steps in through.items()}
+        )
+        rows = np.array([edge for edge, _ in edges], dtype=np.int64)
+        names = entity_names(view, sorted({row for step in search.steps for row in (step.topic, *step.heads)}))
         trace = [
             TraceStep(
-                snapshot.hyperedge_id(edge),
-                snapshot.passage_id(int(snapshot.passage_of[edge])),
+                edge_id,
+                passage_id,
                 names[through[edge][0].topic] if through[edge][0].topic in topics else question,
                 f"depth {through[edge][0].depth}",
                 tuple(names[head] for head in through[edge][0].heads),
                 score,
             )
-            for edge, score in edges
+            for edge_id, passage_id, (edge, score) in zip(
+                view.ids("hyperedge", rows), view.ids("passage", view.graph.passages(rows)), edges, strict=True
+            )
         ]
-        return snapshot.evidence(question, self.name, hits, edges, _by_score(entities), trace)
+        return evidence(view, question, self.name, hits, edges, _by_score(view, "entity", entities), trace)
 
 
-def _by_score(scores: dict[int, float]) -> list[tuple[int, float]]:
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+def _by_score(view: View, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:
+    """Rows and scores, best first, ties by id."""
+    order = view.order(kind, np.array(list(scores), dtype=np.int64)).tolist()
+    ranked = sorted(zip(scores.items(), order, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
+    return [pair for pair, _ in ranked]
 
 
-def _ranked(snapshot: Snapshot, steps: Sequence[Step], dense: FloatArray, k: int) -> list[Hit]:
+def _ranked(view: View, steps: Sequence[Step], question: FloatArray, k: int) -> list[Hit]:
     """(row, score, reason) of the best passages: by the paths through them, then by similarity alone."""
     scores: defaultdict[int, float] = defaultdict(float)
     edges: defaultdict[int, set[int]] = defaultdict(set)
-    for step in steps:
-        passage = int(snapshot.passage_of[step.edge])
+    passages = view.graph.passages(np.array([step.edge for step in steps], dtype=np.int64)).tolist()
+    for step, passage in zip(steps, passages, strict=True):
         scores[passage] += step.score
         edges[passage].add(step.edge)
     hits = [
         (passage, score, f"{counted(len(edges[passage]), 'hyperedge')} on the paths kept")
-        for passage, score in _by_score(scores)
+        for passage, score in _by_score(view, "passage", scores)
     ]
-    return filled(hits, dense, k)
+    return filled(view, hits, question, k)

@@ -10,11 +10,12 @@ import numpy as np
 
 from polyad.config import HyperMemorySettings
 from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.sparse import best_places
+from polyad.hypergraph.view import View
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols import Embedder
+from polyad.retrieval.evidence import entity_names, scored_hyperedges
 from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
-from polyad.retrieval.ranking import best
-from polyad.retrieval.snapshot import Snapshot
 from polyad.text.quoting import in_one_line
 from polyad.text.tokens import count_tokens
 
@@ -67,18 +68,17 @@ class BeamSearch:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        view: View,
         embedder: Embedder,
         judge: Judge,
         settings: HyperMemorySettings,
         vector: FloatArray,
     ) -> None:
-        self._snapshot = snapshot
+        self._view = view
         self._embedder = embedder
         self._judge = judge
         self._settings = settings
         self._vector = vector
-        self._closeness: FloatArray = cosines(snapshot.hyperedge_vectors, vector)
         self._views: dict[int, ScoredHyperedge] = {}
         self._texts: dict[int, str] = {}
         self._used: set[int] = set()
@@ -91,9 +91,9 @@ class BeamSearch:
     def starts(self) -> list[int]:
         """Entities to start from when the question names none: of the nearest hyperedges, those with nearest names."""
         entities: dict[int, None] = {}
-        for edge in best(self._closeness, _START_HYPEREDGES).tolist():
-            members = self._snapshot.graph.members[edge].tolist()
-            entities.update(dict.fromkeys(self._nearest(members, self._settings.width)))
+        ((edges, _),) = self._view.nearest("hyperedge", self._vector[None], _START_HYPEREDGES)
+        for edge in edges.tolist():
+            entities.update(dict.fromkeys(self._nearest(self._members(edge), self._settings.width)))
         return list(entities)
 
     def notes(self) -> dict[str, int]:
@@ -120,7 +120,7 @@ class BeamSearch:
         A hyperedge without an unvisited member leads nowhere, yet may hold the answer: the best of these are kept as
         evidence beside the beam, with the score of their hyperedge alone.
         """
-        chosen = _without_repeats(self._choose_edges(frontier))
+        chosen = _without_repeats(self._ranked(self._choose_edges(frontier)))
         tails = self._score_tails([step.edge for step in chosen])
         triples = [
             replace(step, tail=tail, score=step.score * score)
@@ -130,7 +130,7 @@ class BeamSearch:
         ]
         kept = self._best(triples)
         ends = self._best([step for step in chosen if not tails[step.edge]])
-        self.steps += sorted([*kept, *ends], key=_rank)
+        self.steps += self._ranked([*kept, *ends])
         self._used.update(step.edge for step in (*kept, *ends))
         reached: dict[int, Reached] = {}
         for step in kept:  # best first, so that of two paths to one entity the better one goes on
@@ -139,18 +139,42 @@ class BeamSearch:
         return list(reached.values())
 
     def _best(self, steps: Iterable[Step]) -> list[Step]:
-        return sorted(steps, key=_rank)[: self._settings.width]
+        return self._ranked(steps)[: self._settings.width]
+
+    def _ranked(self, steps: Iterable[Step]) -> list[Step]:
+        """Best first, ties by the ids of head, hyperedge and tail."""
+        listed = list(steps)
+        heads, edges, tails = (
+            np.array(column, dtype=np.int64)
+            for column in (
+                [step.heads[0] for step in listed],
+                [step.edge for step in listed],
+                [step.tail for step in listed],
+            )
+        )
+        by_tail = (
+            np.where(tails >= 0, self._view.order("entity", np.maximum(tails, 0)), -np.inf) if len(listed) else tails
+        )
+        ranked = np.lexsort(
+            (
+                by_tail,
+                self._view.order("hyperedge", edges),
+                self._view.order("entity", heads),
+                np.array([-step.score for step in listed]),
+            )
+        )
+        return [listed[place] for place in ranked.tolist()]
 
     def _choose_edges(self, frontier: Sequence[Reached]) -> list[Step]:
         """For each entity of the frontier its best hyperedges, with the score of the path that would go through."""
         offers = [(reached, edges) for reached in frontier if (edges := self._offered(reached.entity))]
-        names = self._snapshot.entity_names([reached.entity for reached, _ in offers])
+        names = entity_names(self._view, [reached.entity for reached, _ in offers])
         scored = self._judge.edge_scores(
             [
                 Candidates(
                     one_line(names[reached.entity]),
                     [self._texts[edge] for edge in edges],
-                    partial(self._closeness[edges].tolist),
+                    partial(self._closeness, edges),
                 )
                 for reached, edges in offers
             ]
@@ -168,10 +192,12 @@ class BeamSearch:
 
     def _offered(self, entity: int) -> list[int]:
         """The unused hyperedges of an entity nearest to the question, as many as fit the budget; one at least."""
-        edges = np.array([row for row in self._snapshot.graph.memberships[entity].tolist() if row not in self._used])
+        found = self._view.graph.memberships(np.array([entity]))[0]
+        edges = found[~np.isin(found, list(self._used))]
         if not len(edges):
             return []
-        ordered = edges[np.lexsort((edges, -self._closeness[edges]))].tolist()
+        near = self._view.cosines("hyperedge", edges, self._vector)
+        ordered = edges[np.lexsort((self._view.order("hyperedge", edges), -near))].tolist()
         offered: list[int] = []
         tokens = 0
         for begin in range(0, len(ordered), _BLOCK):
@@ -189,10 +215,10 @@ class BeamSearch:
         tails: dict[int, dict[int, float]] = {}
         for edge in edges:
             tails[edge] = {}
-            members = [row for row in self._snapshot.graph.members[edge].tolist() if row not in self._visited]
+            members = [row for row in self._members(edge) if row not in self._visited]
             if members:
                 offers.append((edge, self._nearest(members, self._settings.entity_limit)))
-        names = self._snapshot.entity_names(sorted({row for _, members in offers for row in members}))
+        names = entity_names(self._view, sorted({row for _, members in offers for row in members}))
         scored = self._judge.entity_scores(
             [
                 Candidates(
@@ -209,11 +235,22 @@ class BeamSearch:
         """The entities whose names are nearest to the question, by row; all of them where there are few."""
         if len(entities) <= limit:
             return list(entities)
-        nearest = best(np.array(self._name_closeness(entities), dtype=np.float32), limit)
-        return sorted(entities[position] for position in nearest.tolist())
+        near = np.array(self._name_closeness(entities), dtype=np.float32)
+        nearest = best_places(near, limit, lambda places: places)  # they come sorted by key
+        return [entities[position] for position in np.sort(nearest).tolist()]
+
+    def _members(self, edge: int) -> list[int]:
+        """The entities of a hyperedge, sorted by key."""
+        members = self._view.graph.members(np.array([edge]))[0]
+        ordered: list[int] = members[np.argsort(self._view.order("entity", members))].tolist()
+        return ordered
+
+    def _closeness(self, edges: Sequence[int]) -> list[float]:
+        near: list[float] = self._view.cosines("hyperedge", np.array(edges), self._vector).tolist()
+        return near
 
     def _name_closeness(self, entities: Sequence[int]) -> list[float]:
-        names = self._snapshot.entity_names(entities)
+        names = entity_names(self._view, entities)
         vectors = self._embedder.encode([names[row] for row in entities], "query")
         closeness: list[float] = cosines(vectors, self._vector).tolist()
         return closeness
@@ -223,22 +260,22 @@ class BeamSearch:
 
         The title goes before a text that does not contain it: "She was born there" says nothing by itself.
         """
-        snapshot = self._snapshot
+        view = self._view
         new = [edge for edge in edges if edge not in self._views]
         if not new:
             return
-        views = snapshot.evidence("", "", (), [(edge, 0.0) for edge in new]).hyperedges
-        passages = snapshot.passages([int(snapshot.passage_of[edge]) for edge in new])
-        for edge, view, passage in zip(new, views, passages, strict=True):
-            title, text = one_line(passage.title), one_line(view.hyperedge.text)
-            self._views[edge] = view
+        scored = scored_hyperedges(view, [(edge, 0.0) for edge in new])
+        passages = view.passages(view.graph.passages(np.array(new)).tolist())
+        for edge, shown, passage in zip(new, scored, passages, strict=True):
+            title, text = one_line(passage.title), one_line(shown.hyperedge.text)
+            self._views[edge] = shown
             self._texts[edge] = text if title.casefold() in text.casefold() else f"{title}: {text}"
 
     def _context(self) -> str:
         """All evidence so far: each hyperedge with its entities, and what is known of the entities on the paths."""
         edges = list(dict.fromkeys(step.edge for step in self.steps))
         on_path = {
-            self._snapshot.entity_key(row) for step in self.steps for row in (*step.heads, step.tail) if row >= 0
+            *self._view.ids("entity", [row for step in self.steps for row in (*step.heads, step.tail) if row >= 0])
         }
         lines = []
         described: dict[str, str] = {}
@@ -254,14 +291,13 @@ class BeamSearch:
         return known + "\n".join(["Texts:", *lines])
 
 
-def _rank(step: Step) -> tuple[float, int, int, int]:
-    return -step.score, step.heads[0], step.edge, step.tail
-
-
 def _without_repeats(steps: Iterable[Step]) -> list[Step]:
-    """The best step through each hyperedge: others lead to the same entities and would only take places in the beam."""
+    """The best step through each hyperedge, of steps that come best first.
+
+    Others lead to the same entities and would only take places in the beam.
+    """
     found: dict[int, Step] = {}
-    for step in sorted(steps, key=_rank):
+    for step in steps:
         first = found.setdefault(step.edge, step)
         if first is not step:
             found[step.edge] = replace(first, heads=first.heads + step.heads)

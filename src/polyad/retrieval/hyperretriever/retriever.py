@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from polyad.config import HyperRetrieverSettings
-from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import distinct
-from polyad.model import BoolArray, Evidence, FloatArray, IntArray, TraceStep
+from polyad.hypergraph.sparse import Scores, best_places, union
+from polyad.hypergraph.view import View
+from polyad.model import Evidence, FloatArray, IntArray, TraceStep
 from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hyperretriever.scorer import PrecomputedScorer, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, best, places_within
-from polyad.retrieval.snapshot import Snapshot
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, places_within
 from polyad.text.counting import counted
 
 _HYPEREDGES_BEYOND = 30
@@ -57,7 +59,7 @@ class HyperRetriever:
     """Ranks passages by the plausibility of the triples that lead to them.
 
     Args:
-        snapshot: The index.
+        view: The index, its entities described.
         embedder: The one it was built with.
         linker: Finds the question's entities.
         settings: See :class:`polyad.config.HyperRetrieverSettings`.
@@ -71,7 +73,7 @@ class HyperRetriever:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        view: View,
         embedder: Embedder,
         linker: QuestionLinker,
         settings: HyperRetrieverSettings,
@@ -80,35 +82,43 @@ class HyperRetriever:
         wanted = embedder.name, embedder.dimension, signal_names(rewriting=False) if settings.signals else ()
         scorer = scorer or TripleScorer.from_settings(settings.weights, *wanted)
         scorer.recipe.require(*wanted)
-        self._snapshot = snapshot
+        self._view = view
         self._embedder = embedder
         self._settings = settings
         self._scorer = scorer
-        self._reader = QuestionReader(snapshot, embedder, linker, signals=scorer.recipe.signals)
+        self._reader = QuestionReader(view, embedder, linker, signals=scorer.recipe.signals)
         self._ready: tuple[SearchSpace, PrecomputedScorer] | None = None
         self._preparing = threading.Lock()
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` best passages; those that no kept hyperedge leads to count by similarity alone."""
-        snapshot = self._snapshot
-        if not snapshot.passage_count:
-            return snapshot.evidence(question, self.name, [])
+        view = self._view
+        if not view.passage_count:
+            return evidence(view, question, self.name, [])
         walked = self._reader.read(question)
         found = self._search(walked)
         strongest = _strongest_of_each(found)
         edges, plausibilities = found.edges[strongest], found.plausibilities[strongest]
-        scores = _passage_scores(
-            snapshot.passage_of[edges], plausibilities, cosines(snapshot.passage_vectors, walked.vector), self._settings
-        )
-        rows = best(scores, k)
-        shown = strongest[self._shown(edges, plausibilities, rows)]
-        counts = np.bincount(snapshot.passage_of[edges], minlength=snapshot.passage_count)
-        return snapshot.evidence(
+        owners = view.graph.passages(edges)
+        reached = _means(owners, plausibilities, self._settings.hyperedges_per_passage)
+        ((nearest, _),) = view.nearest("passage", walked.vector[None], k)
+        rows = union([reached.rows, nearest])
+        share = self._settings.dense_weight
+        dense = view.cosines("passage", rows, walked.vector)
+        scores = Scores(rows, ((1 - share) * reached.at(rows) + share * dense).astype(np.float32))
+        best = scores.best(k, partial(view.order, "passage"))
+        shown = strongest[self._shown(edges, plausibilities, best)]
+        counts = Scores.summed(owners, np.ones(len(owners))).at(best)
+        return evidence(
+            view,
             question,
             self.name,
-            [(row, float(scores[row]), _reason(int(counts[row]))) for row in rows.tolist()],
+            [
+                (row, score, _reason(int(count)))
+                for row, score, count in zip(best.tolist(), scores.at(best).tolist(), counts.tolist(), strict=True)
+            ],
             list(zip(found.edges[shown].tolist(), found.plausibilities[shown].tolist(), strict=True)),
-            _entities(walked.topics, found),
+            self._entities(walked.topics, found),
             self._trace(question, found, shown),
         )
 
@@ -116,7 +126,7 @@ class HyperRetriever:
         """What is made once for an index: entity vectors and all that does not depend on the question."""
         with self._preparing:
             if self._ready is None:
-                space = SearchSpace.of(self._snapshot, self._embedder, binary=self._settings.binary)
+                space = SearchSpace.of(self._view, binary=self._settings.binary)
                 self._ready = space, PrecomputedScorer(self._scorer, space.entity_vectors, space.hyperedge_vectors)
             return self._ready
 
@@ -148,37 +158,49 @@ class HyperRetriever:
         )
 
     def _shown(self, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
-        """Positions of the best hyperedges: most plausible first, then best connected, then by row.
+        """Positions of the best hyperedges: most plausible first, then best connected, then by id.
 
         Of each of ``passages`` the best few, and as many as the context has room for of all others: the paper fills
         its context with hyperedges whatever passage they are from (section 3.1.6).
         """
-        snapshot = self._snapshot
-        owners = snapshot.passage_of[edges]
-        order = np.lexsort((edges, -plausibilities, owners))
+        view = self._view
+        owners, by_id = view.graph.passages(edges), view.order("hyperedge", edges)
+        order = np.lexsort((by_id, -plausibilities, owners))
         order = order[places_within(owners[order]) < HYPEREDGES_SHOWN]
         is_own = np.isin(owners[order], passages)
         order = np.concatenate([order[is_own], _highest(order[~is_own], plausibilities, _HYPEREDGES_BEYOND)])
-        connected = _connectivity(snapshot, edges, order)
-        order = order[np.lexsort((edges[order], -connected, -plausibilities[order]))]
+        connected = _connectivity(view, edges, order)
+        order = order[np.lexsort((by_id[order], -connected, -plausibilities[order]))]
         is_other = ~np.isin(owners[order], passages)
         shown: IntArray = order[~is_other | (np.cumsum(is_other) <= _HYPEREDGES_BEYOND)]
         return shown
 
+    def _entities(self, topics: IntArray, found: KeptTriples) -> list[tuple[int, float]]:
+        """The topics, which are certain, then the tails by the most plausible triple that leads to them."""
+        scores = dict.fromkeys(topics.tolist(), 1.0)
+        order = np.lexsort((self._view.order("entity", found.tails), -found.plausibilities))
+        for tail, score in zip(found.tails[order].tolist(), found.plausibilities[order].tolist(), strict=True):
+            if len(scores) >= _ENTITIES_SHOWN:
+                break
+            scores.setdefault(tail, score)
+        return list(scores.items())[:_ENTITIES_SHOWN]
+
     def _trace(self, question: str, found: KeptTriples, shown: IntArray) -> list[TraceStep]:
-        snapshot = self._snapshot
-        names = snapshot.entity_names(distinct(found.heads[shown]).tolist())
+        view = self._view
+        names = entity_names(view, distinct(found.heads[shown]).tolist())
+        edges = found.edges[shown]
         return [
             TraceStep(
-                snapshot.hyperedge_id(edge),
-                snapshot.passage_id(int(snapshot.passage_of[edge])),
+                edge_id,
+                passage_id,
                 question,
                 f"hop {hop}",
                 (names[head],),
                 plausibility,
             )
-            for edge, hop, head, plausibility in zip(
-                found.edges[shown].tolist(),
+            for edge_id, passage_id, hop, head, plausibility in zip(
+                view.ids("hyperedge", edges),
+                view.ids("passage", view.graph.passages(edges)),
                 found.hops[shown].tolist(),
                 found.heads[shown].tolist(),
                 found.plausibilities[shown].tolist(),
@@ -208,7 +230,7 @@ def choose(
     lowered = final_threshold(edges, scores, settings) if settings.adaptive else settings.threshold
     kept = scores >= lowered
     if density > settings.high_density and kept.sum() > settings.triples_kept:
-        most = best(np.where(kept, scores, -1), settings.triples_kept)
+        most = best_places(np.where(kept, scores, -1), settings.triples_kept, lambda places: places)
         kept = np.zeros(len(scores), dtype=bool)
         kept[most] = True
     followed = kept & (scores >= settings.threshold) if density <= settings.low_density else kept
@@ -239,40 +261,23 @@ def _highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
     return highest
 
 
-def _passage_scores(
-    owners: IntArray, plausibilities: FloatArray, dense: FloatArray, settings: HyperRetrieverSettings
-) -> FloatArray:
-    """The score of every passage: the mean of its best hyperedges, mixed with its similarity; ``[passages]``."""
+def _means(owners: IntArray, plausibilities: FloatArray, most: int) -> Scores:
+    """The mean of the best few hyperedges of each passage that has any."""
     order = np.lexsort((-plausibilities, owners))
-    order = order[places_within(owners[order]) < settings.hyperedges_per_passage]
-    sums = np.bincount(owners[order], weights=plausibilities[order], minlength=len(dense))
-    counts = np.bincount(owners[order], minlength=len(dense))
-    share = settings.dense_weight
-    scores: FloatArray = ((1 - share) * sums / np.maximum(counts, 1) + share * dense).astype(np.float32)
-    return scores
+    order = order[places_within(owners[order]) < most]
+    sums = Scores.summed(owners[order], plausibilities[order])
+    counts = Scores.summed(owners[order], np.ones(len(order)))
+    return Scores(sums.rows, sums.values / counts.values)
 
 
-def _connectivity(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> IntArray:
+def _connectivity(view: View, edges: IntArray, positions: IntArray) -> IntArray:
     """How many of ``edges`` share a member with each of those at ``positions``, itself not counted."""
-    graph = snapshot.graph
-    kept: BoolArray = np.zeros(graph.edge_count, dtype=bool)
-    kept[edges] = True
     counts = []
     for edge in edges[positions].tolist():
-        meeting = graph.memberships.gather(graph.members[edge])[0]
-        counts.append(len(distinct(meeting[kept[meeting]])) - 1)
+        members = view.graph.members(np.array([edge]))[0]
+        meeting = view.graph.memberships(members)[0]
+        counts.append(len(distinct(meeting[np.isin(meeting, edges)])) - 1)
     return np.array(counts, dtype=np.int64)
-
-
-def _entities(topics: IntArray, found: KeptTriples) -> list[tuple[int, float]]:
-    """The topics, which are certain, then the tails by the most plausible triple that leads to them."""
-    scores = dict.fromkeys(topics.tolist(), 1.0)
-    order = np.lexsort((found.tails, -found.plausibilities))
-    for tail, score in zip(found.tails[order].tolist(), found.plausibilities[order].tolist(), strict=True):
-        if len(scores) >= _ENTITIES_SHOWN:
-            break
-        scores.setdefault(tail, score)
-    return list(scores.items())[:_ENTITIES_SHOWN]
 
 
 def _reason(hyperedges: int) -> str:

@@ -15,13 +15,13 @@ from polyad.hypergraph.bipartite import binary as cut_into_pairs
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triple_encoding, triples_of
 from polyad.hypergraph.incidence import Hypergraph, distinct
+from polyad.hypergraph.sparse import best_places
+from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
-from polyad.protocols import Embedder, Progress, silent
+from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import SignalExtractor, signal_matrix, signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import best
-from polyad.retrieval.snapshot import Snapshot
 
 _NEAREST = 3  # hyperedges whose entities a question starts from when it names none
 
@@ -31,7 +31,7 @@ _MOST_STARTS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSpace:
-    """What is walked, over one snapshot.
+    """What is walked, over one view.
 
     Attributes:
         graph: The hypergraph, or its pairs.
@@ -39,6 +39,9 @@ class SearchSpace:
         passages: The row of the passage of each hyperedge of ``graph``.
         entity_vectors: float32 ``[entities, dimension]``.
         hyperedge_vectors: float32 ``[hyperedges of the index, dimension]``.
+        entity_order, edge_order: A number for each entity, and each hyperedge of the index, in the order of keys and
+            ids.
+        density: Delta(G): hyperedges an entity; 0 for an empty index.
     """
 
     graph: Hypergraph
@@ -46,20 +49,34 @@ class SearchSpace:
     passages: IntArray
     entity_vectors: FloatArray
     hyperedge_vectors: FloatArray
+    entity_order: FloatArray
+    edge_order: FloatArray
+    density: float
 
     @classmethod
-    def of(cls, snapshot: Snapshot, embedder: Embedder, *, binary: bool, progress: Progress = silent) -> SearchSpace:
-        """The space of an index; ``binary`` cuts its hyperedges into pairs (:mod:`polyad.hypergraph.bipartite`)."""
-        graph, origins = (
-            cut_into_pairs(snapshot.graph) if binary else (snapshot.graph, np.arange(snapshot.graph.edge_count))
-        )
-        vectors = snapshot.entity_vectors(embedder, progress)
-        return cls(graph, origins, snapshot.passage_of[origins], vectors, snapshot.hyperedge_vectors)
+    def of(cls, view: View, *, binary: bool) -> SearchSpace:
+        """The space of an index, its entities described.
 
-    @property
-    def density(self) -> float:
-        """Delta(G): hyperedges an entity; 0 for an empty index."""
-        return self.graph.edge_count / self.graph.node_count if self.graph.node_count else 0.0
+        Args:
+            view: The index.
+            binary: Cut its hyperedges into pairs (:mod:`polyad.hypergraph.bipartite`).
+        """
+        edges, entities = np.arange(view.row_count("hyperedge")), np.arange(view.row_count("entity"))
+        members, owners = view.graph.members(edges)
+        whole = Hypergraph.from_incidences(members, owners, len(entities), len(edges))
+        joined = int((whole.memberships.degrees() > 0).sum())
+        graph, origins = cut_into_pairs(whole) if binary else (whole, edges)
+        there = graph.members.degrees() > 0
+        return cls(
+            graph,
+            origins,
+            view.graph.passages(origins),
+            view.vectors("entity", entities),
+            view.vectors("hyperedge", edges),
+            view.order("entity", entities),
+            view.order("hyperedge", edges),
+            int(there.sum()) / joined if joined else 0.0,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,20 +100,18 @@ class QuestionReader:
     """Makes questions ready for a walk.
 
     Args:
-        snapshot: The index.
+        view: The index, its entities described.
         embedder: The one it was built with.
         linker: Finds the question's entities.
         signals: Names of the signals of the default retriever to compute; mostly none.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, signals: Sequence[str]
-    ) -> None:
-        self._snapshot = snapshot
+    def __init__(self, view: View, embedder: Embedder, linker: QuestionLinker, *, signals: Sequence[str]) -> None:
+        self._view = view
         self._embedder = embedder
         self._linker = linker
         self._columns = [signal_names(rewriting=False).index(name) for name in signals]
-        self._extractor = SignalExtractor(snapshot, embedder, linker, rewriting=False) if signals else None
+        self._extractor = SignalExtractor(view, embedder, linker, rewriting=False) if signals else None
 
     def read(self, question: str) -> WalkQuestion:
         """Its vector, topic entities and signals.
@@ -104,13 +119,13 @@ class QuestionReader:
         A question that names no entity of the index starts from those of the hyperedges nearest to it; where these
         join very many, from the ones with the nearest names.
         """
-        count = self._snapshot.passage_count
+        count = self._view.row_count("passage")
         if self._extractor is None:
             vector = self._embedder.encode([question], "query")[0]
             linked, signals = self._linker.link(question), np.zeros((count, 0), dtype=np.float32)
         else:
             state = self._extractor.state(question)
-            vector, linked = state.scale.vectors[0], state.linked
+            vector, linked = state.scale.vectors[0], state.question
             values = signal_matrix(state, rewriting=False)[:, self._columns]
             signals = np.zeros((count, values.shape[1]), dtype=np.float32)
             signals[state.candidates] = values
@@ -120,11 +135,13 @@ class QuestionReader:
         return WalkQuestion(question, vector, topics, signals)
 
     def _starts(self, vector: FloatArray) -> IntArray:
-        nearest = best(cosines(self._snapshot.hyperedge_vectors, vector), _NEAREST)
-        entities = distinct(self._snapshot.graph.members.gather(nearest)[0])
+        view = self._view
+        ((nearest, _),) = view.nearest("hyperedge", vector[None], _NEAREST)
+        entities = distinct(view.graph.members(nearest)[0])
         if len(entities) <= _MOST_STARTS:
             return entities
-        return _nearest(entities, self._snapshot.entity_vectors(self._embedder), vector, _MOST_STARTS)
+        near = view.cosines("entity", entities, vector)
+        return np.sort(entities[best_places(near, _MOST_STARTS, lambda places: view.order("entity", entities[places]))])
 
 
 class TripleWalk:
@@ -192,7 +209,12 @@ class TripleWalk:
         return Triples(triples.heads[kept], triples.edges[kept], triples.tails[kept])
 
     def _nearest(self, entities: IntArray, count: int) -> IntArray:
-        return _nearest(entities, self._space.entity_vectors, self._question.vector, max(1, count))
+        """As many of some entities as ``count`` says, those with the nearest names, sorted by row."""
+        if len(entities) <= max(1, count):
+            return entities
+        space = self._space
+        near = cosines(space.entity_vectors[entities], self._question.vector)
+        return np.sort(entities[best_places(near, max(1, count), lambda places: space.entity_order[entities[places]])])
 
     def _nearest_edges(self) -> IntArray:
         """Hyperedges of the frontier: all when their triples are within the limit, else the nearest; one at least."""
@@ -205,7 +227,8 @@ class TripleWalk:
         triples = heads * (graph.members.degrees(edges) - 1)
         if triples.sum() <= self._limit:
             return edges
-        order = np.lexsort((edges, -self._closeness[self._space.origins[edges]]))
+        origins = self._space.origins[edges]
+        order = np.lexsort((edges, self._space.edge_order[origins], -self._closeness[origins]))
         fitting = np.cumsum(triples[order]) <= self._limit
         fitting[0] = True
         return edges[order[fitting]]
@@ -225,10 +248,3 @@ class TripleWalk:
         if recipe.signals:
             columns.append(question.signals[space.passages[triples.edges]])
         return np.hstack(columns)
-
-
-def _nearest(entities: IntArray, vectors: FloatArray, question: FloatArray, count: int) -> IntArray:
-    """As many of some entities as ``count`` says, those with the nearest names, sorted by row."""
-    if len(entities) <= count:
-        return entities
-    return np.sort(entities[best(cosines(vectors[entities], question), count)])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
 
 
@@ -15,35 +16,35 @@ class ClueActivation:
     frontier only, so here they are computed on demand and kept. The values are the same.
 
     Args:
-        vectors: Of the hyperedges, unit length, float32 ``[hyperedges, dimension]``.
-        clues: Of the clues, float32 ``[clues, dimension]``.
+        view: The index.
+        clues: Vectors of the clues, float32 ``[clues, dimension]``.
         threshold: delta, in [0, 1).
         sharpening: gamma, above 0.
     """
 
-    def __init__(self, vectors: FloatArray, clues: FloatArray, threshold: float, sharpening: float) -> None:
-        self._vectors = vectors
+    def __init__(self, view: View, clues: FloatArray, threshold: float, sharpening: float) -> None:
+        self._view = view
         self._clues = clues
         self._threshold = threshold
         self._sharpening = sharpening
-        self._values = np.full(len(vectors), np.nan, dtype=np.float32)
-        self._matched = np.zeros(len(vectors), dtype=np.int8)
+        self._values = Scores.none()
+        self._matched = Scores.none()
 
     def __call__(self, edges: IntArray) -> FloatArray:
         """Alpha of each of ``edges``, in [0, 1]."""
-        missing = edges[np.isnan(self._values[edges])]
+        missing = np.setdiff1d(edges, self._values.rows)
         if len(missing):
-            similarity = cosines(self._vectors[missing], self._clues)
+            similarity = self._view.cosines("hyperedge", missing, self._clues)
             scaled = (similarity.max(axis=1) - self._threshold) / (1 - self._threshold)
-            self._values[missing] = np.clip(scaled, 0, 1) ** self._sharpening
-            self._matched[missing] = similarity.argmax(axis=1)
-        return self._values[edges]
+            self._values = self._values.with_more(missing, np.clip(scaled, 0, 1) ** self._sharpening)
+            self._matched = self._matched.with_more(missing, similarity.argmax(axis=1))
+        return self._values.at(edges)
 
     def matched(self, edge: int) -> int:
         """Which clue a hyperedge that was asked about is nearest to."""
-        return int(self._matched[edge])
+        return int(self._matched.at(np.array([edge]))[0])
 
     @property
     def computed(self) -> int:
         """How many hyperedges were asked about so far."""
-        return int(np.count_nonzero(~np.isnan(self._values)))
+        return len(self._values)

@@ -7,21 +7,24 @@ to it. Hyperedges reached both ways are confirmed and count double. A passage's 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from polyad.calibration import calibration_for
 from polyad.config import HyperSUSettings
-from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.frontier import Walk, expand
+from polyad.hypergraph.sparse import Scores, best_places, union
+from polyad.hypergraph.view import View
 from polyad.model import Evidence, FloatArray, TraceStep
 from polyad.protocols import Embedder
+from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, Hit, best, filled
-from polyad.retrieval.snapshot import Snapshot
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, Hit, filled
 from polyad.text.counting import counted
 
 
@@ -40,7 +43,7 @@ class HyperSURetriever:
     """Walks from the question's entities through the hyperedges its clues activate.
 
     Args:
-        snapshot: The index.
+        view: The index.
         embedder: The one the index was built with.
         linker: Finds the question's entities.
         clue_agent: Derives clues; ignored when the settings switch clues off.
@@ -51,13 +54,13 @@ class HyperSURetriever:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        view: View,
         embedder: Embedder,
         linker: QuestionLinker,
         clue_agent: ClueAgent,
         settings: HyperSUSettings,
     ) -> None:
-        self._snapshot = snapshot
+        self._view = view
         self._embedder = embedder
         self._linker = linker
         self._clue_agent = clue_agent
@@ -71,34 +74,37 @@ class HyperSURetriever:
         clues = self._clue_agent.clues(linked) if self._settings.use_clues else [question]
         texts = list(dict.fromkeys([question, *clues]))
         vectors = self._embedder.encode(texts, "query")
-        dense = cosines(self._snapshot.passage_vectors, vectors[0])
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
-        expansion = self._expand(linked, clues, clue_vectors, dense)
+        expansion = self._expand(linked, clues, clue_vectors, vectors[0])
         activated: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
-        for edge, score in expansion.scores.items():
-            activated[int(self._snapshot.passage_of[edge])].append((score, edge))
-        hits = self._ranked(activated, dense, k)
+        passages = self._view.graph.passages(np.array(list(expansion.scores), dtype=np.int64)).tolist()
+        for passage, (edge, score) in zip(passages, expansion.scores.items(), strict=True):
+            activated[passage].append((score, edge))
+        hits = self._ranked(activated, vectors[0], k)
         return self._evidence(question, expansion, activated, hits)
 
     def _expand(
-        self, linked: LinkedQuestion, clues: list[str], clue_vectors: FloatArray, dense: FloatArray
+        self, linked: LinkedQuestion, clues: list[str], clue_vectors: FloatArray, question: FloatArray
     ) -> _Expansion:
-        settings = self._settings
-        snapshot = self._snapshot
-        activation = ClueActivation(snapshot.hyperedge_vectors, clue_vectors, self._threshold, settings.sharpening)
+        settings, view = self._settings, self._view
+        activation = ClueActivation(view, clue_vectors, self._threshold, settings.sharpening)
+        order = partial(view.order, "entity")
         forward = expand(
-            snapshot.graph,
+            view.graph,
             dict.fromkeys(linked.entities, 1.0),
             activation,
+            order,
             depth=settings.forward_depth,
             width=settings.width,
             decay=settings.decay,
         )
-        anchors = best(dense, settings.anchors) if settings.backward_depth else np.empty(0, dtype=np.int64)
+        ((anchors, _),) = view.nearest("passage", question[None], settings.anchors if settings.backward_depth else 0)
+        starts = union([view.graph.members(view.graph.hyperedges(anchors)[0])[0]])
         backward = expand(
-            snapshot.graph,
-            dict.fromkeys(snapshot.entities_of_passage.gather(anchors)[0].tolist(), 1.0),
+            view.graph,
+            dict.fromkeys(starts.tolist(), 1.0),
             activation,
+            order,
             depth=settings.backward_depth,
             width=settings.width,
             decay=settings.decay,
@@ -109,20 +115,22 @@ class HyperSURetriever:
         }
         return _Expansion(forward, backward, activation, clues, scores)
 
-    def _ranked(self, activated: dict[int, list[tuple[float, int]]], dense: FloatArray, k: int) -> list[Hit]:
+    def _ranked(self, activated: dict[int, list[tuple[float, int]]], question: FloatArray, k: int) -> list[Hit]:
         """(row, score, reason) of the best passages: capped means first, then by similarity alone."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
-        scores = {}
-        for passage, found in activated.items():
+        passages = np.array(list(activated), dtype=np.int64)
+        similarities = self._view.cosines("passage", passages, question).tolist()
+        scores = []
+        for found, similarity in zip(activated.values(), similarities, strict=True):
             strongest = sorted((score for score, _ in found), reverse=True)[:limit]
-            capped_mean = sum(strongest) / len(strongest)
-            scores[passage] = (1 - weight) * capped_mean + weight * float(dense[passage])
-        ranked = sorted(scores, key=lambda passage: (-scores[passage], passage))[:k]
+            scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
+        chosen = best_places(np.array(scores), k, lambda places: self._view.order("passage", passages[places]))
         hits = [
-            (passage, scores[passage], counted(len(activated[passage]), "activated hyperedge")) for passage in ranked
+            (int(passages[place]), scores[place], counted(len(activated[passages[place]]), "activated hyperedge"))
+            for place in chosen.tolist()
         ]
-        return filled(hits, dense, k)
+        return filled(self._view, hits, question, k)
 
     def _evidence(
         self,
@@ -131,32 +139,41 @@ class HyperSURetriever:
         activated: dict[int, list[tuple[float, int]]],
         hits: list[Hit],
     ) -> Evidence:
-        snapshot = self._snapshot
+        view = self._view
         shown = [
             (edge, score, passage)
             for passage, _, _ in hits
-            for score, edge in sorted(activated.get(passage, ()), key=lambda pair: (-pair[0], pair[1]))[
-                :HYPEREDGES_SHOWN
-            ]
+            for score, edge in _strongest(view, activated.get(passage, ()))[:HYPEREDGES_SHOWN]
         ]
-        names = snapshot.entity_names(sorted({expansion.forward.entered_from[edge] for edge, _, _ in shown}))
+        forward, backward = expansion.forward, expansion.backward
+        names = entity_names(view, sorted({forward.entered_from[edge] for edge, _, _ in shown}))
+        edge_ids = view.ids("hyperedge", [edge for edge, _, _ in shown])
+        passage_ids = view.ids("passage", [passage for _, _, passage in shown])
         trace = [
             TraceStep(
-                snapshot.hyperedge_id(edge),
-                snapshot.passage_id(passage),
+                edge_id,
+                passage_id,
                 expansion.clues[expansion.activation.matched(edge)],
-                "both" if edge in expansion.backward.bridges else "forward",
-                (names[expansion.forward.entered_from[edge]],),
+                "both" if edge in backward.bridges else "forward",
+                (names[forward.entered_from[edge]],),
                 score,
             )
-            for edge, score, passage in shown
+            for edge_id, passage_id, (edge, score, _) in zip(edge_ids, passage_ids, shown, strict=True)
         ]
-        strongest = sorted(expansion.forward.nodes.items(), key=lambda node: (-node[1], node[0]))
-        return snapshot.evidence(
+        nodes = Scores.of(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
+        strongest = nodes.best(self._settings.width, partial(view.order, "entity")).tolist()
+        return evidence(
+            view,
             question,
             self.name,
             hits,
             [(edge, score) for edge, score, _ in shown],
-            strongest[: self._settings.width],
+            [(node, forward.nodes[node]) for node in strongest],
             trace,
         )
+
+
+def _strongest(view: View, found: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Hyperedges of one passage with their scores, best first, ties by id."""
+    order = view.order("hyperedge", np.array([edge for _, edge in found], dtype=np.int64)).tolist()
+    return [pair for _, pair in sorted(zip(order, found, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]

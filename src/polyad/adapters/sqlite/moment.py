@@ -1,0 +1,203 @@
+"""Everything in the file as it was at one moment: what a view is made of, moved on by, and shows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from polyad.adapters.sqlite.checksums import sound
+from polyad.adapters.sqlite.rows import (
+    PASSAGE_COLUMNS,
+    SELECT_HYPEREDGE,
+    as_written,
+    entity_of,
+    hyperedge_from,
+    matrix_from,
+    metadata_from,
+    numbers_from,
+    passage_from,
+    require_all,
+    require_numbers,
+)
+from polyad.model import SUBJECT, Entity, Hyperedge, HyperedgeKind, Origin, Passage
+from polyad.protocols import Changes, StoredRows
+
+_BATCH = 400  # values bound to one statement; SQLite's oldest limit is 999
+
+_PASSAGES = f"""
+SELECT passage.number, passage.id, document.id, passage.title, passage.text, passage.vector, passage.hyperedges
+FROM document JOIN passage ON passage.document = document.number
+WHERE document.number IN ({{}}) AND {sound("passage")} ORDER BY passage.number
+"""
+
+_HYPEREDGES = f"""
+SELECT hyperedge.number, hyperedge.id, hyperedge.passage, hyperedge.score, hyperedge.vector,
+    hyperedge.incidences
+FROM document JOIN passage ON passage.document = document.number JOIN hyperedge ON hyperedge.passage = passage.number
+WHERE document.number IN ({{}}) AND {sound("hyperedge")} ORDER BY hyperedge.number
+"""
+
+_INCIDENCES = f"""
+SELECT incidence.entity, incidence.hyperedge, CASE WHEN role = ? OR kind = ? THEN strength ELSE 0 END
+FROM document JOIN passage ON passage.document = document.number JOIN hyperedge ON hyperedge.passage = passage.number
+JOIN incidence ON incidence.hyperedge = hyperedge.number
+WHERE document.number IN ({{}}) AND {sound("incidence")}
+"""
+
+_WRITTEN = f"SELECT COALESCE(SUM(passages), 0) FROM document WHERE number IN ({{}}) AND {sound('document')}"
+
+_ENTITIES = f"""
+SELECT incidence.entity, entity.key, name, type, description, COUNT(*), MAX(score)
+FROM incidence JOIN entity ON entity.number = incidence.entity
+WHERE incidence.entity IN ({{}}) AND incidence.hyperedge <= ? AND {sound("entity")} AND {sound("incidence")}
+GROUP BY 1, 2, 3, 4, 5
+"""
+
+_JOINING = """
+SELECT entity, COUNT(DISTINCT hyperedge) FROM incidence WHERE entity IN ({}) AND hyperedge <= ? GROUP BY 1
+"""
+
+
+class SqliteMoment:
+    """One moment of the file; implements :class:`polyad.protocols.Moment`.
+
+    Args:
+        connection: In a transaction that lasts as long as the moment is used.
+        version: Of the file then.
+        remembered: Versions that the log of removals goes back.
+        dimension: Length of the vectors.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, version: int, remembered: int, dimension: int) -> None:
+        self._connection = connection
+        self._version = version
+        self._remembered = remembered
+        self._dimension = dimension
+
+    @property
+    def version(self) -> int:
+        """Of the file."""
+        return self._version
+
+    def state(self, version: int) -> str:
+        """What tells the file at a version from any other that had as many changes; empty where it is not known."""
+        row = self._connection.execute("SELECT token FROM state WHERE version = ?", [version]).fetchone()
+        return str(row[0]) if row else ""
+
+    def changes(self, since: int) -> Changes | None:
+        """What was removed and written after the version ``since``; None where that is no longer, or not yet, known."""
+        if not self._version - self._remembered <= since <= self._version:
+            return None
+        removed = self._connection.execute(
+            "SELECT first_passage, last_passage FROM removal "
+            f"WHERE version > ? AND {sound('removal')} ORDER BY version, first_passage",
+            [since],
+        )
+        written = self._connection.execute("SELECT number FROM document WHERE version > ? ORDER BY number", [since])
+        return Changes(
+            self._version,
+            removed=tuple(as_written(removed, int, int)),
+            documents=tuple(number for (number,) in as_written(written, int)),
+        )
+
+    def documents(self) -> list[int]:
+        """The numbers of all documents, ascending."""
+        rows = self._connection.execute(
+            f"SELECT number, passages FROM document WHERE {sound('document')} ORDER BY number"
+        )
+        numbers = as_written(rows, int, int)
+        [(passages,)] = self._connection.execute("SELECT COUNT(*) FROM passage")
+        require_all("passages", sum(row[1] for row in numbers), passages)
+        return [number for number, _ in numbers]
+
+    def rows(self, documents: Sequence[int]) -> Iterator[StoredRows]:
+        """The rows of some documents, whose numbers are ascending, some hundred documents at a time."""
+        sent: set[int] = set()
+        for numbers in _batched(documents):
+            passages = self._select(_PASSAGES, numbers, int, str, str, str, str, bytes, int)
+            hyperedges = self._select(_HYPEREDGES, numbers, int, str, int, float, bytes, int)
+            incidences = self._connection.execute(
+                _INCIDENCES.format(_places(numbers)), [SUBJECT, HyperedgeKind.TUPLE, *numbers]
+            ).fetchall()
+            [(written,)] = self._connection.execute(_WRITTEN.format(_places(numbers)), numbers)
+            require_all("passages", written, len(passages))
+            require_all("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
+            require_all("incidences", sum(row[-1] for row in hyperedges), len(incidences))
+            pairs = require_numbers([row[:2] for row in incidences]).reshape(-1, 2)
+            new = sorted(set(pairs[:, 0].tolist()) - sent)
+            sent.update(new)
+            yield StoredRows(
+                passage_numbers=require_numbers([row[0] for row in passages]),
+                passage_ids=[row[1] for row in passages],
+                document_ids=[row[2] for row in passages],
+                texts=[f"{row[3]}\n{row[4]}" for row in passages],
+                passage_vectors=matrix_from([row[5] for row in passages], self._dimension),
+                hyperedge_numbers=require_numbers([row[0] for row in hyperedges]),
+                hyperedge_ids=[row[1] for row in hyperedges],
+                passage_of_hyperedge=require_numbers([row[2] for row in hyperedges]),
+                hyperedge_scores=numbers_from([row[3] for row in hyperedges]),
+                hyperedge_vectors=matrix_from([row[4] for row in hyperedges], self._dimension),
+                incidence_entity=pairs[:, 0],
+                incidence_hyperedge=pairs[:, 1],
+                incidence_strength=numbers_from([row[2] for row in incidences]),
+                entity_keys=dict(
+                    self._in_batches(
+                        f"SELECT number, key FROM entity WHERE number IN ({{}}) AND {sound('entity')}", new, int, str
+                    )
+                ),
+            )
+
+    def passages(self, numbers: Sequence[int]) -> dict[int, Passage]:
+        """Passages by their numbers, of those that are there."""
+        query = (
+            f"SELECT passage.number, {PASSAGE_COLUMNS} FROM passage "
+            f"JOIN document ON document.number = passage.document WHERE passage.number IN ({{}}) AND {sound('passage')}"
+        )
+        return {row[0]: passage_from(row[1:]) for row in self._in_batches(query, numbers)}
+
+    def hyperedges(self, numbers: Sequence[int]) -> dict[int, Hyperedge]:
+        """Hyperedges by their numbers, of those that are there."""
+        query = f"{SELECT_HYPEREDGE} WHERE hyperedge.number IN ({{}}) AND {sound('hyperedge')} AND {sound('passage')}"
+        return {row[-1]: hyperedge_from(row[:-1]) for row in self._in_batches(query, numbers)}
+
+    def entities(self, numbers: Sequence[int], last_hyperedge: int) -> dict[int, tuple[Entity, int]]:
+        """Views over incidences by the numbers of entities, each with how many hyperedges it was made from."""
+        rows: defaultdict[int, list[tuple[Any, ...]]] = defaultdict(list)
+        types = (int, str, str, str, str, int, (int, float))
+        for some in _batched(numbers):
+            for row in self._select(_ENTITIES, [*some, last_hyperedge], *types, bound=len(some)):
+                rows[row[0]].append(row[1:])
+        counts: dict[int, int] = {}
+        for some in _batched(numbers):
+            counts.update(self._select(_JOINING, [*some, last_hyperedge], int, int, bound=len(some)))
+        return {number: (entity_of(own), counts[number]) for number, own in rows.items()}
+
+    def origins(self, document_ids: Sequence[str]) -> dict[str, Origin]:
+        """What is known of documents beside their texts, of those that are there."""
+        query = f"SELECT id, title, source, url, metadata FROM document WHERE id IN ({{}}) AND {sound('document')}"
+        return {
+            id: Origin(title, source, url, metadata_from(data))
+            for id, title, source, url, data in self._in_batches(query, document_ids, *[str] * 5)
+        }
+
+    def _in_batches(self, query: str, values: Iterable[int] | Iterable[str], *types: type) -> Iterator[tuple[Any, ...]]:
+        for some in _batched(list(dict.fromkeys(values))):
+            yield from self._select(query, some, *types)
+
+    def _select(
+        self, query: str, values: Sequence[Any], *types: type | tuple[type, ...], bound: int | None = None
+    ) -> list[tuple[Any, ...]]:
+        placed = query.format(_places(values[:bound]))
+        rows = self._connection.execute(placed, values).fetchall()
+        return as_written(rows, *types) if types else rows
+
+
+def _places(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _batched(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(values), _BATCH):
+        yield values[start : start + _BATCH]

@@ -1,0 +1,108 @@
+"""Vectors of entities: of their name with what the index says of them (HyperGraphRAG, section 4.1, Psi).
+
+An entity is a view over all passages that name it, so its vector is derived too: it is kept in the store as a cache,
+with a digest of the text it was made from, and made again when that text has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from polyad.embedded.columns import Column
+from polyad.embedded.vectors import Vectors
+from polyad.embedded.view import EmbeddedView
+from polyad.model import Entity, FloatArray
+from polyad.protocols import Embedder, Progress, silent
+
+LONGEST = 600
+"""Characters of description that are embedded: what encoders read of a text is limited, and a name known to many
+passages has more descriptions than that."""
+
+_BATCH = 4096  # entities embedded between two commits
+
+
+class EntityVectors(Protocol):
+    """Keeps the vectors of entities; such as :class:`polyad.protocols.Store`."""
+
+    def entity_vectors(self, keys: Sequence[str]) -> dict[str, tuple[str, FloatArray]]:
+        """By key, the vectors kept for entities, each with the digest of the text it was made from."""
+
+    def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
+        """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
+
+
+def described(view: EmbeddedView, kept: EntityVectors, embedder: Embedder, progress: Progress = silent) -> EmbeddedView:
+    """The view with a vector and a score for every entity; those of a view that had them are made anew where needed.
+
+    Args:
+        view: Of the index.
+        kept: Keeps what was made.
+        embedder: The one the index was built with.
+        progress: Told how many have been embedded.
+
+    Raises:
+        StaleViewError: what an entity was made of has been removed since.
+    """
+    count = len(view.keys)
+    if view.entity_vectors is None or view.entity_scores is None:
+        vectors, scores = Vectors.none(embedder.dimension), Column.of(np.empty(0, dtype=np.float32))
+        rows = np.arange(count)
+    else:
+        vectors, scores, rows = view.entity_vectors, view.entity_scores, view.undescribed
+        if not len(rows):
+            return view
+    rows = rows[view.graph.are_there(rows)]
+    entities = view.entities_made(rows.tolist())
+    made = _vectors(entities, kept, embedder, progress)
+    new_rows = np.arange(len(scores), count)
+    column = vectors.column.extended(np.zeros((len(new_rows), embedder.dimension), dtype=np.float32))
+    is_there = view.graph.are_there(np.arange(count))
+    return replace(
+        view,
+        entity_vectors=Vectors(column.replaced(rows, made), is_there, int(count - is_there.sum())),
+        entity_scores=scores.extended(np.zeros(len(new_rows), dtype=np.float32)).replaced(
+            rows, np.array([entity.score for entity in entities], dtype=np.float32)
+        ),
+        undescribed=rows[:0],
+    )
+
+
+def _vectors(entities: Sequence[Entity], kept: EntityVectors, embedder: Embedder, progress: Progress) -> FloatArray:
+    """The vector of each entity, float32 ``[entities, dimension]``; what is missing or out of date is made and kept."""
+    known = kept.entity_vectors([entity.key for entity in entities])
+    vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
+    missing = []
+    for row, entity in enumerate(entities):
+        digest, vector = known.get(entity.key, ("", None))
+        if vector is not None and digest == _digest(entity_text(entity)):
+            vectors[row] = vector
+        else:
+            missing.append(row)
+    for start in range(0, len(missing), _BATCH):
+        rows = missing[start : start + _BATCH]
+        texts = [entity_text(entities[row]) for row in rows]
+        vectors[rows] = embedder.encode(texts, "passage")
+        kept.keep_entity_vectors(
+            {entities[row].key: (_digest(text), vectors[row]) for row, text in zip(rows, texts, strict=True)}
+        )
+        progress(start + len(rows), len(missing), "entities embedded")
+    return vectors
+
+
+def entity_text(entity: Entity) -> str:
+    """What is embedded for an entity: its name, and its descriptions as far as they are short.
+
+    >>> entity_text(Entity("ada lovelace", "Ada Lovelace", description="wrote the first program"))
+    'Ada Lovelace: wrote the first program'
+    """
+    described = " ".join(entity.description.split())[:LONGEST]
+    return f"{entity.name}: {described}" if described else entity.name
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,226 @@
+"""Which entities each hyperedge joins, as stored, and with the names that stand for its subject elsewhere.
+
+A hyperedge's subject is in it also by each name that stands for it in other texts (:mod:`polyad.embedded.names`), as it
+would be by a title. These names are put in where neighbours are asked for; what is kept is what was stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polyad.embedded.columns import Column
+from polyad.embedded.ids import EntityKeys
+from polyad.embedded.names import SubjectNames
+from polyad.hypergraph.incidence import PatchedAdjacency, distinct
+from polyad.hypergraph.sparse import union
+from polyad.model import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class NewIncidences:
+    """The incidences of hyperedges that came.
+
+    Attributes:
+        passage_of: Row of the passage of each new hyperedge, in the order of their rows; ``[hyperedges]``.
+        scores: Of each new hyperedge; ``[hyperedges]``.
+        entities, hyperedges: Rows, ``[incidences]`` each.
+        strengths: How surely the passage is about the entity; above 0 where it is a subject; ``[incidences]``.
+    """
+
+    passage_of: IntArray
+    scores: FloatArray
+    entities: IntArray
+    hyperedges: IntArray
+    strengths: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Incidences:
+    """The hypergraph of a view. Immutable; rows of what has gone are in no other row.
+
+    Attributes:
+        edge_passage: The passage of each hyperedge.
+        edge_score: The score of each hyperedge, in (0, 10].
+        edge_members: Entities of each hyperedge, with the strength of each.
+        entity_edges: Hyperedges of each entity, likewise.
+        entity_passages: Passages that mention each entity, with the strength with which each is about it; 0 for not.
+        passage_edges: Hyperedges of each passage.
+        names: What stands for a subject elsewhere.
+    """
+
+    edge_passage: Column
+    edge_score: Column
+    edge_members: PatchedAdjacency
+    entity_edges: PatchedAdjacency
+    entity_passages: PatchedAdjacency
+    passage_edges: PatchedAdjacency
+    names: SubjectNames
+
+    @classmethod
+    def none(cls) -> Incidences:
+        """Of an index without documents."""
+        empty = PatchedAdjacency.empty()
+        passages, scores = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+        return cls(Column.of(passages), Column.of(scores), empty, empty, empty, empty, SubjectNames.none())
+
+    # As stored
+
+    def are_subjects(self, entities: IntArray) -> BoolArray:
+        """Whether some passage is about each."""
+        _, owners, strengths = self.entity_passages.gather(entities)
+        return np.bincount(owners[strengths > 0], minlength=len(entities)) > 0
+
+    def are_there(self, entities: IntArray) -> BoolArray:
+        """Whether any hyperedge joins each."""
+        return self.entity_edges.degrees(entities) > 0
+
+    def stored_members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
+        """The entities of each of some hyperedges as stored, and the position in ``hyperedges`` each belongs to."""
+        return self.edge_members.gather(hyperedges)[:2]
+
+    def passages(self, hyperedges: IntArray) -> IntArray:
+        """The passage of each of some hyperedges."""
+        found: IntArray = self.edge_passage.at(hyperedges).astype(np.int64)
+        return found
+
+    def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
+        """The hyperedges of each of some passages, and the position in ``passages`` each belongs to."""
+        return self.passage_edges.gather(passages)[:2]
+
+    def scores(self, hyperedges: IntArray) -> FloatArray:
+        """The score of each of some hyperedges, in (0, 10]."""
+        found: FloatArray = self.edge_score.at(hyperedges)
+        return found
+
+    # With the names that stand for subjects
+
+    def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
+        """The entities of each of some hyperedges, and for each the position in ``hyperedges`` it belongs to."""
+        entities, owners, strengths = self.edge_members.gather(hyperedges)
+        subjects = strengths > 0
+        names, places, _ = self.names.names.gather(entities[subjects])
+        return _united((entities, owners), (names, owners[subjects][places]))
+
+    def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+        """The hyperedges of each of some entities, and for each the position in ``entities`` it belongs to."""
+        own, owners, _ = self.entity_edges.gather(entities)
+        named, subjects = self._subjects(entities)
+        edges, places, strengths = self.entity_edges.gather(subjects)
+        about = strengths > 0
+        return _united((own, owners), (edges[about], named[places[about]]))
+
+    def mentions(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+        """The passages that mention each of some entities, or are about it, and the position each belongs to."""
+        own, owners, _ = self.entity_passages.gather(entities)
+        named, subjects = self._subjects(entities)
+        lent, places, strengths = self.entity_passages.gather(subjects)
+        about = strengths > 0
+        return _united((own, owners), (lent[about], named[places[about]]))
+
+    def about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """The passages about each of some entities, the position each belongs to, and how surely it is its subject."""
+        own, owners, strengths = self.entity_passages.gather(entities)
+        named, subjects = self._subjects(entities)
+        lent, places, lent_strengths = self.entity_passages.gather(subjects)
+        passages = np.concatenate([own, lent])
+        owners = np.concatenate([owners, named[places]])
+        strengths = np.concatenate([strengths, lent_strengths])
+        order = np.lexsort((-strengths, passages, owners))
+        passages, owners, strengths = passages[order], owners[order], strengths[order]
+        kept = _first(owners, passages) & (strengths > 0)
+        return passages[kept], owners[kept], strengths[kept]
+
+    def degrees(self, entities: IntArray) -> IntArray:
+        """How many passages mention each of some entities, or are about it."""
+        found = self.entity_passages.degrees(entities)
+        named, _ = self._subjects(entities)
+        if len(named):
+            found = found.copy()
+            found[named] = np.bincount(self.mentions(entities[named])[1], minlength=len(named))
+        return found
+
+    def subject_of(self, name: str) -> int | None:
+        """The entity that a name stands for which is none itself; None where there is none."""
+        return self.names.subject_of(name, self.are_subjects)
+
+    def _subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+        """Positions of the entities that stand for a subject, and the row of each one's."""
+        subjects = self.names.subject.at(entities).astype(np.int64)
+        named = np.flatnonzero(subjects >= 0)
+        return named, subjects[named]
+
+    # Moving on
+
+    def advanced(self, keys: EntityKeys, gone: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
+        """The same after some passages went and others came, and the entities whose passages changed by that.
+
+        Args:
+            keys: Of all entities; new ones at the end.
+            gone: Rows of passages, sorted.
+            new: What came with others.
+        """
+        first = len(self.edge_passage)
+        passage_of = self.edge_passage.extended(new.passage_of)
+        gone_edges = distinct(self.passage_edges.gather(gone)[0])
+        touched = distinct(np.concatenate([self.edge_members.gather(gone_edges)[0], new.entities]))
+        rows = np.arange(first, len(passage_of))
+        nothing = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        members = self.edge_members.rewritten(gone_edges, nothing[0], *nothing).rewritten(
+            rows, new.hyperedges - first, new.entities, new.strengths
+        )
+        owner = np.searchsorted(touched, new.entities)
+        memberships = _moved(self.entity_edges, touched, gone_edges, owner, new.hyperedges, new.strengths)
+        of_incidence = new.passage_of[new.hyperedges - first]
+        by_entity = _moved(self.entity_passages, touched, gone, owner, of_incidence, new.strengths)
+        with_edges = distinct(new.passage_of)
+        hyperedges = self.passage_edges.rewritten(gone, nothing[0], *nothing).rewritten(
+            with_edges, np.searchsorted(with_edges, new.passage_of), rows, np.zeros(len(rows), dtype=np.float32)
+        )
+        moved = Incidences(
+            passage_of, self.edge_score.extended(new.scores), members, memberships, by_entity, hyperedges, self.names
+        )
+        known = touched[touched < len(self.names.keys)]
+        was_subject = np.zeros(len(touched), dtype=bool)
+        was_subject[: len(known)] = self.are_subjects(known)
+        changed = touched[moved.are_subjects(touched) != was_subject]
+        names, renamed = self.names.advanced(keys, changed, touched, moved.are_subjects, moved.are_there)
+        return replace(moved, names=names), union([touched, renamed])
+
+
+def _moved(
+    adjacency: PatchedAdjacency,
+    rows: IntArray,
+    gone: IntArray,
+    owners: IntArray,
+    neighbours: IntArray,
+    weights: FloatArray,
+) -> PatchedAdjacency:
+    """An adjacency without some neighbours of some rows, and with others."""
+    kept, kept_owners, kept_weights = adjacency.gather(rows)
+    stays = ~np.isin(kept, gone)
+    return adjacency.rewritten(
+        rows,
+        np.concatenate([kept_owners[stays], owners]),
+        np.concatenate([kept[stays], neighbours]),
+        np.concatenate([kept_weights[stays], weights]),
+    )
+
+
+def _united(stored: tuple[IntArray, IntArray], lent: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
+    """Neighbours and owners of both, by owner, each pair once, those of one owner sorted."""
+    if not len(lent[0]):
+        return stored
+    neighbours, owners = (np.concatenate(both) for both in zip(stored, lent, strict=True))
+    order = np.lexsort((neighbours, owners))
+    neighbours, owners = neighbours[order], owners[order]
+    first = _first(owners, neighbours)
+    return neighbours[first], owners[first]
+
+
+def _first(owners: IntArray, neighbours: IntArray) -> BoolArray:
+    """Which of some sorted pairs differ from the one before."""
+    first = np.ones(len(owners), dtype=bool)
+    first[1:] = (owners[1:] != owners[:-1]) | (neighbours[1:] != neighbours[:-1])
+    return first

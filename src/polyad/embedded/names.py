@@ -1,0 +1,187 @@
+"""Which subject a name stands for that no passage is about: one text's "Christopher Nolan" is another's full name.
+
+A passage without a title is about what its text defines, in full: "Christopher Edward Nolan (born 1970) is ...". Others
+say "Christopher Nolan", or "director Christopher Nolan". Whether such a name tells which subject is meant depends on
+all subjects there are. It is kept for every name, and found again for those that a new or a lost subject may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from polyad.embedded.columns import Column
+from polyad.embedded.ids import EntityKeys
+from polyad.embedded.strings import Lookup, grown
+from polyad.hypergraph.incidence import PatchedAdjacency
+from polyad.hypergraph.sparse import union
+from polyad.model import BoolArray, IntArray
+
+_LONGEST = 12
+"""Words of a subject that shorter names are looked for of; longer ones are hardly names."""
+
+_MOST_ENDING = 100
+"""Words at the end of a name among which one that it ends in is looked for."""
+
+_FEWEST = 2
+"""Words by which a subject is known again; a single one is too little to go by."""
+
+_MOST = 100
+"""Subjects compared with one name; a name that resembles more is not telling enough."""
+
+Test = Callable[[IntArray], BoolArray]
+"""Tells of some entities which pass it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubjectNames:
+    """Finds the subject that a name stands for: one that it ends in, or the only one that it is short for.
+
+    Attributes:
+        keys: Of all entities.
+        long: Rows of subjects, by the codes of what each may be shortened to; one that no longer is a subject may
+            still be among them.
+        short: Rows of names, by the codes under which a subject finds them.
+        subject: For each entity the row of the subject it stands for, -1 where it stands for none.
+        names: For each entity the names that stand for it.
+    """
+
+    keys: EntityKeys
+    long: tuple[Lookup, ...]
+    short: tuple[Lookup, ...]
+    subject: Column
+    names: PatchedAdjacency
+
+    @classmethod
+    def none(cls) -> SubjectNames:
+        """Of an index without entities."""
+        return cls(EntityKeys.none(), (), (), Column.of(np.empty(0, dtype=np.int32)), PatchedAdjacency.empty())
+
+    def subject_of(self, key: str, is_subject: Test) -> int | None:
+        """The row of the subject that a name stands for which is no subject itself; None where none can be told.
+
+        A name that ends in a subject is that one, "watchman piet adler" Piet Adler, whom extractors do not tell from
+        his office; of several it is the longest. A name is short for a subject when its words stand in it in the same
+        order and the first or the last of both is the same: "jeffrey smart" for "frank jeffrey edson smart". If it is
+        for none, its first word and initials may be the beginnings of words: "ed sullivan", "ann b davis".
+        """
+        words = key.split(" ")
+        for start in range(max(1, len(words) - _MOST_ENDING), len(words) - _FEWEST + 1):
+            ending = self.keys.find(" ".join(words[start:]))
+            if ending is not None and is_subject(np.array([ending]))[0]:
+                return ending
+        if len(words) < _FEWEST:
+            return None
+        for first, is_short_for in ((words[0], _leaves_out), (words[0][0], _shortens)):
+            similar = _found(self.long, [_code(first, words[-1])])
+            similar = similar[is_subject(similar)]
+            if len(similar) > _MOST:
+                return None
+            longer = [row for row in similar.tolist() if is_short_for(words, self.keys[row].split(" "))]
+            if longer:
+                return longer[0] if len(longer) == 1 else None
+        return None
+
+    def advanced(
+        self, keys: EntityKeys, subjects: IntArray, others: IntArray, is_subject: Test, is_there: Test
+    ) -> tuple[SubjectNames, IntArray]:
+        """The same after some entities came or went, or became subjects or ceased to be; and whose subject changed.
+
+        Args:
+            keys: Of all entities; new ones at the end.
+            subjects: Rows of those that became subjects or ceased to be.
+            others: Rows of those that came, came again or went.
+            is_subject: Tells which of some entities are subjects now.
+            is_there: Tells which of them any hyperedge joins now.
+        """
+        new = range(len(self.keys), len(keys))
+        extended = SubjectNames(
+            keys,
+            _extended(self.long, ((code, row) for row in subjects.tolist() for code in _ends(keys[row].split(" ")))),
+            _extended(self.short, ((code, row) for row in new for code in _beginnings(keys[row].split(" ")))),
+            self.subject.extended(np.full(len(new), -1, dtype=np.int32)),
+            self.names,
+        )
+        codes = [code for row in subjects.tolist() for code in _shortened(keys[row].split(" "))]
+        affected = union([subjects, others, _found(extended.short, codes)])
+        names = affected[is_there(affected) & ~is_subject(affected)]
+        stands_for = {row: extended.subject_of(keys[row], is_subject) for row in names.tolist()}
+        return extended._standing_for(affected, stands_for)
+
+    def _standing_for(self, rows: IntArray, stands_for: Mapping[int, int | None]) -> tuple[SubjectNames, IntArray]:
+        before = self.subject.at(rows).astype(np.int64)
+        after = np.array([-1 if (s := stands_for.get(row)) is None else s for row in rows.tolist()], dtype=np.int64)
+        changed = before != after
+        rows, before, after = rows[changed], before[changed], after[changed]
+        if not len(rows):
+            return self, rows
+        touched = union([before[before >= 0], after[after >= 0]])
+        kept, owners, _ = self.names.gather(touched)
+        stays = ~np.isin(kept, rows)
+        leads = after >= 0
+        names = self.names.rewritten(
+            touched,
+            np.concatenate([owners[stays], np.searchsorted(touched, after[leads])]),
+            np.concatenate([kept[stays], rows[leads]]),
+            np.zeros(stays.sum() + leads.sum(), dtype=np.float32),
+        )
+        return SubjectNames(self.keys, self.long, self.short, self.subject.replaced(rows, after), names), rows
+
+
+def _extended(parts: tuple[Lookup, ...], entries: Iterable[tuple[int, int]]) -> tuple[Lookup, ...]:
+    listed = list(entries)
+    if not listed:
+        return parts
+    codes, rows = zip(*listed, strict=True)
+    return grown(parts, Lookup.of(codes, np.array(rows, dtype=np.int64)))
+
+
+def _found(parts: tuple[Lookup, ...], codes: Sequence[int]) -> IntArray:
+    return union(part.find(codes) for part in parts)
+
+
+def _ends(words: Sequence[str]) -> set[int]:
+    """Codes of the first and last word, or first letter and last word, of all that a name may be shortened to."""
+    if not _FEWEST <= len(words) <= _LONGEST:
+        return set()
+    ends = {(words[0], word) for word in words[1:]} | {(word, words[-1]) for word in words[:-1]}
+    return {_code(first, last) for word, last in ends for first in (word, word[0])}
+
+
+def _beginnings(words: Sequence[str]) -> set[int]:
+    """Codes under which a name is found by the subjects it may be short for, or end in."""
+    if len(words) < _FEWEST:
+        return set()
+    return {_code(words[0], words[-1]), _code(words[0][0], words[-1]), _ending_code(words)}
+
+
+def _shortened(words: Sequence[str]) -> set[int]:
+    """Codes of the names that may stand for a subject of these words."""
+    return _ends(words) | ({_ending_code(words)} if len(words) >= _FEWEST else set())
+
+
+def _code(first: str, last: str) -> int:
+    return crc32(f"{first} {last}".encode("utf-8", "surrogatepass"))
+
+
+def _ending_code(words: Sequence[str]) -> int:
+    """Of the last two words; apart from the codes of ends."""
+    return 2**32 + _code(words[-2], words[-1])
+
+
+def _leaves_out(short: Sequence[str], long: Sequence[str]) -> bool:
+    """Whether a name is another without some of its words."""
+    rest = iter(long)
+    return all(word in rest for word in short)
+
+
+def _shortens(short: Sequence[str], long: Sequence[str]) -> bool:
+    """The same where the first word, and single letters, stand for any word that begins with them."""
+    rest = iter(long)
+    return all(
+        any(other == word or ((place == 0 or len(word) == 1) and other.startswith(word)) for other in rest)
+        for place, word in enumerate(short)
+    )

@@ -1,0 +1,135 @@
+"""Many short texts in two arrays, and where each is: ids and names take no object each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.hypergraph.incidence import ranges
+from polyad.model import IntArray
+
+Hashes = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strings:
+    """Texts by row.
+
+    Attributes:
+        offsets: Row i is ``data[offsets[i]:offsets[i + 1]]`` in UTF-8; int64 ``[rows + 1]``.
+        data: All texts, one after the other.
+        tail: Texts of the rows after these.
+    """
+
+    offsets: IntArray
+    data: Bytes
+    tail: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Strings:
+        """Texts in the order given."""
+        encoded = [_bytes(text) for text in texts]
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(text) for text in encoded], out=offsets[1:])
+        return cls(offsets, np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1 + len(self.tail)
+
+    def __getitem__(self, row: int) -> str:
+        before = len(self.offsets) - 1
+        if row >= before:
+            return self.tail[row - before]
+        found: bytes = self.data[self.offsets[row] : self.offsets[row + 1]].tobytes()
+        return found.decode("utf-8", "surrogatepass")
+
+    def take(self, rows: Sequence[int] | IntArray) -> list[str]:
+        """The texts of some rows, in order."""
+        return [self[row] for row in (rows.tolist() if isinstance(rows, np.ndarray) else rows)]
+
+    def whole(self) -> Strings:
+        """The same without a tail."""
+        if not self.tail:
+            return self
+        tail = Strings.of(self.tail)
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + tail.offsets[1:]])
+        return Strings(offsets, np.concatenate([self.data, tail.data]))
+
+    def extended(self, texts: Sequence[str]) -> Strings:
+        """The same with more rows at the end."""
+        return Strings(self.offsets, self.data, (*self.tail, *texts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """Rows of texts, by their hashes.
+
+    Attributes:
+        hashes: Sorted; uint64 ``[entries]``.
+        rows: ``[entries]``.
+    """
+
+    hashes: Hashes
+    rows: IntArray
+
+    @classmethod
+    def of(cls, hashes: Sequence[int] | Hashes, rows: IntArray) -> Lookup:
+        """Entries in any order; one hash may have several rows."""
+        unsorted = np.asarray(hashes, dtype=np.uint64)
+        order = np.lexsort((rows, unsorted))
+        return cls(unsorted[order], rows[order].astype(np.int32))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def find(self, hashes: Sequence[int]) -> IntArray:
+        """The rows with any of some hashes, in no order; one may be there several times."""
+        wanted = np.array(hashes, dtype=np.uint64)
+        starts = np.searchsorted(self.hashes, wanted)
+        counts = np.searchsorted(self.hashes, wanted, side="right") - starts
+        return self.rows[ranges(starts, counts)].astype(np.int64)
+
+    def of_hash(self, hashed: int) -> list[int]:
+        """The rows with a hash."""
+        place = int(np.searchsorted(self.hashes, np.uint64(hashed)))
+        found = []
+        while place < len(self.hashes) and int(self.hashes[place]) == hashed:
+            found.append(int(self.rows[place]))
+            place += 1
+        return found
+
+    def joined(self, other: Lookup) -> Lookup:
+        """The entries of both."""
+        return Lookup.of(np.concatenate([self.hashes, other.hashes]), np.concatenate([self.rows, other.rows]))
+
+
+class _Joinable(Protocol):
+    def __len__(self) -> int: ...
+
+    def joined(self, other: Self) -> Self: ...
+
+
+J = TypeVar("J", bound=_Joinable)
+
+
+def grown(parts: tuple[J, ...], added: J) -> tuple[J, ...]:
+    """Some parts and one more, joined with what is not much larger: few parts, and each entry is moved seldom."""
+    while parts and len(parts[-1]) < 2 * len(added):
+        *before, last = parts
+        parts, added = tuple(before), last.joined(added)
+    return (*parts, added)
+
+
+def hash_of(text: str) -> int:
+    """64 bits that tell texts apart, the same in every process."""
+    return int.from_bytes(blake2b(_bytes(text), digest_size=8).digest(), "little")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

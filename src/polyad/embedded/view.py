@@ -1,0 +1,427 @@
+"""The embedded view: arrays of an index at one moment, made from its store and moved on by what changes.
+
+What was there when the arrays were made lies in them; what came since is in small arrays beside them, and rows whose
+neighbours changed are written anew. So a view shares nearly all of its memory with the one before it, which searches
+that began earlier go on to use.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.embedded.columns import Column
+from polyad.embedded.ids import EntityKeys, Ids
+from polyad.embedded.incidences import Incidences, NewIncidences
+from polyad.embedded.linkability import count_linkable, linkability, passages_touched
+from polyad.embedded.strings import Strings
+from polyad.embedded.vectors import Vectors
+from polyad.embedded.words import PassageWords, Postings, WordIndex, counted_words
+from polyad.errors import StaleViewError
+from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.incidence import distinct, ranges
+from polyad.hypergraph.sparse import union
+from polyad.hypergraph.view import Kind
+from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
+from polyad.protocols import Changes, Moments, StoredRows
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+_FIXED_POINT = 2.0**40
+"""Vectors are summed as whole numbers of this part of 1: their sum is the same in any order."""
+
+
+_NEW = 0.1
+"""Share of passages that may lie beside the arrays."""
+
+_GONE = 0.5
+"""Share of rows that may be of passages that have gone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmbeddedView:
+    """An index at one moment; implements :class:`polyad.hypergraph.view.View`.
+
+    Attributes:
+        version: Of the store at that moment.
+        store: Where texts are read.
+        passage_ids, hyperedge_ids: By row.
+        keys: Of entities.
+        passage_numbers, hyperedge_numbers, entity_numbers: The store's number of each row, ascending.
+        document: For each passage the row of its document.
+        documents: Ids of documents.
+        passage_vectors, hyperedge_vectors: By row.
+        vector_sum: Of the vectors of passages, as whole numbers of 2^-40; int64 ``[dimension]``.
+        graph: Which entities hyperedges join.
+        word_index: What words passages hold.
+        linkable: Passages that names lead to from elsewhere.
+        entity_vectors, entity_scores: Of a view in which entities are described (:mod:`polyad.embedded.described`).
+        undescribed: Entities that have changed since they were; sorted.
+        shown: Views of entities that were shown before, by row.
+        by_word: Entities by the words of their keys, once they were asked for.
+    """
+
+    version: int
+    store: Moments
+    passage_ids: Ids
+    hyperedge_ids: Ids
+    keys: EntityKeys
+    passage_numbers: Column
+    hyperedge_numbers: Column
+    entity_numbers: Column
+    document: Column
+    documents: Strings
+    passage_vectors: Vectors
+    hyperedge_vectors: Vectors
+    vector_sum: IntArray
+    graph: Incidences
+    word_index: WordIndex
+    linkable: int
+    entity_vectors: Vectors | None = None
+    entity_scores: Column | None = None
+    undescribed: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    shown: dict[int, Entity] = field(default_factory=dict)
+    by_word: dict[str, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls, store: Moments, dimension: int) -> EmbeddedView:
+        """Of a store before anything was written to it."""
+        numbers = Column.of(np.empty(0, dtype=np.int64))
+        return cls(
+            0,
+            store,
+            Ids.none(),
+            Ids.none(),
+            EntityKeys.none(),
+            numbers,
+            numbers,
+            numbers,
+            Column.of(np.empty(0, dtype=np.int32)),
+            Strings.of([]),
+            Vectors.none(dimension),
+            Vectors.none(dimension),
+            np.zeros(dimension, dtype=np.int64),
+            Incidences.none(),
+            WordIndex.none(),
+            0,
+        )
+
+    # Moving on
+
+    @property
+    def is_mostly_new(self) -> bool:
+        """Whether so much came since its arrays were made that they had better be made again."""
+        return len(self.passage_numbers.tail) > _NEW * len(self.passage_numbers.base)
+
+    @property
+    def is_mostly_gone(self) -> bool:
+        """Whether so many of its rows have gone that it had better be made from the store again."""
+        return self.passage_vectors.gone > _GONE * len(self.passage_ids)
+
+    def advanced(self, changes: Changes, batches: Iterable[StoredRows]) -> EmbeddedView:
+        """The view of a later moment.
+
+        Args:
+            changes: What happened since.
+            batches: The rows of the documents that were written.
+        """
+        gone = self._rows_between(changes.removed)
+        new = Arrivals.of(batches, len(self.passage_ids), self.passage_vectors.column.base.shape[1])
+        gone_edges = distinct(self.graph.hyperedges(gone)[0])
+        entities = sorted(number for number in new.entity_keys if number > self.entity_numbers.last())
+        entity_numbers = self.entity_numbers.extended(np.array(entities, dtype=np.int64))
+        keys = self.keys.extended([new.entity_keys[number] for number in entities])
+        passage_numbers = self.passage_numbers.extended(new.passage_numbers)
+        hyperedge_numbers = self.hyperedge_numbers.extended(new.hyperedge_numbers)
+        graph, touched = self.graph.advanced(
+            keys,
+            gone,
+            NewIncidences(
+                passage_of=rows_of(passage_numbers, new.passage_of_hyperedge),
+                scores=new.hyperedge_scores,
+                entities=rows_of(entity_numbers, new.incidence_entity),
+                hyperedges=rows_of(hyperedge_numbers, new.incidence_hyperedge),
+                strengths=new.incidence_strength,
+            ),
+        )
+        first = len(self.documents)
+        passage_vectors = self.passage_vectors.advanced(gone, new.passage_vectors)
+        went = _whole_numbers(self.passage_vectors.at(gone))
+        view = replace(
+            self,
+            version=changes.version,
+            passage_ids=self.passage_ids.extended(new.passage_ids),
+            hyperedge_ids=self.hyperedge_ids.extended(new.hyperedge_ids),
+            keys=keys,
+            passage_numbers=passage_numbers,
+            hyperedge_numbers=hyperedge_numbers,
+            entity_numbers=entity_numbers,
+            document=self.document.extended(first + new.document_of_passage),
+            documents=self.documents.extended(new.documents),
+            passage_vectors=passage_vectors,
+            hyperedge_vectors=self.hyperedge_vectors.advanced(gone_edges, new.hyperedge_vectors),
+            vector_sum=self.vector_sum - went + _whole_numbers(new.passage_vectors),
+            graph=graph,
+            word_index=self.word_index.advanced(gone, new.postings, new.lengths),
+            undescribed=union([self.undescribed, touched]),
+            shown=_without(self.shown, touched),
+            by_word={},
+        )
+        return replace(view, linkable=self._linkable_in(view, touched))
+
+    def _linkable_in(self, later: EmbeddedView, touched: IntArray) -> int:
+        """How many passages of a later view names lead to from elsewhere, by those whose links may have changed."""
+        before = passages_touched(self.graph, touched[touched < len(self.keys)])
+        affected = union([before, passages_touched(later.graph, touched)])
+        known = affected[affected < len(self.passage_ids)]
+        there = affected[later.passage_vectors.is_there[affected]]
+        was = count_linkable(self.graph, self.document, known)
+        return self.linkable - was + count_linkable(later.graph, later.document, there)
+
+    def _rows_between(self, removed: Sequence[tuple[int, int]]) -> IntArray:
+        """The rows of passages by their numbers, the first and the last of each range; of those that were there."""
+        bounds = np.array(removed, dtype=np.int64).reshape(-1, 2)
+        numbers = self.passage_numbers
+        starts, ends = numbers.count_below(bounds[:, 0]), numbers.count_below(bounds[:, 1] + 1)
+        rows = distinct(ranges(starts, ends - starts))
+        return rows[self.passage_vectors.is_there[rows]]
+
+    # Statistics
+
+    @property
+    def passage_count(self) -> int:
+        """How many passages there are."""
+        return self.word_index.passages
+
+    @property
+    def linkability(self) -> float:
+        """How far names lead to what is about them, in [0, 1]."""
+        return linkability(self.linkable, self.passage_count)
+
+    @property
+    def words(self) -> PassageWords:
+        """What passages say, in words."""
+        return PassageWords(self.word_index, self.passage_ids)
+
+    def mean_cosines(self, vectors: FloatArray) -> FloatArray:
+        """The mean cosine of all passages to each of some vectors; ``[vectors]``."""
+        mean = self.vector_sum / _FIXED_POINT / max(1, self.passage_count)
+        return np.round(vectors @ mean.astype(np.float32), 6)
+
+    # Vectors
+
+    def nearest(
+        self, kind: Kind, vectors: FloatArray, k: int, *, weighted: bool = False
+    ) -> list[tuple[IntArray, FloatArray]]:
+        """For each of some vectors the ``k`` nearest rows and their cosines, best first, ties by id."""
+        scores = {"passage": None, "hyperedge": self.graph.edge_score, "entity": self.entity_scores}[kind]
+        return self._vectors(kind).nearest(vectors, k, self._ids(kind), scores if weighted else None)
+
+    def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
+        """The cosine of each of some rows to each of some vectors, or to one."""
+        return cosines(self._vectors(kind).at(rows), vectors)
+
+    def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
+        """The vectors of some rows; float32 ``[rows, dimension]``."""
+        return self._vectors(kind).at(rows)
+
+    def row_count(self, kind: Kind) -> int:
+        """All rows are below it; some may have gone."""
+        return len(self._ids(kind))
+
+    def _vectors(self, kind: Kind) -> Vectors:
+        vectors = {
+            "passage": self.passage_vectors,
+            "hyperedge": self.hyperedge_vectors,
+            "entity": self.entity_vectors,
+        }[kind]
+        assert vectors is not None, "entities are described before they are compared"
+        return vectors
+
+    # Names
+
+    def order(self, kind: Kind, rows: IntArray) -> FloatArray:
+        """Numbers of some rows in the order of their ids, or keys."""
+        return self._ids(kind).order(rows)
+
+    def find(self, keys: Iterable[str]) -> dict[str, int]:
+        """The row of each of some entity keys that is known."""
+        rows = {key: row for key in keys if (row := self.keys.find(key)) is not None}
+        if not rows:
+            return rows
+        there = self.graph.are_there(np.array(list(rows.values()), dtype=np.int64))
+        return {key: row for (key, row), is_there in zip(rows.items(), there.tolist(), strict=True) if is_there}
+
+    def subject_of(self, name: str) -> int | None:
+        """The entity that a name, by its key, stands for which is none itself; None where none can be told."""
+        return self.graph.subject_of(name)
+
+    def passage_rows(self, ids: Sequence[str]) -> dict[str, int]:
+        """The row of each of some passages that is known."""
+        found = {id: row for id in ids if (row := self.passage_ids.find(id)) is not None}
+        return {id: row for id, row in found.items() if self.passage_vectors.is_there[row]}
+
+    def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
+        """The ids of some rows, or the keys of entities."""
+        return self._ids(kind).take(rows)
+
+    def document_ids(self, passages: IntArray | Sequence[int]) -> list[str]:
+        """The documents of some passages."""
+        return self.documents.take(self.document.at(np.asarray(passages, dtype=np.int64)))
+
+    def _ids(self, kind: Kind) -> Ids:
+        return {"passage": self.passage_ids, "hyperedge": self.hyperedge_ids, "entity": self.keys.ids}[kind]
+
+    # Texts
+
+    def passages(self, rows: Sequence[int]) -> list[Passage]:
+        """Passages, in order."""
+        numbers = self._numbers(self.passage_numbers, rows)
+        with self.store.moment() as moment:
+            return _all(moment.passages(numbers), numbers)
+
+    def hyperedges(self, rows: Sequence[int]) -> list[Hyperedge]:
+        """Hyperedges, in order."""
+        numbers = self._numbers(self.hyperedge_numbers, rows)
+        with self.store.moment() as moment:
+            return _all(moment.hyperedges(numbers), numbers)
+
+    def entities(self, rows: Sequence[int]) -> list[Entity]:
+        """Entities, in order. Each is made once: that of a common name goes over thousands of incidences."""
+        new = [row for row in dict.fromkeys(rows) if row not in self.shown]
+        self.shown.update(zip(new, self.entities_made(new), strict=True))
+        return [self.shown[row] for row in rows]
+
+    def entities_made(self, rows: Sequence[int]) -> list[Entity]:
+        """Entities, in order, each made anew from the store."""
+        if not rows:
+            return []
+        numbers = self._numbers(self.entity_numbers, rows)
+        with self.store.moment() as moment:
+            found = moment.entities(numbers, self.hyperedge_numbers.last())
+        joined = self.graph.entity_edges.degrees(np.array(rows, dtype=np.int64)).tolist()
+        if any(number not in found or found[number][1] != count for number, count in zip(numbers, joined, strict=True)):
+            raise StaleViewError
+        return [found[number][0] for number in numbers]
+
+    def named_with(self, word: str) -> list[int]:
+        """The entities whose keys hold a word."""
+        if not self.by_word:
+            found: defaultdict[str, list[int]] = defaultdict(list)
+            for row in np.flatnonzero(self.graph.are_there(np.arange(len(self.keys)))).tolist():
+                for own in set(self.keys[row].split()):
+                    found[own].append(row)
+            self.by_word.update(found)
+        return self.by_word.get(word, [])
+
+    def origins(self, passages: Sequence[int]) -> list[Origin]:
+        """What is known of the documents of some passages beside their texts, in order."""
+        ids = self.document_ids(passages)
+        with self.store.moment() as moment:
+            return _all(moment.origins(ids), ids)
+
+    def _numbers(self, column: Column, rows: Sequence[int]) -> list[int]:
+        found: list[int] = column.at(np.array(rows, dtype=np.int64)).tolist()
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrivals:
+    """The rows of documents that came, all together; see :class:`polyad.protocols.StoredRows`.
+
+    Attributes:
+        documents: Ids.
+        document_of_passage: For each passage the place of its document in ``documents``.
+        postings: The words of passages.
+        lengths: Of passages, in words.
+    """
+
+    passage_numbers: IntArray
+    passage_ids: list[str]
+    documents: list[str]
+    document_of_passage: IntArray
+    passage_vectors: FloatArray
+    hyperedge_numbers: IntArray
+    hyperedge_ids: list[str]
+    passage_of_hyperedge: IntArray
+    hyperedge_scores: FloatArray
+    hyperedge_vectors: FloatArray
+    incidence_entity: IntArray
+    incidence_hyperedge: IntArray
+    incidence_strength: FloatArray
+    entity_keys: dict[int, str]
+    postings: list[Postings]
+    lengths: IntArray
+
+    @classmethod
+    def of(cls, batches: Iterable[StoredRows], first_row: int, dimension: int) -> Arrivals:
+        """All of some batches; texts are counted and dropped as they come."""
+        parts: list[StoredRows] = []
+        postings: list[Postings] = []
+        lengths: list[IntArray] = []
+        for batch in batches:
+            counted, of_passages = counted_words(batch.texts, first_row)
+            postings.append(counted)
+            lengths.append(of_passages)
+            first_row += len(batch.passage_ids)
+            parts.append(replace(batch, texts=()))
+        owners = [id for part in parts for id in part.document_ids]
+        places = {id: place for place, id in enumerate(dict.fromkeys(owners))}
+
+        def joined(name: str, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return np.concatenate([like, *(getattr(part, name) for part in parts)])
+
+        whole, real = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        return cls(
+            joined("passage_numbers", whole),
+            [id for part in parts for id in part.passage_ids],
+            list(places),
+            np.array([places[id] for id in owners], dtype=np.int64),
+            joined("passage_vectors", real.reshape(0, dimension)),
+            joined("hyperedge_numbers", whole),
+            [id for part in parts for id in part.hyperedge_ids],
+            joined("passage_of_hyperedge", whole),
+            joined("hyperedge_scores", real),
+            joined("hyperedge_vectors", real.reshape(0, dimension)),
+            joined("incidence_entity", whole),
+            joined("incidence_hyperedge", whole),
+            joined("incidence_strength", real),
+            {number: key for part in parts for number, key in part.entity_keys.items()},
+            postings,
+            np.concatenate([np.empty(0, dtype=np.int32), *lengths]),
+        )
+
+
+def rows_of(numbers: Column, wanted: IntArray) -> IntArray:
+    """The row of each of some of the store's numbers.
+
+    Raises:
+        ValueError: there is no such row, as in a damaged file.
+    """
+    rows = numbers.count_below(wanted)
+    if len(rows) and not (rows.max() < len(numbers) and (numbers.at(rows) == wanted).all()):
+        raise ValueError("a row that refers to none")
+    return rows
+
+
+def _all(found: Mapping[K, T], wanted: Sequence[K]) -> list[T]:
+    if not found.keys() >= set(wanted):
+        raise StaleViewError
+    return [found[key] for key in wanted]
+
+
+def _without(shown: dict[int, Entity], touched: IntArray) -> dict[int, Entity]:
+    changed = set(touched.tolist())
+    return {row: entity for row, entity in list(shown.items()) if row not in changed}
+
+
+def _whole_numbers(vectors: FloatArray) -> IntArray:
+    """The sum of some vectors, as whole numbers of 2^-40."""
+    total: IntArray = np.round(vectors.astype(np.float64) * _FIXED_POINT).astype(np.int64).sum(axis=0)
+    return total

@@ -1,0 +1,261 @@
+"""BM25 over the words of passages: for each word the passages that hold it, and how often.
+
+Robertson and others, 1994: the score of a passage is the sum over the words w of a question of
+
+    idf(w) * f * (k1 + 1) / (f + k1 * (1 - b + b * length / mean length)),    idf(w) = ln((N - n + 0.5) / (n + 0.5))
+
+with f how often the passage holds w, N the number of passages and n of those that hold w. A word that half of them
+hold or more counts next to nothing. Words are taken from the rarest on, and those whose passages cannot come among the
+best by themselves are looked up for the passages that can: what most passages hold costs no scan (Turtle and Flood,
+1995).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.embedded.columns import Column
+from polyad.embedded.ids import Ids
+from polyad.embedded.strings import Hashes, grown, hash_of
+from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.sparse import best_places
+from polyad.model import BoolArray, FloatArray, IntArray
+from polyad.text.indexed_words import codes_of, searched_words, words_of
+
+K1 = 1.2
+B = 0.75
+
+_LEAST_IDF = 1e-6
+
+_LONG = 2000
+"""Passages from which on a word may be left for looking up."""
+
+Counts = npt.NDArray[np.uint16]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Postings:
+    """Which passages hold which words.
+
+    Attributes:
+        hashes: Of the words, sorted; uint64 ``[words]``.
+        offsets: The passages of word i are ``rows[offsets[i]:offsets[i + 1]]``, sorted; int64 ``[words + 1]``.
+        rows: int32 ``[pairs]``.
+        counts: How often each holds the word; uint16 ``[pairs]``.
+    """
+
+    hashes: Hashes
+    offsets: IntArray
+    rows: IntArray
+    counts: Counts
+
+    @classmethod
+    def of(cls, hashes: Hashes, rows: IntArray, counts: Counts) -> Postings:
+        """From parallel arrays of word, passage and count, each pair once, in any order."""
+        order = np.lexsort((rows, hashes))
+        hashes = hashes[order]
+        starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
+        offsets = np.append(starts, len(hashes)).astype(np.int64)
+        return cls(hashes[starts], offsets, rows[order].astype(np.int32), counts[order])
+
+    @classmethod
+    def none(cls) -> Postings:
+        """Of no passages."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls.of(nothing.astype(np.uint64), nothing, nothing.astype(np.uint16))
+
+    @classmethod
+    def merged(cls, parts: Sequence[Postings]) -> Postings:
+        """All of some postings of different passages."""
+        return cls.of(
+            np.concatenate([np.repeat(part.hashes, np.diff(part.offsets)) for part in parts]),
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def joined(self, other: Postings) -> Postings:
+        """Both, of different passages."""
+        return Postings.merged([self, other])
+
+    def of_word(self, hashed: int) -> tuple[IntArray, Counts]:
+        """The passages that hold a word, sorted, and how often each."""
+        place = int(np.searchsorted(self.hashes, np.uint64(hashed)))
+        if place == len(self.hashes) or int(self.hashes[place]) != hashed:
+            return self.rows[:0], self.counts[:0]
+        span = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
+        return self.rows[span], self.counts[span]
+
+
+def counted_words(texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
+    """The postings of some passages, whose rows follow one another, and their lengths in words."""
+    known: dict[str, int] = {}
+    words: list[int] = []
+    counts: list[int] = []
+    sizes: list[int] = []
+    lengths: list[int] = []
+    for text in texts:
+        plain = words_of(text)
+        found = Counter(plain)
+        found.update(codes_of(text))
+        words.extend([known.setdefault(word, len(known)) for word in found])
+        counts.extend(found.values())
+        sizes.append(len(found))
+        lengths.append(len(plain))
+    hashes = np.array([hash_of(word) for word in known], dtype=np.uint64)
+    rows = np.repeat(np.arange(first_row, first_row + len(sizes)), sizes)
+    many = np.minimum(np.array(counts, dtype=np.int64), np.iinfo(np.uint16).max).astype(np.uint16)
+    postings = Postings.of(hashes[np.array(words, dtype=np.int64)], rows, many)
+    return postings, np.array(lengths, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordIndex:
+    """The words of the passages of a view.
+
+    Attributes:
+        parts: Postings of passages that came one after the other; those of passages that went are still in them.
+        lengths: Of every passage in words, gone ones too.
+        is_there: Which passages have not gone; ``[rows]``.
+        passages: How many there are.
+        total_length: Of those that are there.
+    """
+
+    parts: tuple[Postings, ...]
+    lengths: Column
+    is_there: BoolArray
+    passages: int
+    total_length: int
+
+    @classmethod
+    def none(cls) -> WordIndex:
+        """Of no passages."""
+        return cls((), Column.of(np.empty(0, dtype=np.int32)), np.empty(0, dtype=bool), 0, 0)
+
+    def advanced(self, gone: IntArray, postings: Sequence[Postings], lengths: IntArray) -> WordIndex:
+        """The same after some passages went and others came."""
+        parts = grown(self.parts, Postings.merged(postings)) if any(map(len, postings)) else self.parts
+        is_there = np.concatenate([self.is_there, np.ones(len(lengths), dtype=bool)])
+        is_there[gone] = False
+        total = self.total_length - int(self.lengths.at(gone).sum()) + int(lengths.sum())
+        all_lengths = self.lengths.extended(lengths)
+        return WordIndex(parts, all_lengths, is_there, self.passages - len(gone) + len(lengths), total)
+
+    def frequencies(self, words: Sequence[str]) -> IntArray:
+        """How many passages hold each word."""
+        return np.array([sum(map(len, self._alive_rows(word))) for word in words], dtype=np.int64)
+
+    def holds(self, words: Sequence[str], passages: IntArray) -> BoolArray:
+        """Which of some words each of some passages holds, ``[passages, words]``."""
+        held = np.zeros((len(passages), len(words)), dtype=bool)
+        for column, word in enumerate(words):
+            for part in self.parts:
+                held[:, column] |= _counts_at(part, word, passages) > 0
+        return held
+
+    def best(self, words: Sequence[str], k: int) -> tuple[IntArray, FloatArray]:
+        """The passages with the ``k`` highest scores, and all whose score equals the last of these; by row."""
+        found = [(word, self._idf(int(n))) for word, n in zip(words, self.frequencies(words), strict=True) if n]
+        found.sort(key=lambda pair: -pair[1])
+        scores = np.zeros(len(self.is_there), dtype=np.float64)
+        touched: list[IntArray] = []
+        rest = [idf * (K1 + 1) for _, idf in found]
+        rest = [sum(rest[place:]) for place in range(len(rest))]
+        for place, (word, idf) in enumerate(found):
+            held = sum(len(part.of_word(hash_of(word))[0]) for part in self.parts)
+            if place and held > _LONG:
+                reached = distinct(_concatenated(touched))
+                threshold = _kth(scores[reached[self.is_there[reached]]], k)
+                if rest[place] < threshold:
+                    return self._looked_up(scores, reached, found[place:], threshold - rest[place], k)
+            for part in self.parts:
+                rows, counts = part.of_word(hash_of(word))
+                scores[rows] += idf * self._weights(rows, counts)
+                touched.append(rows)
+        return self._highest(scores, _concatenated(touched), k)
+
+    def _looked_up(
+        self, scores: npt.NDArray[np.float64], reached: IntArray, words: list[tuple[str, float]], least: float, k: int
+    ) -> tuple[IntArray, FloatArray]:
+        """Add the rest of the words to what can still be among the best."""
+        rows = reached[scores[reached] >= least - 1e-6]
+        for word, idf in words:
+            for part in self.parts:
+                scores[rows] += idf * self._weights(rows, _counts_at(part, word, rows))
+        return self._highest(scores, rows, k)
+
+    def _highest(self, scores: npt.NDArray[np.float64], rows: IntArray, k: int) -> tuple[IntArray, FloatArray]:
+        rows = distinct(rows)
+        rows = rows[self.is_there[rows]]
+        values = np.round(scores[rows], 6).astype(np.float32)
+        if len(rows) > k:
+            best = values >= np.partition(values, -k)[-k]
+            rows, values = rows[best], values[best]
+        return rows, values
+
+    def _weights(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
+        mean = self.total_length / max(1, self.passages)
+        often = counts.astype(np.float64)
+        relative = self.lengths.at(rows) / max(mean, 1e-9)
+        weights: npt.NDArray[np.float64] = often * (K1 + 1) / (often + K1 * (1 - B + B * relative))
+        return weights
+
+    def _idf(self, frequency: int) -> float:
+        return max(_LEAST_IDF, float(np.log((self.passages - frequency + 0.5) / (frequency + 0.5))))
+
+    def _alive_rows(self, word: str) -> list[IntArray]:
+        found = [part.of_word(hash_of(word))[0] for part in self.parts]
+        if len(self.is_there) == self.passages:
+            return found
+        return [rows[self.is_there[rows]] for rows in found]
+
+
+def _counts_at(part: Postings, word: str, passages: IntArray) -> Counts:
+    """How often each of some passages holds a word."""
+    rows, counts = part.of_word(hash_of(word))
+    if not len(rows):
+        return np.zeros(len(passages), dtype=np.uint16)
+    places = np.minimum(np.searchsorted(rows, passages), len(rows) - 1)
+    found: Counts = np.where(rows[places] == passages, counts[places], 0).astype(np.uint16)
+    return found
+
+
+def _kth(values: npt.NDArray[np.float64], k: int) -> float:
+    return float(np.partition(values, -k)[-k]) if len(values) >= k else 0.0
+
+
+def _concatenated(arrays: Sequence[IntArray]) -> IntArray:
+    return np.concatenate([_nothing(), *arrays])
+
+
+def _nothing() -> IntArray:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassageWords:
+    """The words of a view; implements :class:`polyad.hypergraph.view.Words`."""
+
+    index: WordIndex
+    ids: Ids
+
+    def best(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
+        """The ``k`` best passages that share a word with a question, and their BM25 scores; best first."""
+        rows, scores = self.index.best(searched_words(question), k)
+        places = best_places(scores, k, lambda chosen: self.ids.order(rows[chosen]))
+        return rows[places], scores[places]
+
+    def frequencies(self, words: Sequence[str]) -> IntArray:
+        """How many passages hold each of some words."""
+        return self.index.frequencies(words)
+
+    def holds(self, words: Sequence[str], passages: IntArray) -> BoolArray:
+        """Which of some words each of some passages holds, ``[passages, words]``."""
+        return self.index.holds(words, passages)
