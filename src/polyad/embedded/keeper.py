@@ -9,7 +9,7 @@ from polyad.embedded.files import ViewFiles
 from polyad.embedded.view import EmbeddedView
 from polyad.protocols import Changes, Embedder, Moment, Progress, Store, silent
 
-_FEWEST = 1000
+FEWEST = 1000
 """Hyperedges from which on a view is kept in files; a smaller one is made in a moment."""
 
 
@@ -81,7 +81,7 @@ class ViewKeeper:
 
     def _kept(self, view: EmbeddedView, moment: Moment) -> EmbeddedView:
         """The view with its arrays on disk, where that is worth while and can be done."""
-        if self._files is None or not view.is_mostly_new or view.row_count("hyperedge") < _FEWEST:
+        if self._files is None or not view.is_mostly_new or view.row_count("hyperedge") < FEWEST:
             return view
         self._files.keep(view, moment)
         return self._files.load(self._store, moment) or view
