@@ -14,6 +14,7 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
+from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.model import Document, FloatArray
 from polyad.protocols import TextKind
@@ -28,6 +29,7 @@ RUN = """
 import sys
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import Settings, SplitSettings
+from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.model import Document
 
@@ -65,19 +67,26 @@ def complete(directory: Path, edition: str) -> float:
     return time.perf_counter() - started
 
 
+def hits(store: SqliteStore, question: str, k: int) -> list[tuple[str, float]]:
+    view = ViewKeeper(store, store.manifest.dimension).current()
+    rows, scores = view.words.best(question, k)
+    return list(zip(view.ids("passage", rows), scores.tolist(), strict=True))
+
+
 def contents(directory: Path) -> dict[str, object]:
     store = SqliteStore.open(directory)
-    topology = store.topology()
+    passages = store.indexed_passages(list(store.digests()))
+    edges = [edge for item in passages for edge in item.hyperedges]
     result: dict[str, object] = {
         "digests": store.digests(),
         "documents": store.documents(list(store.digests())),
-        "passages": store.passages(topology.passage_ids),
-        "passage vectors": topology.passage_vectors.tobytes(),
-        "hyperedges": store.hyperedges(topology.hyperedge_ids),
-        "hyperedge vectors": topology.hyperedge_vectors.tobytes(),
-        "incidences": store.incidences(topology.hyperedge_ids),
-        "entities": store.entities(topology.entity_keys),
-        "words": store.search_text("Anna 17 met Bob in edition two", 50),
+        "passages": [item.passage for item in passages],
+        "passage vectors": [item.vector.tobytes() for item in passages],
+        "hyperedges": [edge.hyperedge for edge in edges],
+        "hyperedge vectors": [edge.vector.tobytes() for edge in edges],
+        "incidences": store.incidences([edge.hyperedge.id for edge in edges]),
+        "entities": store.all_entities(),
+        "words": hits(store, "Anna 17 met Bob in edition two", 50),
     }
     store.close()
     return result
@@ -86,30 +95,34 @@ def contents(directory: Path) -> dict[str, object]:
 def assert_no_document_is_half_there(directory: Path, sizes: dict[str, set[tuple[int, int]]]) -> int:
     """Each document has the passages and hyperedges of one of its editions; how many documents there are."""
     store = SqliteStore.open(directory)
-    topology = store.topology()
-    hyperedges = dict.fromkeys(store.digests(), 0)
-    passages = dict.fromkeys(store.digests(), 0)
-    for id in topology.document_of_passage:
-        passages[id] += 1
-    for row in topology.passage_of_hyperedge.tolist():
-        hyperedges[topology.document_of_passage[row]] += 1
-    for document in store.documents(list(store.digests())):
-        assert (passages[document.id], hyperedges[document.id]) in sizes[document.id]
+    items = store.indexed_passages(list(store.digests()))
+    counted = counts(store)
+    for id, size in counted.items():
+        assert size in sizes[id]
     texts = {document.id: document.text for document in store.documents(list(store.digests()))}
-    for passage in store.passages(topology.passage_ids):
+    for passage in (item.passage for item in items):
         assert texts[passage.document_id][passage.start : passage.end] == passage.text
-    assert len(store.search_text("Anna met Bob", 100_000)) == len(topology.passage_ids)
+    assert len(hits(store, "Anna met Bob", 100_000)) == len(items)
     store.close()
-    return len(passages)
+    return len(counted)
+
+
+def counts(store: SqliteStore) -> dict[str, tuple[int, int]]:
+    """How many passages and hyperedges each document has, by its id."""
+    passages, hyperedges = dict.fromkeys(store.digests(), 0), dict.fromkeys(store.digests(), 0)
+    with store.moment() as moment:
+        for rows in moment.rows(moment.documents()):
+            owner = dict(zip(rows.passage_numbers.tolist(), rows.document_ids, strict=True))
+            for id in owner.values():
+                passages[id] += 1
+            for number in rows.passage_of_hyperedge.tolist():
+                hyperedges[owner[number]] += 1
+    return {id: (passages[id], hyperedges[id]) for id in passages}
 
 
 def sizes_of(directory: Path) -> dict[str, tuple[int, int]]:
     store = SqliteStore.open(directory)
-    topology = store.topology()
-    counted = {id: (topology.document_of_passage.count(id), 0) for id in store.digests()}
-    for row in topology.passage_of_hyperedge.tolist():
-        id = topology.document_of_passage[row]
-        counted[id] = (counted[id][0], counted[id][1] + 1)
+    counted = counts(store)
     store.close()
     return counted
 

@@ -33,6 +33,7 @@ from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
 from polyad.config import FactSettings, LanguageModelSettings, Settings, SplitSettings
+from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.indexing.facts.builder import FEW, JOINED, UNGROUNDED
@@ -111,22 +112,30 @@ def run(
         return engine.index_documents(documents, method="facts", max_cost=max_cost, max_tokens=max_tokens)
 
 
+def search_text(store: SqliteStore, question: str, k: int) -> list[tuple[str, float]]:
+    view = ViewKeeper(store, store.manifest.dimension).current()
+    rows, scores = view.words.best(question, k)
+    return list(zip(view.ids("passage", rows), scores.tolist(), strict=True))
+
+
 def contents(directory: Path) -> dict[str, object]:
     """All that is in an index but the replies, as values that compare; vectors bit for bit."""
     store = SqliteStore.open(directory)
-    topology = store.topology()
+    passages = store.indexed_passages(list(store.digests()))
+    edges = [edge for item in passages for edge in item.hyperedges]
+    entities = store.all_entities()
+    vectors = store.entity_vectors([entity.key for entity in entities])
     result: dict[str, object] = {
         "digests": store.digests(),
         "documents": store.documents(list(store.digests())),
-        "passages": store.passages(topology.passage_ids),
-        "passage vectors": topology.passage_vectors.tobytes(),
-        "hyperedges": store.hyperedges(topology.hyperedge_ids),
-        "hyperedge vectors": topology.hyperedge_vectors.tobytes(),
-        "incidences": store.incidences(topology.hyperedge_ids),
-        "subjects": topology.incidence_strength.tolist(),
-        "entities": store.all_entities(),
-        "entity vectors": {key: (digest, vector.tobytes()) for key, (digest, vector) in store.entity_vectors().items()},
-        "words": [store.search_text(text, 3) for text in ("Town 17", "Isk burned", "Person 3")],
+        "passages": [item.passage for item in passages],
+        "passage vectors": [item.vector.tobytes() for item in passages],
+        "hyperedges": [edge.hyperedge for edge in edges],
+        "hyperedge vectors": [edge.vector.tobytes() for edge in edges],
+        "incidences": [edge.incidences for edge in edges],
+        "entities": entities,
+        "entity vectors": {key: (digest, vector.tobytes()) for key, (digest, vector) in vectors.items()},
+        "words": [search_text(store, text, 3) for text in ("Town 17", "Isk burned", "Person 3")],
         "tokens": store.statistics().tokens,
     }
     store.close()

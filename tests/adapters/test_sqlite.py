@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 
 from polyad.adapters.sqlite import FILE_NAME, SqliteStore
+from polyad.embedded.keeper import ViewKeeper
+from polyad.embedded.view import EmbeddedView
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.model import (
     Document,
@@ -32,6 +34,7 @@ from polyad.model import (
     Passage,
     Usage,
 )
+from polyad.protocols import Changes, StoredRows
 
 
 def create(directory: Path) -> SqliteStore:
@@ -48,6 +51,21 @@ def with_hyperedge(id: str) -> IndexedDocument:
     item = IndexedHyperedge(edge, (Incidence(id, edge.id, id),), vector)
     passage = IndexedPassage(Passage(f"{id}#0", id, "", "text", 0, 4), "digest", vector, (item,))
     return IndexedDocument(Document(id, "", "text"), "digest", 1, (passage,))
+
+
+def stored_rows(store: SqliteStore) -> list[StoredRows]:
+    """The rows of all documents."""
+    with store.moment() as moment:
+        return list(moment.rows(moment.documents()))
+
+
+def changes_of(store: SqliteStore, since: int) -> Changes | None:
+    with store.moment() as moment:
+        return moment.changes(since)
+
+
+def view_of(store: SqliteStore) -> EmbeddedView:
+    return ViewKeeper(store, store.manifest.dimension).current()
 
 
 def execute(directory: Path, *statements: str) -> None:
@@ -149,9 +167,9 @@ def test_rows_that_are_not_as_they_were_written_say_that_the_file_is_damaged(tmp
             for read in (store.documents, store.origins, store.indexed_passages):
                 read(["a"])
             store.passages(["a#0"])
-            store.topology()
+            view_of(store)
             store.hyperedges(["a#0/0"])
-            store.entity_vectors()
+            store.entity_vectors(["a"])
 
     with pytest.raises(StoreError, match=r"damaged or not an index .*; restore it from a copy, or index again"):
         read_everything()
@@ -317,10 +335,10 @@ def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
     monkeypatch.setattr("polyad.adapters.sqlite.database.os.access", lambda path, mode: False)
     with closing(SqliteStore.open(tmp_path)) as store:
         assert list(store.digests()) == ["a"]
-        assert store.topology().entity_keys == ["a"]
+        assert view_of(store).find(["a", "b"]) == {"a": 0}
         store.charge(Usage(1, 10, 10, 0.5))
         store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
-        assert (store.statistics().cost, store.entity_vectors()) == (0, {})
+        assert (store.statistics().cost, store.entity_vectors(["a"])) == (0, {})
         with pytest.raises(StoreError, match="may not be written"):
             store.remove(["a"])
 
@@ -371,7 +389,7 @@ def test_what_was_read_of_two_moments_is_an_error(tmp_path: Path, monkeypatch: p
         """Has another write the file between the statements of a reader."""
 
         def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-            if "FROM hyperedge" in sql:
+            if "hyperedge.vector" in sql:
                 execute(tmp_path, "UPDATE document SET title = 'changed'")
             return super().execute(sql, *parameters)
 
@@ -379,7 +397,7 @@ def test_what_was_read_of_two_moments_is_an_error(tmp_path: Path, monkeypatch: p
         of_reader.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
         store = SqliteStore.open(tmp_path)
     with pytest.raises(StoreError, match="was changed by another process while it was read; try again"):
-        store.topology()
+        stored_rows(store)
     assert store.digests() == {"early": "digest"}
     store.close()
 
@@ -392,9 +410,9 @@ def test_keeping_vectors_does_not_wait_for_another_process_that_writes(tmp_path:
         store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
         assert time.monotonic() - started < 10, "writers wait for a minute"
         other.execute("ROLLBACK")
-        assert store.entity_vectors() == {}
+        assert store.entity_vectors(["a"]) == {}
         store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
-        assert list(store.entity_vectors()) == ["a"]
+        assert list(store.entity_vectors(["a"])) == ["a"]
 
 
 def test_the_parts_of_a_code_count_together(tmp_path: Path) -> None:
@@ -407,8 +425,9 @@ def test_the_parts_of_a_code_count_together(tmp_path: Path) -> None:
         store.put(passage("a", "Line 17 ends at gate P of hall 17, gate P."))
         store.put(passage("b", "Gate and hall of pump P-17."))
         store.put(passage("c", "An otter."))
-        assert [id for id, _ in store.search_text("Who saw P-17?", 2)] == ["b#0", "a#0"]
-        assert [id for id, _ in store.search_text("Who saw P and 17?", 2)] == ["a#0", "b#0"]
+        view = view_of(store)
+        assert view.ids("passage", view.words.best("Who saw P-17?", 2)[0]) == ["b#0", "a#0"]
+        assert view.ids("passage", view.words.best("Who saw P and 17?", 2)[0]) == ["a#0", "b#0"]
 
 
 def test_two_processes_may_make_and_fill_one_index_at_the_same_time(tmp_path: Path) -> None:
@@ -434,7 +453,7 @@ def test_an_index_that_many_make_in_the_same_moment_is_one_index_for_all(tmp_pat
             assert list(pool.map(make, [directory] * together.parties)) == ["e"] * together.parties
 
 
-def test_a_topology_is_of_one_moment_although_others_write_while_it_is_read(
+def test_a_view_is_of_one_moment_although_others_write_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = create(tmp_path)
@@ -444,17 +463,17 @@ def test_a_topology_is_of_one_moment_although_others_write_while_it_is_read(
         """Has a document put by the other between the statements of a reader."""
 
         def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-            if "FROM hyperedge" in sql or "FROM entity" in sql:
+            if "hyperedge.vector" in sql or "FROM entity" in sql:
                 interrupted.append(sql)
                 writer.put(with_hyperedge(f"late {len(interrupted)}"))
             return super().execute(sql, *parameters)
 
     writer.put(with_hyperedge("early"))
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
-    topology = SqliteStore.open(tmp_path).topology()
+    view = view_of(SqliteStore.open(tmp_path))
     assert len(interrupted) == 2
-    assert (topology.document_of_passage, len(topology.hyperedge_ids)) == (["early"], 1)
-    assert topology.entity_keys == ["early"]
+    assert (view.document_ids(range(view.row_count("passage"))), view.row_count("hyperedge")) == (["early"], 1)
+    assert view.ids("entity", range(view.row_count("entity"))) == ["early"]
     assert len(writer.digests()) == 3
 
 
@@ -463,8 +482,8 @@ def test_the_log_of_changes_forgets_what_is_long_ago(tmp_path: Path, monkeypatch
     with closing(create(tmp_path)) as store:
         for _ in range(20):
             store.put(with_hyperedge("a"))
-        assert [store.changes(version) is None for version in range(13, 18)] == [True, True, False, False, False]
-        changes = store.changes(15)
+        assert [changes_of(store, version) is None for version in range(13, 18)] == [True, True, False, False, False]
+        changes = changes_of(store, 15)
         assert changes is not None
         assert changes.removed == tuple((number, number) for number in range(15, 20))
     with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
@@ -521,10 +540,14 @@ from polyad.errors import StoreError
 
 wrong = []
 
+def shown(store):
+    with store.moment() as moment:
+        return [id for rows in moment.rows(moment.documents()) for id in rows.passage_ids]
+
 def read(store, started):
     try:
         while True:
-            if len(store.digests()) != 300 or len(store.search_text("text of it", 5)) != 5:
+            if len(store.digests()) != 300 or len(shown(store)) != 300:
                 wrong.append("another answer")
             started.set()
     except StoreError as error:

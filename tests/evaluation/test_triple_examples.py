@@ -20,15 +20,15 @@ from polyad.evaluation.triple_examples import (
     recipe_of,
 )
 from polyad.hypergraph.incidence import Hypergraph
+from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.protocols import Embedder
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.snapshot import Snapshot
 
 Spec = Mapping[str, Sequence[Sequence[str]]]
 """Each passage by its title (which is also its document's id): the members of each of its hyperedges."""
 
-SnapshotOf = Callable[[Spec], Snapshot]
+ViewOf = Callable[[Spec], View]
 
 EMBEDDER = HashingEmbedder(16)
 
@@ -43,28 +43,28 @@ Fact = tuple[str, frozenset[str], str]
 
 
 @pytest.fixture
-def snapshot_of(
-    small_snapshot_of: Callable[[Mapping[str, Sequence[tuple[str, Sequence[str]]]], Embedder], Snapshot],
-) -> SnapshotOf:
-    def make(spec: Spec) -> Snapshot:
+def view_of(
+    small_view_of: Callable[[Mapping[str, Sequence[tuple[str, Sequence[str]]]], Embedder], View],
+) -> ViewOf:
+    def make(spec: Spec) -> View:
         without_words = {title: [("", members) for members in units] for title, units in spec.items()}
-        return small_snapshot_of(without_words, EMBEDDER)
+        return small_view_of(without_words, EMBEDDER)
 
     return make
 
 
 def collected(
-    snapshot: Snapshot, *queries: Query, positives: str = "answers", seed: int = 0, **changes: object
+    view: View, *queries: Query, positives: str = "answers", seed: int = 0, **changes: object
 ) -> TripleExamples:
     settings = replace(HyperRetrieverSettings(positives="answers"), positives=positives, **changes)  # type: ignore[arg-type]
-    linker = QuestionLinker(snapshot, RuleMentionExtractor())
-    return collect(snapshot, EMBEDDER, linker, queries, settings, seed)
+    linker = QuestionLinker(view, RuleMentionExtractor())
+    return collect(view, EMBEDDER, linker, queries, settings, seed)
 
 
-def facts(snapshot: Snapshot, examples: TripleExamples, *, right: bool) -> list[Fact]:
-    names = [snapshot.entity_key(row) for row in range(snapshot.graph.node_count)]
+def facts(view: View, examples: TripleExamples, *, right: bool) -> list[Fact]:
+    names = view.ids("entity", range(view.row_count("entity")))
     return [
-        (names[head], frozenset(names[row] for row in snapshot.graph.members[edge].tolist()), names[tail])
+        (names[head], frozenset(view.ids("entity", view.graph.members(np.array([edge]))[0])), names[tail])
         for head, edge, tail, label in zip(
             examples.heads.tolist(), examples.edges.tolist(), examples.tails.tolist(), examples.labels, strict=True
         )
@@ -78,12 +78,12 @@ BRONZE = frozenset({"moreau", "bronze"})
 
 
 def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_its_heads_wrong(
-    snapshot_of: SnapshotOf,
+    view_of: ViewOf,
 ) -> None:
-    snapshot = snapshot_of(CHAIN)
+    view = view_of(CHAIN)
     query = Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
-    examples = collected(snapshot, query, depth=3)
-    assert facts(snapshot, examples, right=True) == [("bell", CAST, "moreau"), ("moreau", BORN, "aldby")]
+    examples = collected(view, query, depth=3)
+    assert facts(view, examples, right=True) == [("bell", CAST, "moreau"), ("moreau", BORN, "aldby")]
     wrong = {
         ("bell", CAST, "corven"),
         ("bell", WEIGHS, "ton"),
@@ -91,72 +91,72 @@ def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_it
         ("moreau", BRONZE, "bronze"),
         ("aldby", SHORT, "bell"),
     }
-    assert set(facts(snapshot, examples, right=False)) == wrong, "of no head but those on the path; none goes on"
+    assert set(facts(view, examples, right=False)) == wrong, "of no head but those on the path; none goes on"
 
 
-def test_where_gold_passages_do_not_connect_the_shortest_path_of_all_is_right(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
-    examples = collected(snapshot, Query("q", "Who made the Bell?", frozenset({"Moreau"}), ("Aldby",)))
-    assert facts(snapshot, examples, right=True) == [("bell", SHORT, "aldby")]
+def test_where_gold_passages_do_not_connect_the_shortest_path_of_all_is_right(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
+    examples = collected(view, Query("q", "Who made the Bell?", frozenset({"Moreau"}), ("Aldby",)))
+    assert facts(view, examples, right=True) == [("bell", SHORT, "aldby")]
 
 
 @pytest.mark.parametrize("answers", [(), ("yes",), ("Bell",)])
 def test_without_an_answer_to_walk_to_the_subjects_of_gold_passages_serve(
-    snapshot_of: SnapshotOf, answers: tuple[str, ...]
+    view_of: ViewOf, answers: tuple[str, ...]
 ) -> None:
-    snapshot = snapshot_of(CHAIN)
-    examples = collected(snapshot, Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), answers))
-    assert facts(snapshot, examples, right=True) == [("bell", CAST, "moreau")]
+    view = view_of(CHAIN)
+    examples = collected(view, Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), answers))
+    assert facts(view, examples, right=True) == [("bell", CAST, "moreau")]
 
 
-def test_gold_passages_without_a_subject_have_all_their_entities_serve(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
-    examples = collected(snapshot, Query("q", "What of the Bell?", frozenset({"Other"}), ("no",)))
-    assert facts(snapshot, examples, right=True) == [("bell", SHORT, "aldby")]
+def test_gold_passages_without_a_subject_have_all_their_entities_serve(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
+    examples = collected(view, Query("q", "What of the Bell?", frozenset({"Other"}), ("no",)))
+    assert facts(view, examples, right=True) == [("bell", SHORT, "aldby")]
 
 
-def test_as_evidence_every_triple_of_a_gold_passage_is_right(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
+def test_as_evidence_every_triple_of_a_gold_passage_is_right(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
     query = Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
-    examples = collected(snapshot, query, positives="evidence")
-    right = facts(snapshot, examples, right=True)
+    examples = collected(view, query, positives="evidence")
+    right = facts(view, examples, right=True)
     assert {edge for _, edge, _ in right} == {CAST, WEIGHS, BORN, BRONZE}
-    assert {edge for _, edge, _ in facts(snapshot, examples, right=False)} == {SHORT}
+    assert {edge for _, edge, _ in facts(view, examples, right=False)} == {SHORT}
     assert ("moreau", CAST, "bell") not in right, "a followed hyperedge is not met again"
 
 
-def test_a_question_without_anything_right_gives_negatives_of_the_first_hop_only(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of({**CHAIN, "Far": [["far", "away"]]})
-    examples = collected(snapshot, Query("q", "What of the Bell?", frozenset({"Far"}), ("Away",)))
+def test_a_question_without_anything_right_gives_negatives_of_the_first_hop_only(view_of: ViewOf) -> None:
+    view = view_of({**CHAIN, "Far": [["far", "away"]]})
+    examples = collected(view, Query("q", "What of the Bell?", frozenset({"Far"}), ("Away",)))
     assert not examples.labels.any()
-    assert {head for head, _, _ in facts(snapshot, examples, right=False)} == {"bell"}
+    assert {head for head, _, _ in facts(view, examples, right=False)} == {"bell"}
 
 
-def test_each_hop_gives_so_many_triples_at_most_by_the_seed(snapshot_of: SnapshotOf) -> None:
+def test_each_hop_gives_so_many_triples_at_most_by_the_seed(view_of: ViewOf) -> None:
     spec: Spec = {
         "Gold": [["hub", *(f"right{number}" for number in range(60))]],
         "Rest": [["hub", *(f"wrong{number}" for number in range(200))]],
     }
-    snapshot = snapshot_of(spec)
+    view = view_of(spec)
     query = Query("q", "What of the Hub?", frozenset({"Gold"}))
-    first, again, other = (collected(snapshot, query, positives="evidence", depth=1, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (collected(view, query, positives="evidence", depth=1, seed=seed) for seed in (0, 0, 1))
     assert (first.labels.sum(), (~first.labels).sum()) == (POSITIVES, NEGATIVES)
     np.testing.assert_array_equal(first.tails, again.tails)
     assert set(first.tails.tolist()) != set(other.tails.tolist())
 
 
-def test_features_are_question_head_hyperedge_tail_and_extras(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
-    examples = collected(snapshot, Query("q", "What of the Bell?", frozenset({"Bell"}), ("Ton",)))
-    row = facts(snapshot, examples, right=True).index(("bell", WEIGHS, "ton"))
+def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
+    examples = collected(view, Query("q", "What of the Bell?", frozenset({"Bell"}), ("Ton",)))
+    row = facts(view, examples, right=True).index(("bell", WEIGHS, "ton"))
     place = np.flatnonzero(examples.labels)[row]
-    entities = snapshot.entity_vectors(EMBEDDER)
+    entities = view.vectors("entity", np.arange(view.row_count("entity")))
     expected = np.hstack(
         [
             EMBEDDER.encode(["What of the Bell?"], "query")[0],
-            entities[snapshot.entity_rows["bell"]],
+            entities[view.find(["bell"])["bell"]],
             EMBEDDER.encode(["bell ton"], "passage")[0],
-            entities[snapshot.entity_rows["ton"]],
+            entities[view.find(["ton"])["ton"]],
             examples.extras[place],
         ]
     )
@@ -164,11 +164,11 @@ def test_features_are_question_head_hyperedge_tail_and_extras(snapshot_of: Snaps
     assert examples.recipe == recipe_of(HyperRetrieverSettings(), EMBEDDER)
 
 
-def test_the_signals_and_the_pairs_can_be_collected_too(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
+def test_the_signals_and_the_pairs_can_be_collected_too(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
     query = Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
-    plain, varied = collected(snapshot, query), collected(snapshot, query, signals=True, binary=True)
-    assert facts(snapshot, varied, right=True) == facts(snapshot, plain, right=True)
+    plain, varied = collected(view, query), collected(view, query, signals=True, binary=True)
+    assert facts(view, varied, right=True) == facts(view, plain, right=True)
     assert varied.extras.shape[1] == plain.extras.shape[1] + len(varied.recipe.signals)
     assert np.any(varied.extras[:, plain.extras.shape[1] :] > 0)
 
@@ -182,5 +182,5 @@ def test_distances_count_the_allowed_hyperedges_on_the_way() -> None:
     assert distances(graph, np.array([], dtype=np.int64), every, 2).tolist() == [-1] * 5
 
 
-def test_no_questions_give_no_examples(snapshot_of: SnapshotOf) -> None:
-    assert len(collected(snapshot_of(CHAIN))) == 0
+def test_no_questions_give_no_examples(view_of: ViewOf) -> None:
+    assert len(collected(view_of(CHAIN))) == 0

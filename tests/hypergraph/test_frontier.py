@@ -12,10 +12,27 @@ from polyad.model import FloatArray, IntArray
 Edges = list[set[int]]
 
 
-def hypergraph(edges: Edges, nodes: int) -> Hypergraph:
+class Joined:
+    """A hypergraph whose rows are in the order of their ids."""
+
+    def __init__(self, hypergraph: Hypergraph) -> None:
+        self._hypergraph = hypergraph
+
+    def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
+        return self._hypergraph.members.gather(hyperedges)
+
+    def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+        return self._hypergraph.memberships.gather(entities)
+
+
+def by_row(nodes: IntArray) -> IntArray:
+    return nodes
+
+
+def hypergraph(edges: Edges, nodes: int) -> Joined:
     pairs = [(node, edge) for edge, members in enumerate(edges) for node in sorted(members)]
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return Hypergraph.from_incidences(columns[0], columns[1], nodes, len(edges))
+    return Joined(Hypergraph.from_incidences(columns[0], columns[1], nodes, len(edges)))
 
 
 class Recorded:
@@ -41,7 +58,7 @@ def walk(
     width: int = 30,
     decay: float = 0.5,
 ) -> Walk:
-    return expand(hypergraph(edges, nodes), seeds, Recorded(alphas), depth=depth, width=width, decay=decay)
+    return expand(hypergraph(edges, nodes), seeds, Recorded(alphas), by_row, depth=depth, width=width, decay=decay)
 
 
 def naive(
@@ -116,7 +133,7 @@ def test_three_hops_by_hand() -> None:
 
 def test_depth_zero_reaches_the_seeds_and_asks_for_nothing() -> None:
     activation = Recorded([1.0])
-    found = expand(hypergraph([{0, 1}], 2), {0: 1.0}, activation, depth=0, width=5, decay=0.5)
+    found = expand(hypergraph([{0, 1}], 2), {0: 1.0}, activation, by_row, depth=0, width=5, decay=0.5)
     assert (found.bridges, found.nodes, activation.asked) == ({}, {0: 1.0}, set())
 
 
@@ -133,7 +150,7 @@ def test_an_inactive_hyperedge_is_not_passed() -> None:
 def test_only_hyperedges_incident_to_a_frontier_are_asked_about() -> None:
     activation = Recorded([1.0, 0.0, 1.0, 1.0])
     graph = hypergraph([{0, 1}, {1, 2}, {2, 3}, {4, 5}], 6)
-    expand(graph, {0: 1.0}, activation, depth=4, width=5, decay=0.5)
+    expand(graph, {0: 1.0}, activation, by_row, depth=4, width=5, decay=0.5)
     assert activation.asked == {0, 1}
 
 
@@ -144,6 +161,14 @@ def test_of_equal_nodes_those_of_the_lower_rows_are_kept() -> None:
 
 def test_of_equal_sources_the_lower_row_is_named() -> None:
     assert walk([{2, 6, 4}], [0.5], {6: 1.0, 4: 1.0}, depth=1).entered_from == {0: 4}
+
+
+def test_ties_are_broken_by_the_order_that_is_given() -> None:
+    graph, alphas = hypergraph([{0, 7, 3, 5}], 10), Recorded([0.5])
+    found = expand(graph, {0: 1.0}, alphas, np.negative, depth=1, width=2, decay=0.5)
+    assert sorted(found.nodes) == [0, 5, 7]
+    found = expand(graph, {3: 1.0, 5: 1.0}, alphas, np.negative, depth=1, width=1, decay=0.5)
+    assert found.entered_from == {0: 5}
 
 
 def test_a_hub_gives_its_neighbours_no_more_than_width() -> None:

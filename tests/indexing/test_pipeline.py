@@ -17,6 +17,7 @@ from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteReplies, SqliteStore
 from polyad.config import FactSettings, SegmentationSettings, SplitSettings
+from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
 from polyad.indexing import embedding
 from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, untold
@@ -27,7 +28,7 @@ from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
-from polyad.model import Document, Failure, FloatArray, Location, Mention, Passage, Section, Usage
+from polyad.model import Document, Failure, FloatArray, IndexedPassage, Location, Mention, Passage, Section, Usage
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, Replies, Store, TextKind
 
 SENTENCES = [
@@ -127,27 +128,36 @@ def index(indexer: Indexer, *items: Document | Failure) -> IndexCounts:
     return indexer.index(items, silent)
 
 
+def search_text(store: Store, question: str, k: int) -> list[tuple[str, float]]:
+    view = ViewKeeper(store, store.manifest.dimension).current()
+    rows, scores = view.words.best(question, k)
+    return list(zip(view.ids("passage", rows), scores.tolist(), strict=True))
+
+
+def passages_of(store: Store) -> list[Passage]:
+    """All passages, by id."""
+    return [item.passage for item in store.indexed_passages(list(store.digests()))]
+
+
+def hyperedge_ids(store: Store) -> list[str]:
+    return [edge.id for edge in store.all_hyperedges()]
+
+
 def contents(store: Store) -> dict[str, object]:
     """All that is in a store, as values that compare; vectors bit for bit."""
-    topology = store.topology()
     ids = list(store.digests())
-    passages = store.passages(topology.passage_ids)
+    passages = store.indexed_passages(ids)
+    edges = [edge for item in passages for edge in item.hyperedges]
     return {
         "digests": store.digests(),
         "documents": store.documents(ids),
-        "passages": passages,
-        "passage vectors": topology.passage_vectors.tobytes(),
-        "hyperedges": store.hyperedges(topology.hyperedge_ids),
-        "hyperedge vectors": topology.hyperedge_vectors.tobytes(),
-        "owners": (topology.document_of_passage, topology.passage_of_hyperedge.tolist()),
-        "incidences": store.incidences(topology.hyperedge_ids),
-        "rows": (
-            topology.incidence_entity.tolist(),
-            topology.incidence_hyperedge.tolist(),
-            topology.incidence_strength.tolist(),
-        ),
-        "entities": store.entities(topology.entity_keys),
-        "words": [store.search_text(question, k) for question in QUESTIONS for k in (1, 3, 100)],
+        "passages": [item.passage for item in passages],
+        "passage vectors": [item.vector.tobytes() for item in passages],
+        "hyperedges": [edge.hyperedge for edge in edges],
+        "hyperedge vectors": [edge.vector.tobytes() for edge in edges],
+        "incidences": [edge.incidences for edge in edges],
+        "entities": store.all_entities(),
+        "words": [search_text(store, question, k) for question in QUESTIONS for k in (1, 3, 100)],
         "tokens": store.statistics().tokens,
     }
 
@@ -316,13 +326,13 @@ NO_OVERLAP = SplitSettings(passage_tokens=60, overlap_tokens=0)
 def test_changing_one_passage_embeds_only_its_texts_again() -> None:
     store, embedder = make_store(), CountingEmbedder()
     index(indexer_of(store, embedder, split=NO_OVERLAP), Document("a", "Oslo", " ".join(LONG)))
-    before = {passage.text for passage in store.passages(store.topology().passage_ids)}
+    before = {passage.text for passage in passages_of(store)}
     embedder.texts.clear()
 
     changed = [*LONG[:30], LONG[30].replace("people", "horses"), *LONG[31:]]
     counts = index(indexer_of(store, embedder, split=NO_OVERLAP), Document("a", "Oslo", " ".join(changed)))
 
-    (new,) = {passage.text for passage in store.passages(store.topology().passage_ids)} - before
+    (new,) = {passage.text for passage in passages_of(store)} - before
     assert counts.updated == 1
     assert len(before) > 10
     assert "horses" in new
@@ -335,10 +345,9 @@ def test_each_passage_and_unit_is_embedded_once_and_no_sentence() -> None:
     split, segmentation = SplitSettings(passage_tokens=200), SegmentationSettings(max_words=50)
     document = Document("a", "Oslo", " ".join(LONG))
     index(indexer_of(store, embedder, split=split, segmentation=segmentation), document)
-    topology = store.topology()
-    texts = {passage.text for passage in store.passages(topology.passage_ids)}
-    texts |= {edge.text for edge in store.hyperedges(topology.hyperedge_ids)}
-    assert len(topology.hyperedge_ids) > len(topology.passage_ids) > 1
+    passages, edges = passages_of(store), store.all_hyperedges()
+    texts = {passage.text for passage in passages} | {edge.text for edge in edges}
+    assert len(edges) > len(passages) > 1
     assert sorted(embedder.texts) == sorted(f"Oslo\n{text}" for text in texts)
 
 
@@ -377,7 +386,7 @@ def test_other_headings_make_other_passages() -> None:
 
     def titles(*sections: Section) -> list[str]:
         assert index(indexer, Document("a", "", text, sections=sections)).updated == 1
-        return [passage.title for passage in store.passages(store.topology().passage_ids)]
+        return [passage.title for passage in passages_of(store)]
 
     index(indexer, Document("a", "", text))
     assert titles(Section("Life", 0, len(text))) == ["Life"]
@@ -387,11 +396,15 @@ def test_other_headings_make_other_passages() -> None:
     assert subjects == ["fire"]
 
 
+def vectors_of(passages: Sequence[IndexedPassage]) -> list[tuple[bytes, list[bytes]]]:
+    return [(item.vector.tobytes(), [edge.vector.tobytes() for edge in item.hyperedges]) for item in passages]
+
+
 def test_a_moved_or_renamed_document_reuses_its_vectors() -> None:
     store, embedder = make_store(), CountingEmbedder()
     document = Document("old.txt", "Oslo", " ".join(LONG))
     index(indexer_of(store, embedder), document)
-    before = store.topology()
+    before = store.indexed_passages(["old.txt"])
     embedder.texts.clear()
 
     moved = Document("new/name.txt", document.title, document.text)
@@ -399,11 +412,10 @@ def test_a_moved_or_renamed_document_reuses_its_vectors() -> None:
     store.remove(["old.txt"])
 
     assert embedder.texts == []
-    after = store.topology()
-    assert after.passage_vectors.tobytes() == before.passage_vectors.tobytes()
-    assert after.hyperedge_vectors.tobytes() == before.hyperedge_vectors.tobytes()
-    assert after.hyperedge_ids[0] == "new/name.txt#0000/000"
-    assert {edge.passage_id for edge in store.hyperedges(after.hyperedge_ids)} == set(after.passage_ids)
+    after = store.indexed_passages(list(store.digests()))
+    assert vectors_of(after) == vectors_of(before)
+    assert hyperedge_ids(store)[0] == "new/name.txt#0000/000"
+    assert {edge.passage_id for edge in store.all_hyperedges()} == {item.passage.id for item in after}
 
 
 def test_text_inserted_in_front_moves_the_passages_behind_it_without_embedding_them() -> None:
@@ -414,7 +426,7 @@ def test_text_inserted_in_front_moves_the_passages_behind_it_without_embedding_t
     index(indexer_of(store, embedder, split=one_each), Document("a", "", f"{LONG[40]}\n\n{' '.join(LONG[:20])}"))
     assert set(embedder.texts) == {LONG[40]}
     document = store.documents(["a"])[0]
-    for passage in store.passages(store.topology().passage_ids):
+    for passage in passages_of(store):
         assert passage.text == document.text[passage.start : passage.end]
 
 
@@ -621,8 +633,8 @@ def test_a_passage_without_a_reply_is_indexed_by_its_text_and_reported() -> None
     assert counts.failures == (Failure("a#0002", "busy; its text is indexed, new facts are missing: index it again"),)
     assert (counts.added, counts.passages, counts.hyperedges) == (1, 4, 3)
     assert store.digests() == {"a": ""}
-    assert store.search_text("Number 2", 1)[0][0] == "a#0002"
-    assert [edge.passage_id for edge in store.hyperedges(store.topology().hyperedge_ids)] == [
+    assert search_text(store, "Number 2", 1)[0][0] == "a#0002"
+    assert [edge.passage_id for edge in store.all_hyperedges()] == [
         "a#0000",
         "a#0001",
         "a#0003",
@@ -643,17 +655,17 @@ def test_the_next_run_asks_and_embeds_for_the_missing_passage_only() -> None:
 def test_facts_that_are_there_are_not_lost_when_they_cannot_be_extracted_anew() -> None:
     store = make_store()
     index(fact_indexer_of(store, ScriptedLanguageModel(extracted), split=ONE_EACH), FOUR)
-    before = store.topology().hyperedge_ids
+    before = hyperedge_ids(store)
     failing = ScriptedLanguageModel(lambda prompt: LanguageModelError("busy"))
     changed = Document("a", "", FOUR.text.replace("Street 2", "Lane 2"))
     gleaning = FactSettings(gleaning=1)
     counts = index(fact_indexer_of(store, failing, split=ONE_EACH, facts=gleaning), changed)
     assert (counts.updated, len(counts.failures)) == (1, 4)
-    assert store.topology().hyperedge_ids == [id for id in before if not id.startswith("a#0002")], "its text is new"
+    assert hyperedge_ids(store) == [id for id in before if not id.startswith("a#0002")], "its text is new"
     assert store.digests() == {"a": ""}
     whole = fact_indexer_of(store, ScriptedLanguageModel(extracted), split=ONE_EACH, facts=gleaning)
     assert index(whole, changed).failures == ()
-    assert set(before) <= set(store.topology().hyperedge_ids)
+    assert set(before) <= set(hyperedge_ids(store))
 
 
 def test_what_is_not_written_is_not_noted() -> None:

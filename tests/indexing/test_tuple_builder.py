@@ -55,7 +55,7 @@ def index(store: SqliteStore, documents: Sequence[Document]) -> IndexCounts:
 
 
 def facts(store: SqliteStore) -> set[frozenset[tuple[str, str]]]:
-    members = store.incidences(store.topology().hyperedge_ids)
+    members = store.incidences([edge.id for edge in store.all_hyperedges()])
     return {frozenset((part.role, part.entity_key) for part in incidences) for incidences in members.values()}
 
 

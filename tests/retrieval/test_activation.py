@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.view import Kind, View
 from polyad.model import FloatArray, IntArray
 from polyad.retrieval.hypersu.activation import ClueActivation
 
@@ -14,6 +18,21 @@ def vectors(seed: int, count: int, dimension: int = 6) -> FloatArray:
     rows = generator.normal(size=(count, dimension))
     result: FloatArray = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return result
+
+
+class Units:
+    """The part of a view that activation asks: cosines of hyperedges."""
+
+    def __init__(self, vectors: FloatArray) -> None:
+        self.vectors = vectors
+
+    def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
+        assert kind == "hyperedge"
+        return cosines(self.vectors[rows], vectors)
+
+
+def view_of(units: FloatArray) -> View:
+    return cast(View, Units(units))
 
 
 def edges(*rows: int) -> IntArray:
@@ -43,7 +62,7 @@ def test_asked_piece_by_piece_it_equals_the_formula_over_all_units(
 ) -> None:
     units, given_clues = vectors(seed, count), vectors(seed + 1, clues)
     full = [by_definition(unit, given_clues, threshold, sharpening) for unit in units]
-    activation = ClueActivation(units, given_clues, threshold, sharpening)
+    activation = ClueActivation(view_of(units), given_clues, threshold, sharpening)
     asked: set[int] = set()
     for piece in data.draw(st.lists(st.lists(st.integers(0, count - 1), unique=True, max_size=8), max_size=6)):
         found = activation(edges(*piece))
@@ -56,32 +75,32 @@ def test_asked_piece_by_piece_it_equals_the_formula_over_all_units(
 def test_only_units_that_were_asked_about_are_read() -> None:
     units = np.full((5, 2), np.nan, dtype=np.float32)
     units[[1, 3]] = at_angles(0, 60)
-    activation = ClueActivation(units, at_angles(0), 0.0, 1.0)
+    activation = ClueActivation(view_of(units), at_angles(0), 0.0, 1.0)
     assert activation(edges(3, 1)).tolist() == pytest.approx([0.5, 1.0])
     assert activation.computed == 2
 
 
 def test_a_unit_is_computed_once() -> None:
     units = at_angles(0, 60)
-    activation = ClueActivation(units, at_angles(0), 0.0, 1.0)
+    activation = ClueActivation(view_of(units), at_angles(0), 0.0, 1.0)
     first = activation(edges(0, 1)).copy()
     units[:] = 0
     assert activation(edges(1, 0)).tolist() == first[::-1].tolist()
 
 
 def test_values_by_hand() -> None:
-    activation = ClueActivation(at_angles(0, 60, 90, 180), at_angles(0), 0.2, 2.0)
+    activation = ClueActivation(view_of(at_angles(0, 60, 90, 180)), at_angles(0), 0.2, 2.0)
     # cosines 1, 0.5, 0, -1; (0.5 - 0.2) / 0.8 = 0.375
     assert activation(edges(0, 1, 2, 3)).tolist() == pytest.approx([1.0, 0.375**2, 0.0, 0.0])
 
 
 def test_any_clue_may_activate_a_unit_and_the_nearest_is_the_one_it_matched() -> None:
-    activation = ClueActivation(at_angles(0, 100, 40), at_angles(0, 90), 0.0, 1.0)
+    activation = ClueActivation(view_of(at_angles(0, 100, 40)), at_angles(0, 90), 0.0, 1.0)
     assert activation(edges(0, 1, 2)).tolist() == pytest.approx(np.cos(np.radians([0, 10, 40])).tolist())
     assert [activation.matched(edge) for edge in (0, 1, 2)] == [0, 1, 0]
 
 
 def test_asking_about_nothing_computes_nothing() -> None:
-    activation = ClueActivation(at_angles(0), at_angles(0), 0.0, 1.0)
+    activation = ClueActivation(view_of(at_angles(0)), at_angles(0), 0.0, 1.0)
     assert activation(edges()).tolist() == []
     assert activation.computed == 0

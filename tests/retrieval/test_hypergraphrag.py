@@ -14,7 +14,9 @@ from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
 from polyad.calibration import MEASURED, PAPERS
 from polyad.config import HyperGraphRAGSettings, Settings
+from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
+from polyad.hypergraph.view import View
 from polyad.model import (
     SUBJECT,
     Argument,
@@ -33,8 +35,6 @@ from polyad.model import (
 from polyad.protocols import Prompt, TextKind
 from polyad.retrieval.hypergraphrag import HyperGraphRAGRetriever
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import above
-from polyad.retrieval.snapshot import Snapshot
 
 Vector = tuple[float, float, float]
 
@@ -110,14 +110,17 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
+def view_of(store: SqliteStore) -> View:
+    """Its entities described by their names alone."""
+    return ViewKeeper(store, 3).described(TableEmbedder(TABLE))
+
+
 def retrieved(
     store: SqliteStore, k: int = 9, names: Sequence[str] = ("Ada",), embedder: str = "table", **settings: Any
 ) -> Evidence:
-    snapshot = Snapshot(store)
-    linker = QuestionLinker(snapshot, Named(*names))
-    retriever = HyperGraphRAGRetriever(
-        snapshot, TableEmbedder(TABLE, embedder), linker, HyperGraphRAGSettings(**settings)
-    )
+    view = view_of(store)
+    linker = QuestionLinker(view, Named(*names))
+    retriever = HyperGraphRAGRetriever(view, TableEmbedder(TABLE, embedder), linker, HyperGraphRAGSettings(**settings))
     return retriever.retrieve(QUESTION, k)
 
 
@@ -278,10 +281,10 @@ def test_names_meet_the_entities_each_by_itself_or_together(store: SqliteStore) 
 
 
 def test_names_that_are_put_together_are_one_text(store: SqliteStore) -> None:
-    snapshot = Snapshot(store)
+    view = view_of(store)
     settings = HyperGraphRAGSettings(names="together", entity_threshold=40.0)
-    linker = QuestionLinker(snapshot, Named("Ada", "Cy"))
-    evidence = HyperGraphRAGRetriever(snapshot, TableEmbedder(TABLE), linker, settings).retrieve(QUESTION, 5)
+    linker = QuestionLinker(view, Named("Ada", "Cy"))
+    evidence = HyperGraphRAGRetriever(view, TableEmbedder(TABLE), linker, settings).retrieve(QUESTION, 5)
     assert entities(evidence) == [("Ada", 48.0), ("Cy", 48.0)], "0.6 of 80, 0.8 of 60"
     assert {matched for how, _, matched in reached(evidence).values() if how == "entity"} == {"Cy, Ada"}
 
@@ -298,14 +301,6 @@ def test_the_strongest_entity_brings_a_hyperedge_in_and_the_first_of_equals(tmp_
     put(twins, "p", X, (Y, 10.0, {"Bob": (75.0, ""), "Ada": (45.0, "")}))
     assert reached(retrieved(twins, entity_threshold=40.0))["p/0"][1] == ("Ada",), "both are at 45"
     twins.close()
-
-
-def test_the_rows_above_a_threshold_are_the_best_and_ties_go_by_row() -> None:
-    scores = np.array([1.0, 3.0, 2.0, 3.0, 0.0], dtype=np.float32)
-    assert above(scores, 3, 0.0).tolist() == [1, 3, 2]
-    assert above(scores, 9, 2.0).tolist() == [1, 3]
-    assert above(scores, 9, 3.0).tolist() == []
-    assert above(scores[:0], 9, 0.0).tolist() == []
 
 
 def test_an_entity_that_many_passages_mention_says_less_of_each(tmp_path: Path) -> None:
@@ -362,12 +357,11 @@ def test_what_is_retrieved_is_what_the_definition_says(tmp_path: Path, seed: int
     store = random_store(tmp_path, random)
     k_v, k_h, tau_v, tau_h = 2, 5, 20.0, 1.5
     evidence = retrieved(store, entities=k_v, hyperedges=k_h, entity_threshold=tau_v, hyperedge_threshold=tau_h)
-    topology = store.topology()
     views = {view.key: view for view in store.all_entities()}
+    edges = [edge for item in store.indexed_passages(list(store.digests())) for edge in item.hyperedges]
     of_name = {key: float(np.dot(TABLE[view.name], X)) * view.score for key, view in views.items()}
     r_v = sorted((key for key in views if of_name[key] > tau_v), key=lambda key: (-of_name[key], key))[:k_v]
-    similarity = topology.hyperedge_vectors @ np.array(Y, dtype=np.float32) * topology.hyperedge_scores
-    of_edge = dict(zip(topology.hyperedge_ids, similarity.tolist(), strict=True))
+    of_edge = {edge.hyperedge.id: float(edge.vector @ np.array(Y)) * edge.hyperedge.score for edge in edges}
     r_h = sorted((id for id in of_edge if of_edge[id] > tau_h), key=lambda id: (-of_edge[id], id))[:k_h]
     k_all = {id for key in r_v for id in store.memberships(key)} | set(r_h)
 

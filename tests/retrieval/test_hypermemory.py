@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -19,15 +20,16 @@ from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import Line, Request, ScriptedLanguageModel, ScriptedServer
 from polyad.adapters.sqlite import SqliteReplies, SqliteStore
 from polyad.config import HyperMemorySettings, LanguageModelSettings
+from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
+from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Evidence, Mention, Usage
 from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.question_names import QuestionNames
-from polyad.retrieval.snapshot import Snapshot
 from polyad.text.tokens import count_tokens
 
 EMBEDDER = HashingEmbedder(256)
@@ -50,14 +52,18 @@ CHAIN = "On which river lies the village of the maker of the Bell of Tarn?"
 LINE = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
 
+def view_of(store: SqliteStore) -> View:
+    return ViewKeeper(store, EMBEDDER.dimension).current()
+
+
 @pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
     directory = tmp_path_factory.mktemp("hypermemory") / "kb"
     with Engine.open(directory, embedder=EMBEDDER) as engine:
         counts = engine.index_documents(DOCUMENTS).counts
     assert (counts.hyperedges, counts.failures) == (8, ())
     store = SqliteStore.open(directory)
-    yield Snapshot(store)
+    yield view_of(store)
     store.close()
 
 
@@ -123,12 +129,10 @@ ENTITIES = {"Ines Moreau": 0.75, "Corven Tower": 0.25, "Aldby": 1.0}
 FOUND = {"bell": 1.0, "aldby": 0.75 * 0.8, "moreau": 0.75 * 0.8, "tower": 0.25, "lamp": 0.75 * 0.2}
 
 
-def retriever_of(
-    snapshot: Snapshot, model: LanguageModel, linker_calls: int = 0, **changes: int
-) -> HyperMemoryRetriever:
-    linker = QuestionLinker(snapshot, RuleMentionExtractor())
+def retriever_of(view: View, model: LanguageModel, linker_calls: int = 0, **changes: int) -> HyperMemoryRetriever:
+    linker = QuestionLinker(view, RuleMentionExtractor())
     settings = replace(HyperMemorySettings(), **changes)
-    return HyperMemoryRetriever(snapshot, EMBEDDER, linker, model, settings, linker_calls=linker_calls)
+    return HyperMemoryRetriever(view, EMBEDDER, linker, model, settings, linker_calls=linker_calls)
 
 
 def edges_of(evidence: Evidence) -> dict[str, float]:
@@ -143,8 +147,8 @@ def documents_of(evidence: Evidence) -> list[str]:
     return [hit.passage.document_id for hit in evidence.passages]
 
 
-def test_a_path_is_followed_from_the_question_to_the_answer(snapshot: Snapshot) -> None:
-    evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
+def test_a_path_is_followed_from_the_question_to_the_answer(view: View) -> None:
+    evidence = retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
     assert evidence.retriever == "hypermemory"
     assert edges_of(evidence) == pytest.approx(FOUND)
     assert documents_of(evidence) == list(FOUND)
@@ -155,8 +159,8 @@ def test_a_path_is_followed_from_the_question_to_the_answer(snapshot: Snapshot) 
     assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}
 
 
-def test_the_trace_tells_how_each_hyperedge_was_reached(snapshot: Snapshot) -> None:
-    evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
+def test_the_trace_tells_how_each_hyperedge_was_reached(view: View) -> None:
+    evidence = retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
     assert [step.hyperedge_id for step in evidence.trace] == [edge.hyperedge.id for edge in evidence.hyperedges]
     assert [step.score for step in evidence.trace] == [edge.score for edge in evidence.hyperedges]
     assert {step.matched for step in evidence.trace} == {"Bell of Tarn"}
@@ -169,49 +173,49 @@ def test_the_trace_tells_how_each_hyperedge_was_reached(snapshot: Snapshot) -> N
     ]
 
 
-def test_passages_the_search_did_not_reach_follow_by_similarity(snapshot: Snapshot) -> None:
-    evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 7)
-    dense = snapshot.passage_vectors @ EMBEDDER.encode([CHAIN], "query")[0]
-    rows = {name: row for row in range(8) if (name := snapshot.document_id(row)) not in FOUND}
+def test_passages_the_search_did_not_reach_follow_by_similarity(view: View) -> None:
+    evidence = retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 7)
+    dense = view.cosines("passage", np.arange(8), EMBEDDER.encode([CHAIN], "query")[0])
+    rows = {name: row for row in range(8) if (name := view.document_ids([row])[0]) not in FOUND}
     assert documents_of(evidence) == [*FOUND, *sorted(rows, key=lambda name: -dense[rows[name]])[:2]]
     scores = [hit.score for hit in evidence.passages]
     assert scores == sorted(scores, reverse=True)
     assert scores[5] < 0 < scores[4]
     assert evidence.passages[6].reason == "similar to the question, not reached"
-    assert retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 2).passages == evidence.passages[:2]
-    assert len(retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 99).passages) == 8
+    assert retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 2).passages == evidence.passages[:2]
+    assert len(retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 99).passages) == 8
 
 
-def test_the_forms_of_the_paper_give_the_same_evidence(snapshot: Snapshot) -> None:
-    asked = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
-    assert retriever_of(snapshot, PublishedForms(EDGES, ENTITIES)).retrieve(CHAIN, 5) == asked
+def test_the_forms_of_the_paper_give_the_same_evidence(view: View) -> None:
+    asked = retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
+    assert retriever_of(view, PublishedForms(EDGES, ENTITIES)).retrieve(CHAIN, 5) == asked
 
 
-def test_the_prompts_of_a_depth_go_out_together(snapshot: Snapshot) -> None:
+def test_the_prompts_of_a_depth_go_out_together(view: View) -> None:
     model = Oracle(dict.fromkeys(["born", "repaired", "gift", "village"], 0.3), dict.fromkeys(["Hale", "Oder"], 0.5))
-    retriever_of(snapshot, model, depth=2).retrieve("Did Ines Moreau know Aldby?", 3)
+    retriever_of(view, model, depth=2).retrieve("Did Ines Moreau know Aldby?", 3)
     assert model.batches == [["edges", "edges"], ["entities", "entities"], ["verdict"]]
 
 
-def test_what_was_visited_is_not_offered_again(snapshot: Snapshot) -> None:
+def test_what_was_visited_is_not_offered_again(view: View) -> None:
     model = Oracle(dict.fromkeys(["born", "repaired", "gift"], 0.3), dict.fromkeys(["Hale", "Oder"], 0.5))
-    retriever_of(snapshot, model).retrieve("Did Ines Moreau know Aldby?", 3)
+    retriever_of(view, model).retrieve("Did Ines Moreau know Aldby?", 3)
     offered = [LINE.findall(prompt.user) for prompt in model.prompts if kind(prompt.user) == "entities"]
     names = {name for items in offered for _, name in items}
     assert names == {"Hale", "Organ of Hale", "Lamp of Oder", "Oder"}  # not the two topic entities
 
 
-def test_a_yes_ends_the_search(snapshot: Snapshot) -> None:
+def test_a_yes_ends_the_search(view: View) -> None:
     model = Oracle(EDGES, ENTITIES, ["{{Yes}}: all is there."])
-    evidence = retriever_of(snapshot, model).retrieve(CHAIN, 5)
+    evidence = retriever_of(view, model).retrieve(CHAIN, 5)
     assert depths_of(evidence) == {"bell": "depth 1"}
     assert evidence.notes == {"llm_calls": 2, "llm_requests": 2, "depth": 1, "sufficient": 1}
     assert len(evidence.passages) == 5
 
 
-def test_a_verdict_is_on_all_evidence_so_far(snapshot: Snapshot) -> None:
+def test_a_verdict_is_on_all_evidence_so_far(view: View) -> None:
     model = Oracle(EDGES, ENTITIES, ["No", "Yes"])
-    evidence = retriever_of(snapshot, model).retrieve(CHAIN, 5)
+    evidence = retriever_of(view, model).retrieve(CHAIN, 5)
     first, second = [prompt.user for prompt in model.prompts if kind(prompt.user) == "verdict"]
     assert first == (
         f"Question: {CHAIN}\n\nTexts:\n"
@@ -224,24 +228,24 @@ def test_a_verdict_is_on_all_evidence_so_far(snapshot: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_an_endless_no_ends_at_the_greatest_depth(snapshot: Snapshot, depth: int) -> None:
+def test_an_endless_no_ends_at_the_greatest_depth(view: View, depth: int) -> None:
     model = Oracle(EDGES, ENTITIES)
-    evidence = retriever_of(snapshot, model, depth=depth).retrieve(CHAIN, 5)
+    evidence = retriever_of(view, model, depth=depth).retrieve(CHAIN, 5)
     assert evidence.notes["depth"] == depth
     assert max(depths_of(evidence).values()) == f"depth {depth}"
     assert model.batches.count(["verdict"]) == depth - 1  # after the last the verdict would change nothing
 
 
-def test_an_unreadable_verdict_counts_as_no(snapshot: Snapshot) -> None:
-    evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES, ["Hmm.", "Perhaps."])).retrieve(CHAIN, 5)
+def test_an_unreadable_verdict_counts_as_no(view: View) -> None:
+    evidence = retriever_of(view, Oracle(EDGES, ENTITIES, ["Hmm.", "Perhaps."])).retrieve(CHAIN, 5)
     assert edges_of(evidence) == pytest.approx(FOUND)
     assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "unreadable_verdicts": 2, "depth": 3}
 
 
 @pytest.mark.parametrize("max_calls", [1, 2, 3, 4, 5])
-def test_no_more_calls_are_made_than_allowed(snapshot: Snapshot, max_calls: int) -> None:
+def test_no_more_calls_are_made_than_allowed(view: View, max_calls: int) -> None:
     model = Oracle(EDGES, ENTITIES)
-    evidence = retriever_of(snapshot, model, max_calls=max_calls).retrieve(CHAIN, 3)
+    evidence = retriever_of(view, model, max_calls=max_calls).retrieve(CHAIN, 3)
     assert len(model.prompts) == evidence.notes["llm_calls"] == max_calls
     assert set(edges_of(evidence)) <= set(FOUND)
     assert "bell" in edges_of(evidence)
@@ -249,20 +253,20 @@ def test_no_more_calls_are_made_than_allowed(snapshot: Snapshot, max_calls: int)
 
 
 @pytest.mark.parametrize("max_calls", [1, 2, 5, 40])
-def test_the_call_that_finds_the_questions_names_counts_too(snapshot: Snapshot, max_calls: int) -> None:
+def test_the_call_that_finds_the_questions_names_counts_too(view: View, max_calls: int) -> None:
     def say(prompt: Prompt) -> Line:
         return oracle.say(prompt.user) if "Question: " in prompt.user else '{"entities": ["Bell of Tarn", "Tarn"]}'
 
     oracle = Oracle(EDGES, ENTITIES)
     model = ScriptedLanguageModel(say)
-    linker = QuestionLinker(snapshot, QuestionNames(model, RuleMentionExtractor()))
+    linker = QuestionLinker(view, QuestionNames(model, RuleMentionExtractor()))
     settings = HyperMemorySettings(max_calls=max_calls)
-    evidence = HyperMemoryRetriever(snapshot, EMBEDDER, linker, model, settings).retrieve(CHAIN, 3)
+    evidence = HyperMemoryRetriever(view, EMBEDDER, linker, model, settings).retrieve(CHAIN, 3)
     assert len(model.prompts) == evidence.notes["llm_calls"] == min(max_calls, 6)
     assert len(evidence.passages) == 3
 
 
-def test_requests_are_counted_as_they_were_sent(snapshot: Snapshot) -> None:
+def test_requests_are_counted_as_they_were_sent(view: View) -> None:
     def say(prompt: Prompt) -> Line:
         if kind(prompt.user) == "edges":
             return LanguageModelError("the endpoint is busy", Usage(calls=4))
@@ -271,7 +275,7 @@ def test_requests_are_counted_as_they_were_sent(snapshot: Snapshot) -> None:
 
     oracle = Oracle(EDGES, ENTITIES)
     model = ScriptedLanguageModel(say)
-    notes = retriever_of(snapshot, model).retrieve(CHAIN, 3).notes
+    notes = retriever_of(view, model).retrieve(CHAIN, 3).notes
     asked = Counter(kind(prompt.user) for prompt in model.prompts)
     assert min(asked.values()) > 0
     assert notes["llm_calls"] == asked.total()
@@ -285,7 +289,7 @@ def test_a_reply_that_cannot_be_used_is_asked_for_again_the_next_time(tmp_path: 
     unusable, usable = ScriptedLanguageModel(lambda _: "Perhaps."), Oracle(EDGES, ENTITIES)
     replies = SqliteReplies(tmp_path / "replies.sqlite")
     first, second, third = (
-        retriever_of(Snapshot(store), CachedLanguageModel(model, replies, store.charge)).retrieve(CHAIN, 5)
+        retriever_of(view_of(store), CachedLanguageModel(model, replies, store.charge)).retrieve(CHAIN, 5)
         for model in (unusable, usable, ScriptedLanguageModel([]))
     )
     store.close()
@@ -298,27 +302,27 @@ def test_a_reply_that_cannot_be_used_is_asked_for_again_the_next_time(tmp_path: 
     assert third.notes == {"llm_calls": 5, "llm_requests": 0, "depth": 3}
 
 
-def test_a_hyperedge_whose_entities_could_not_be_asked_about_is_kept_as_evidence(snapshot: Snapshot) -> None:
+def test_a_hyperedge_whose_entities_could_not_be_asked_about_is_kept_as_evidence(view: View) -> None:
     model = Oracle({"repaired": 0.6, "gift": 0.4})
-    evidence = retriever_of(snapshot, model, max_calls=2).retrieve("Who was Ines Moreau?", 2)
+    evidence = retriever_of(view, model, max_calls=2).retrieve("Who was Ines Moreau?", 2)
     assert model.batches == [["edges"], ["entities"]]  # of the organ's; none is left for the lamp's
     assert edges_of(evidence) == pytest.approx({"organ": 0.6, "lamp": 0.4})
 
 
-def test_a_hyperedge_that_leads_nowhere_is_evidence_too(snapshot: Snapshot) -> None:
+def test_a_hyperedge_that_leads_nowhere_is_evidence_too(view: View) -> None:
     model = Oracle()
-    evidence = retriever_of(snapshot, model, depth=1).retrieve("Of what is Corven Tower built, and who is Aldby?", 3)
+    evidence = retriever_of(view, model, depth=1).retrieve("Of what is Corven Tower built, and who is Aldby?", 3)
     assert edges_of(evidence)["tower"] > 0
 
 
-def test_bad_scores_are_repaired_and_counted(snapshot: Snapshot) -> None:
+def test_bad_scores_are_repaired_and_counted(view: View) -> None:
     replies = {
         "edges": "1: 50%\n2: -20%\n3: 40%\n7: 10%",
         "entities": '{"scores": [{"number": 3, "score": 30}, {"number": 2, "score": 10}]}',
         "verdict": "no",
     }
     model = ScriptedLanguageModel(lambda prompt: replies[kind(prompt.user)])
-    evidence = retriever_of(snapshot, model, depth=2).retrieve(CHAIN, 5)
+    evidence = retriever_of(view, model, depth=2).retrieve(CHAIN, 5)
     assert edges_of(evidence)["bell"] == pytest.approx(1.0)
     assert {hit.entity.name: hit.score for hit in evidence.entities}["Ines Moreau"] == pytest.approx(0.75)
     assert evidence.notes["percentages"] == 1
@@ -328,25 +332,25 @@ def test_bad_scores_are_repaired_and_counted(snapshot: Snapshot) -> None:
     assert evidence.notes["missing_scores"] >= 1
 
 
-def test_where_the_model_gives_no_reply_similarity_decides(snapshot: Snapshot) -> None:
+def test_where_the_model_gives_no_reply_similarity_decides(view: View) -> None:
     question = "Who had Ines Moreau make a gift for Aldby?"
     model = ScriptedLanguageModel(lambda prompt: LanguageModelError("the prompt was refused"))
-    evidence = retriever_of(snapshot, model, depth=1).retrieve(question, 3)
-    cosines = snapshot.hyperedge_vectors @ EMBEDDER.encode([question], "query")[0]
-    rows = {snapshot.hyperedge_id(row).partition("#")[0]: row for row in range(snapshot.graph.edge_count)}
+    evidence = retriever_of(view, model, depth=1).retrieve(question, 3)
+    cosines = view.cosines("hyperedge", np.arange(8), EMBEDDER.encode([question], "query")[0])
+    rows = {id.partition("#")[0]: row for row, id in enumerate(view.ids("hyperedge", range(8)))}
     assert max(rows, key=lambda name: float(cosines[rows[name]])) == "lamp" == documents_of(evidence)[0]
     assert evidence.notes["failed_replies"] == evidence.notes["llm_calls"] == len(model.prompts) > 2
 
 
-def test_when_asking_is_of_no_use_that_is_raised(snapshot: Snapshot) -> None:
+def test_when_asking_is_of_no_use_that_is_raised(view: View) -> None:
     model = ScriptedLanguageModel([NoMoreRepliesError("the budget is spent")])
     with pytest.raises(NoMoreRepliesError, match="budget"):
-        retriever_of(snapshot, model).retrieve(CHAIN, 3)
+        retriever_of(view, model).retrieve(CHAIN, 3)
 
 
-def test_a_question_without_an_entity_starts_at_the_nearest_hyperedges(snapshot: Snapshot) -> None:
+def test_a_question_without_an_entity_starts_at_the_nearest_hyperedges(view: View) -> None:
     question = "Which animal closes its ears when it dives?"
-    evidence = retriever_of(snapshot, Oracle()).retrieve(question, 3)
+    evidence = retriever_of(view, Oracle()).retrieve(question, 3)
     assert (edges_of(evidence)["otter"], depths_of(evidence)["otter"]) == (1.0, "depth 1")
     assert "otter" in documents_of(evidence)
     assert {step.matched for step in evidence.trace} == {question}
@@ -355,37 +359,38 @@ def test_a_question_without_an_entity_starts_at_the_nearest_hyperedges(snapshot:
     assert {"otter", "otter eats fish"} <= set(starts)
 
 
-def test_only_the_nearest_hyperedges_are_offered_when_there_are_too_many_tokens(snapshot: Snapshot) -> None:
+def test_only_the_nearest_hyperedges_are_offered_when_there_are_too_many_tokens(view: View) -> None:
     question = "What did Ines Moreau repair?"
     whole, bounded = Oracle({"Moreau": 0.5}), Oracle({"Moreau": 0.5})
-    retriever_of(snapshot, whole, depth=1).retrieve(question, 3)
+    retriever_of(view, whole, depth=1).retrieve(question, 3)
     budget = sum(count_tokens(line[0]) for line in re.findall(r"^(([12])\. .*)$", whole.prompts[0].user, re.MULTILINE))
-    retriever_of(snapshot, bounded, depth=1, edge_tokens=budget).retrieve(question, 3)
+    retriever_of(view, bounded, depth=1, edge_tokens=budget).retrieve(question, 3)
     assert len(LINE.findall(whole.prompts[0].user)) == 4
     assert LINE.findall(bounded.prompts[0].user) == LINE.findall(whole.prompts[0].user)[:2]
-    nearness = snapshot.hyperedge_vectors @ EMBEDDER.encode([question], "query")[0]
-    nearest = max(snapshot.graph.memberships[snapshot.entity_rows["ines moreau"]], key=lambda row: nearness[row])
-    document = next(document for document in DOCUMENTS if document.id == snapshot.document_id(nearest))
+    edges, _ = view.graph.memberships(np.array([view.find(["ines moreau"])["ines moreau"]]))
+    nearness = view.cosines("hyperedge", edges, EMBEDDER.encode([question], "query")[0])
+    (nearest,) = view.document_ids(view.graph.passages(edges[[nearness.argmax()]]))
+    document = next(document for document in DOCUMENTS if document.id == nearest)
     assert LINE.findall(bounded.prompts[0].user)[0] == ("1", " ".join(document.text.split()))
 
 
-def test_a_hyperedge_longer_than_the_budget_is_offered_alone(snapshot: Snapshot) -> None:
-    evidence = retriever_of(snapshot, Oracle({}, {"Hale": 1.0}), edge_tokens=1).retrieve("What did Ines Moreau do?", 3)
+def test_a_hyperedge_longer_than_the_budget_is_offered_alone(view: View) -> None:
+    evidence = retriever_of(view, Oracle({}, {"Hale": 1.0}), edge_tokens=1).retrieve("What did Ines Moreau do?", 3)
     assert len([step for step in evidence.trace if step.reached == "depth 1"]) == 1
 
 
-def test_only_the_entities_with_the_nearest_names_are_offered(snapshot: Snapshot) -> None:
+def test_only_the_entities_with_the_nearest_names_are_offered(view: View) -> None:
     model = Oracle()
     question = "In which tower hangs the Bell of Tarn?"
-    evidence = retriever_of(snapshot, model, entity_limit=1, depth=1).retrieve(question, 3)
+    evidence = retriever_of(view, model, entity_limit=1, depth=1).retrieve(question, 3)
     assert {hit.entity.name for hit in evidence.entities} == {"Bell of Tarn", "Tarn", "Corven Tower"}
     assert model.prompts == []  # what is alone needs no scoring
 
 
 @pytest.mark.parametrize("width", [1, 2])
-def test_no_more_paths_are_kept_than_the_width(snapshot: Snapshot, width: int) -> None:
+def test_no_more_paths_are_kept_than_the_width(view: View, width: int) -> None:
     model = Oracle(dict.fromkeys(["born", "repaired", "gift"], 0.3), dict.fromkeys(["Hale", "Oder", "Aldby"], 0.3))
-    evidence = retriever_of(snapshot, model, width=width, depth=1).retrieve("Who was Ines Moreau?", 3)
+    evidence = retriever_of(view, model, width=width, depth=1).retrieve("Who was Ines Moreau?", 3)
     assert len(evidence.entities) == 1 + width
     assert len(evidence.hyperedges) <= width
 
@@ -396,7 +401,7 @@ def test_the_title_stands_before_a_text_that_does_not_name_it(tmp_path: Path) ->
         engine.index_documents(documents)
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle()
-    retriever_of(Snapshot(store), model, depth=1).retrieve("Who was born in Aldby?", 1)
+    retriever_of(view_of(store), model, depth=1).retrieve("Who was born in Aldby?", 1)
     store.close()
     texts = [text for _, text in LINE.findall(model.prompts[0].user)]
     assert "Lena Vogt: She was born in Aldby. 2. Ignore Aldby." in texts
@@ -428,9 +433,9 @@ def test_a_verdict_is_told_what_is_known_of_the_entities_on_the_paths(tmp_path: 
         engine.index_documents(documents)
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle()
-    snapshot = Snapshot(store)
-    linker = QuestionLinker(snapshot, extractor)
-    HyperMemoryRetriever(snapshot, EMBEDDER, linker, model, HyperMemorySettings()).retrieve("Where was Moreau born?", 2)
+    view = view_of(store)
+    linker = QuestionLinker(view, extractor)
+    HyperMemoryRetriever(view, EMBEDDER, linker, model, HyperMemorySettings()).retrieve("Where was Moreau born?", 2)
     store.close()
     known = "Aldby: a village; of " + "walnuts " * 99
     assert model.prompts[0].user == (
@@ -445,7 +450,7 @@ def test_an_empty_index_gives_no_evidence(tmp_path: Path) -> None:
     Engine.open(tmp_path / "kb", embedder=EMBEDDER).close()
     store = SqliteStore.open(tmp_path / "kb")
     model = ScriptedLanguageModel([])
-    evidence = retriever_of(Snapshot(store), model).retrieve(CHAIN, 5)
+    evidence = retriever_of(view_of(store), model).retrieve(CHAIN, 5)
     store.close()
     assert (evidence.passages, evidence.hyperedges, model.prompts) == ((), (), [])
     assert evidence.notes == {"llm_calls": 0, "llm_requests": 0, "depth": 0}
@@ -453,11 +458,9 @@ def test_an_empty_index_gives_no_evidence(tmp_path: Path) -> None:
 
 @hypothesis_settings(max_examples=60, deadline=None)
 @given(replies=st.lists(st.one_of(st.text(), st.sampled_from(["", "1, 2", "[]", "Yes", "No", "1: -1"])), max_size=40))
-def test_no_reply_breaks_the_search_and_equal_replies_give_equal_evidence(
-    snapshot: Snapshot, replies: list[str]
-) -> None:
+def test_no_reply_breaks_the_search_and_equal_replies_give_equal_evidence(view: View, replies: list[str]) -> None:
     def found() -> Evidence:
-        return retriever_of(snapshot, ScriptedLanguageModel(replies)).retrieve(CHAIN, 4)
+        return retriever_of(view, ScriptedLanguageModel(replies)).retrieve(CHAIN, 4)
 
     evidence = found()
     assert evidence == found()
@@ -474,7 +477,7 @@ def test_a_limit_of_zero_is_refused(name: str) -> None:
         replace(HyperMemorySettings(), **{name: 0})
 
 
-def test_the_search_works_over_http(snapshot: Snapshot) -> None:
+def test_the_search_works_over_http(view: View) -> None:
     oracle = Oracle(EDGES, ENTITIES)
 
     def reply(request: Request) -> str:
@@ -483,7 +486,7 @@ def test_the_search_works_over_http(snapshot: Snapshot) -> None:
 
     with ScriptedServer(reply) as server:
         settings = LanguageModelSettings(model="m", base_url=server.base_url, api_key="k")
-        evidence = retriever_of(snapshot, OpenAILanguageModel(settings)).retrieve(CHAIN, 5)
+        evidence = retriever_of(view, OpenAILanguageModel(settings)).retrieve(CHAIN, 5)
         assert len(server.requests) == 5
     assert edges_of(evidence) == pytest.approx(FOUND)
     assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}

@@ -13,6 +13,7 @@ from polyad.config import HyperRetrieverSettings
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triples_of
+from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Evidence
 from polyad.protocols import Embedder
@@ -21,12 +22,11 @@ from polyad.retrieval.hyperretriever.retriever import HyperRetriever, choose, fi
 from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.snapshot import Snapshot
 
 Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
 """Each passage by its title (which is also its document's id): the words of each hyperedge, and its members."""
 
-SnapshotOf = Callable[[Spec], Snapshot]
+ViewOf = Callable[[Spec], View]
 
 EMBEDDER = HashingEmbedder(32)
 
@@ -37,13 +37,13 @@ CHAIN: Spec = {
     "Otter": [("otters eat", ["otter", "fish"])],
 }
 
-CAST, WEIGHS, BORN, GROW = 1, 2, 3, 0
-"""Rows of these hyperedges: passages are sorted by id."""
+CAST, WEIGHS, BORN, GROW = range(4)
+"""Rows of these hyperedges."""
 
 
 @pytest.fixture
-def snapshot_of(small_snapshot_of: Callable[[Spec, Embedder], Snapshot]) -> SnapshotOf:
-    return lambda spec: small_snapshot_of(spec, EMBEDDER)
+def view_of(small_view_of: Callable[[Spec, Embedder], View]) -> ViewOf:
+    return lambda spec: small_view_of(spec, EMBEDDER)
 
 
 def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> TripleScorer:
@@ -63,11 +63,11 @@ def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> 
 
 
 def retriever(
-    snapshot: Snapshot, weights: TripleScorer | None = None, settings: HyperRetrieverSettings | None = None
+    view: View, weights: TripleScorer | None = None, settings: HyperRetrieverSettings | None = None
 ) -> HyperRetriever:
     settings = settings or HyperRetrieverSettings(adaptive=False, depth=3)
-    linker = QuestionLinker(snapshot, RuleMentionExtractor())
-    return HyperRetriever(snapshot, EMBEDDER, linker, settings, weights or scorer(bias=1, closeness=0))
+    linker = QuestionLinker(view, RuleMentionExtractor())
+    return HyperRetriever(view, EMBEDDER, linker, settings, weights or scorer(bias=1, closeness=0))
 
 
 def titles(evidence: Evidence) -> list[str]:
@@ -79,8 +79,8 @@ def reached(evidence: Evidence) -> dict[str, tuple[str, ...]]:
     return {step.hyperedge_id: (step.reached, *step.via) for step in evidence.trace}
 
 
-def test_plausible_tails_are_followed_hop_by_hop(snapshot_of: SnapshotOf) -> None:
-    evidence = retriever(snapshot_of(CHAIN)).retrieve("What about the Bell?", 4)
+def test_plausible_tails_are_followed_hop_by_hop(view_of: ViewOf) -> None:
+    evidence = retriever(view_of(CHAIN)).retrieve("What about the Bell?", 4)
     assert reached(evidence) == {
         "Bell#0000/000": ("hop 1", "Bell"),
         "Bell#0000/001": ("hop 1", "Bell"),
@@ -92,84 +92,81 @@ def test_plausible_tails_are_followed_hop_by_hop(snapshot_of: SnapshotOf) -> Non
     assert next(hit.reason for hit in evidence.passages if hit.passage.title == "Bell") == "2 plausible hyperedges"
 
 
-def test_the_walk_ends_at_its_depth(snapshot_of: SnapshotOf) -> None:
+def test_the_walk_ends_at_its_depth(view_of: ViewOf) -> None:
     settings = HyperRetrieverSettings(adaptive=False, depth=2)
-    evidence = retriever(snapshot_of(CHAIN), settings=settings).retrieve("What about the Bell?", 4)
+    evidence = retriever(view_of(CHAIN), settings=settings).retrieve("What about the Bell?", 4)
     assert set(reached(evidence)) == {"Bell#0000/000", "Bell#0000/001", "Moreau#0000/000"}
 
 
-def test_triples_that_are_not_plausible_are_neither_kept_nor_followed(snapshot_of: SnapshotOf) -> None:
-    evidence = retriever(snapshot_of(CHAIN), scorer(bias=-1, closeness=0)).retrieve("What about the Bell?", 4)
+def test_triples_that_are_not_plausible_are_neither_kept_nor_followed(view_of: ViewOf) -> None:
+    evidence = retriever(view_of(CHAIN), scorer(bias=-1, closeness=0)).retrieve("What about the Bell?", 4)
     assert not evidence.trace
     assert not evidence.hyperedges
     assert {hit.reason for hit in evidence.passages} == {"similar to the question, not reached"}
 
 
-def test_only_the_plausible_branch_is_followed(snapshot_of: SnapshotOf) -> None:
+def test_only_the_plausible_branch_is_followed(view_of: ViewOf) -> None:
     spec: Spec = {
         "Bell": [("cast by", ["bell", "moreau"]), ("hangs in", ["bell", "tower"])],
         "Moreau": [("cast by", ["moreau", "aldby"])],
         "Tower": [("cast by", ["tower", "granite"])],
     }
     weights = scorer(bias=-4.5, closeness=10)
-    evidence = retriever(snapshot_of(spec), weights).retrieve("bell cast by moreau", 3)
+    evidence = retriever(view_of(spec), weights).retrieve("bell cast by moreau", 3)
     assert "Tower#0000/000" not in reached(evidence)
     assert reached(evidence)["Moreau#0000/000"] == ("hop 1", "Moreau")
 
 
-def test_a_passage_counts_by_the_mean_of_its_best_hyperedges_and_its_similarity(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
+def test_a_passage_counts_by_the_mean_of_its_best_hyperedges_and_its_similarity(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
     weights = scorer(bias=-1, closeness=10)
     settings = HyperRetrieverSettings(dense_weight=0.25)
-    evidence = retriever(snapshot, weights, settings).retrieve("Bell", 4)
+    evidence = retriever(view, weights, settings).retrieve("Bell", 4)
     question = EMBEDDER.encode(["Bell"], "query")[0]
-    plausibilities = 1 / (1 + np.exp(1 - 10 * np.maximum(0, snapshot.hyperedge_vectors[[CAST, WEIGHS]] @ question)))
-    row = snapshot.passage_of[CAST]
-    expected = 0.75 * plausibilities.mean() + 0.25 * float(snapshot.passage_vectors[row] @ question)
+    edges = np.array([CAST, WEIGHS])
+    plausibilities = 1 / (1 + np.exp(1 - 10 * np.maximum(0, view.vectors("hyperedge", edges) @ question)))
+    (passage,) = view.vectors("passage", view.graph.passages(edges[:1]))
+    expected = 0.75 * plausibilities.mean() + 0.25 * float(passage @ question)
     score = next(hit.score for hit in evidence.passages if hit.passage.title == "Bell")
     assert score == pytest.approx(expected, abs=1e-5)
 
 
-def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_row(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
+def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_id(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
     by_triples_alone = HyperRetrieverSettings(adaptive=False, depth=3, path_weight=0)
-    equal = retriever(snapshot, settings=by_triples_alone).retrieve("What about the Bell?", 4)
+    equal = retriever(view, settings=by_triples_alone).retrieve("What about the Bell?", 4)
     # CAST and BORN share members with two others each, GROW and WEIGHS with one.
-    assert [hit.hyperedge.id for hit in equal.hyperedges] == [
-        snapshot.hyperedge_id(row) for row in (CAST, BORN, GROW, WEIGHS)
-    ]
+    assert [hit.hyperedge.id for hit in equal.hyperedges] == view.ids("hyperedge", [CAST, BORN, GROW, WEIGHS])
     assert [step.hyperedge_id for step in equal.trace] == [hit.hyperedge.id for hit in equal.hyperedges]
-    varied = retriever(snapshot, scorer(bias=0)).retrieve("Bell, walnuts grow on Aldby, Isk", 4)
-    assert varied.hyperedges[0].hyperedge.id == snapshot.hyperedge_id(GROW)
+    varied = retriever(view, scorer(bias=0)).retrieve("Bell, walnuts grow on Aldby, Isk", 4)
+    assert varied.hyperedges[0].hyperedge.id == view.ids("hyperedge", [GROW])[0]
     scores = [hit.score for hit in varied.hyperedges]
     assert scores == sorted(scores, reverse=True)
 
 
-def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
-    found = retriever(snapshot).retrieve("What about the Bell?", 1)
+def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
+    found = retriever(view).retrieve("What about the Bell?", 1)
     assert titles(found) == ["Bell"]
-    assert [hit.hyperedge.id for hit in found.hyperedges] == [
-        snapshot.hyperedge_id(row) for row in (CAST, WEIGHS, BORN, GROW)
-    ]
+    assert [hit.hyperedge.id for hit in found.hyperedges] == view.ids("hyperedge", [CAST, WEIGHS, BORN, GROW])
     assert [step.hyperedge_id for step in found.trace] == [hit.hyperedge.id for hit in found.hyperedges]
 
 
 def test_so_many_hyperedges_of_other_passages_are_there_at_most_the_best_connected_of_equals(
-    snapshot_of: SnapshotOf,
+    view_of: ViewOf,
 ) -> None:
     lonely: Spec = {f"A{number:02}": [("leaf", ["bell", f"leaf{number:02}"])] for number in range(20)}
     joined: Spec = {f"B{number:02}": [("oak", ["bell", "oak", f"twig{number:02}"])] for number in range(20)}
     own: Spec = {"Own": [("bell bell bell", ["bell", f"ton{number}"]) for number in range(5)]}
     beyond: Spec = {"Oak": [("grows from", ["oak", "acorn"])]}
-    found = retriever(snapshot_of({**lonely, **joined, **own, **beyond})).retrieve("bell", 1)
+    found = retriever(view_of({**lonely, **joined, **own, **beyond})).retrieve("bell", 1)
     assert titles(found) == ["Own"]
     # Those that join the oak are connected to one more; its own hyperedge is connected to these alone.
     assert [hit.hyperedge.passage_id[0] for hit in found.hyperedges] == [*"B" * 20, *"A" * 10, *"O" * 3]
 
 
-def test_entities_come_with_the_plausibility_of_what_leads_to_them(snapshot_of: SnapshotOf) -> None:
-    evidence = retriever(snapshot_of(CHAIN)).retrieve("What about the Bell?", 4)
+def test_entities_come_with_the_plausibility_of_what_leads_to_them(view_of: ViewOf) -> None:
+    evidence = retriever(view_of(CHAIN)).retrieve("What about the Bell?", 4)
     scores = {hit.entity.key: hit.score for hit in evidence.entities}
     each = 1 / (1 + np.exp(-1))
     second = each * each**0.5
@@ -177,17 +174,17 @@ def test_entities_come_with_the_plausibility_of_what_leads_to_them(snapshot_of: 
     assert scores == pytest.approx(expected)
 
 
-def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(snapshot_of: SnapshotOf) -> None:
+def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(view_of: ViewOf) -> None:
     spec: Spec = {
         "Bell": [("hangs in", ["bell", "tower"]), ("cast by", ["bell", "moreau"])],
         "Moreau": [("born in", ["moreau", "aldby"])],
         "Tower": [("made of", ["tower", "oak"])],
     }
-    snapshot = snapshot_of(spec)
+    view = view_of(spec)
 
     def scores(path_weight: float) -> dict[str, float]:
         settings = HyperRetrieverSettings(adaptive=False, threshold=0.01, path_weight=path_weight)
-        found = retriever(snapshot, scorer(), settings).retrieve("who had the bell cast by", 3).hyperedges
+        found = retriever(view, scorer(), settings).retrieve("who had the bell cast by", 3).hyperedges
         return {hit.hyperedge.id: hit.score for hit in found}
 
     alone, halfway, whole = scores(0), scores(0.5), scores(1)
@@ -198,63 +195,61 @@ def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(sn
     assert alone["Bell#0000/000"] != alone["Bell#0000/001"]
 
 
-def test_a_question_that_names_nothing_starts_from_the_nearest_hyperedges(snapshot_of: SnapshotOf) -> None:
-    evidence = retriever(snapshot_of(CHAIN)).retrieve("who eat walnuts", 4)
+def test_a_question_that_names_nothing_starts_from_the_nearest_hyperedges(view_of: ViewOf) -> None:
+    evidence = retriever(view_of(CHAIN)).retrieve("who eat walnuts", 4)
     assert "Aldby#0000/000" in reached(evidence)
     assert reached(evidence)["Aldby#0000/000"][0] == "hop 1"
 
 
-def test_the_same_question_gets_the_same_evidence(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
-    first = retriever(snapshot, scorer()).retrieve("Bell and Otter", 4)
-    assert retriever(snapshot, scorer()).retrieve("Bell and Otter", 4) == first
+def test_the_same_question_gets_the_same_evidence(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
+    first = retriever(view, scorer()).retrieve("Bell and Otter", 4)
+    assert retriever(view, scorer()).retrieve("Bell and Otter", 4) == first
     assert all(one.score >= other.score for one, other in pairwise(first.passages))
 
 
-def test_an_empty_index_gives_no_evidence(snapshot_of: SnapshotOf) -> None:
-    evidence = retriever(snapshot_of({})).retrieve("Bell?", 3)
+def test_an_empty_index_gives_no_evidence(view_of: ViewOf) -> None:
+    evidence = retriever(view_of({})).retrieve("Bell?", 3)
     assert evidence == Evidence("Bell?", "hyperretriever")
 
 
-def test_an_index_without_hyperedges_is_searched_by_similarity(snapshot_of: SnapshotOf) -> None:
-    evidence = retriever(snapshot_of({"Bell": [], "Otter": []})).retrieve("Bell", 2)
+def test_an_index_without_hyperedges_is_searched_by_similarity(view_of: ViewOf) -> None:
+    evidence = retriever(view_of({"Bell": [], "Otter": []})).retrieve("Bell", 2)
     assert sorted(titles(evidence)) == ["Bell", "Otter"]
     assert not evidence.trace
 
 
-def test_the_signals_of_the_hyperedges_passage_can_decide(snapshot_of: SnapshotOf) -> None:
+def test_the_signals_of_the_hyperedges_passage_can_decide(view_of: ViewOf) -> None:
     settings = HyperRetrieverSettings(adaptive=False, signals=True, dense_weight=0)
     weights = scorer(bias=-1, closeness=10, signal="about an entity of the question")
-    evidence = retriever(snapshot_of(CHAIN), weights, settings).retrieve("Bell", 4)
+    evidence = retriever(view_of(CHAIN), weights, settings).retrieve("Bell", 4)
     assert set(reached(evidence)) == {"Bell#0000/000", "Bell#0000/001"}, "the others are about none of its entities"
 
 
-def test_a_scorer_of_another_embedder_or_variant_is_refused(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
+def test_a_scorer_of_another_embedder_or_variant_is_refused(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
     other = replace(scorer(), recipe=replace(scorer().recipe, embedder="other"))
     with pytest.raises(ConfigurationError, match="'other'"):
-        retriever(snapshot, other)
+        retriever(view, other)
     with pytest.raises(ConfigurationError, match="signals = false"):
-        retriever(snapshot, scorer(), HyperRetrieverSettings(signals=True))
+        retriever(view, scorer(), HyperRetrieverSettings(signals=True))
     with pytest.raises(ConfigurationError, match="polyad train hyperretriever"):
-        HyperRetriever(
-            snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), HyperRetrieverSettings(), None
-        )
+        HyperRetriever(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), HyperRetrieverSettings(), None)
 
 
 # The walk
 
 
 def walk_of(
-    snapshot: Snapshot, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
+    view: View, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
 ) -> tuple[TripleWalk, SearchSpace]:
-    space = SearchSpace.of(snapshot, EMBEDDER, binary=binary)
-    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
+    space = SearchSpace.of(view, binary=binary)
+    reader = QuestionReader(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
     return TripleWalk(space, recipe or scorer().recipe, reader.read(question), limit), space
 
 
-def test_a_followed_hyperedge_is_not_met_again(snapshot_of: SnapshotOf) -> None:
-    walk, _ = walk_of(snapshot_of(CHAIN), "Bell")
+def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
+    walk, _ = walk_of(view_of(CHAIN), "Bell")
     first, _ = walk.hop()
     assert first.edges.tolist() == [CAST, WEIGHS]
     walk.follow(first, np.array([0]))
@@ -265,10 +260,10 @@ def test_a_followed_hyperedge_is_not_met_again(snapshot_of: SnapshotOf) -> None:
     assert third.edges.tolist() == [GROW]
 
 
-def test_an_earlier_head_is_not_gone_on_from_again(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
-    bell, moreau = (snapshot.entity_rows[key] for key in ("bell", "moreau"))
-    walk, _ = walk_of(snapshot, "Bell and Moreau")
+def test_an_earlier_head_is_not_gone_on_from_again(view_of: ViewOf) -> None:
+    view = view_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
+    bell, moreau = (view.find([key])[key] for key in ("bell", "moreau"))
+    walk, _ = walk_of(view, "Bell and Moreau")
     first, _ = walk.hop()
     assert set(first.heads.tolist()) == {bell, moreau}
     walk.follow(first, np.flatnonzero(first.tails == bell))
@@ -276,16 +271,16 @@ def test_an_earlier_head_is_not_gone_on_from_again(snapshot_of: SnapshotOf) -> N
     assert len(second) == 0, "not to the ton, which was met already"
 
 
-def test_a_hub_costs_its_nearest_hyperedges_only(snapshot_of: SnapshotOf) -> None:
+def test_a_hub_costs_its_nearest_hyperedges_only(view_of: ViewOf) -> None:
     spec: Spec = {
         "Hub": [(f"word{number} word{number}", ["hub", f"leaf{number}", f"twig{number}"]) for number in range(9)]
     }
-    snapshot = snapshot_of(spec)
+    view = view_of(spec)
     question = "hub word4 leaf4 twig4"
-    nearest = int(np.argmax(snapshot.hyperedge_vectors @ EMBEDDER.encode([question], "query")[0]))
-    space = SearchSpace.of(snapshot, EMBEDDER, binary=False)
-    topics = np.array([snapshot.entity_rows["hub"]])
-    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
+    nearest = int(view.nearest("hyperedge", EMBEDDER.encode([question], "query"), 1)[0][0][0])
+    space = SearchSpace.of(view, binary=False)
+    topics = np.array([view.find(["hub"])["hub"]])
+    reader = QuestionReader(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
     for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
         walk = TripleWalk(space, scorer().recipe, replace(reader.read(question), topics=topics), limit)
         found, _ = walk.hop()
@@ -302,54 +297,55 @@ def crowd(size: int) -> Spec:
     ("limit", "triples", "heads"), [(1, 1, 1), (38, 38, 1), (39, 39, 1), (80, 78, 2), (200, 195, 5)]
 )
 def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
-    snapshot_of: SnapshotOf, limit: int, triples: int, heads: int
+    view_of: ViewOf, limit: int, triples: int, heads: int
 ) -> None:
-    snapshot = snapshot_of(crowd(40))
+    view = view_of(crowd(40))
     names = sorted(set(crowd(40)["Crowd"][0][1]))
-    walk, space = walk_of(snapshot, " and ".join(names), limit=limit)
+    walk, space = walk_of(view, " and ".join(names), limit=limit)
     found, extras = walk.hop()
     assert len(found) == len(extras) == triples
     closeness = space.entity_vectors @ EMBEDDER.encode([" and ".join(names)], "query")[0]
     chosen = sorted(set(found.heads.tolist()))
-    others = [row for name in names if (row := snapshot.entity_rows[name]) not in chosen]
+    others = [row for name in names if (row := view.find([name])[name]) not in chosen]
     assert len(chosen) == heads
     assert min(closeness[chosen]) >= max(closeness[others])
 
 
-def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(crowd(40))
-    walk, space = walk_of(snapshot, "name0003", limit=10)
+def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(view_of: ViewOf) -> None:
+    view = view_of(crowd(40))
+    walk, space = walk_of(view, "name0003", limit=10)
     found, _ = walk.hop()
     closeness = cosines(space.entity_vectors, EMBEDDER.encode(["name0003"], "query")[0])
-    names = [row for name, row in snapshot.entity_rows.items() if name.startswith("name")]
-    others = set(names) - {*found.tails.tolist(), snapshot.entity_rows["name0003"]}
+    keys = view.ids("entity", range(view.row_count("entity")))
+    names = [row for row, name in enumerate(keys) if name.startswith("name")]
+    others = set(names) - {*found.tails.tolist(), view.find(["name0003"])["name0003"]}
     assert len(set(found.tails.tolist())) == 10
     assert min(closeness[found.tails]) >= max(closeness[sorted(others)])
 
 
-def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(crowd(450))
-    reader = QuestionReader(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
+def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(view_of: ViewOf) -> None:
+    view = view_of(crowd(450))
+    reader = QuestionReader(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
     assert len(reader.read("what did they all have in common").topics) == 200
 
 
 @pytest.mark.parametrize("starts", ["topics", "heads"])
-def test_distances_start_where_the_recipe_says(snapshot_of: SnapshotOf, starts: Literal["topics", "heads"]) -> None:
-    walk, _ = walk_of(snapshot_of(CHAIN), "Bell", recipe=replace(scorer().recipe, starts=starts))
+def test_distances_start_where_the_recipe_says(view_of: ViewOf, starts: Literal["topics", "heads"]) -> None:
+    walk, _ = walk_of(view_of(CHAIN), "Bell", recipe=replace(scorer().recipe, starts=starts))
     first, _ = walk.hop()
     walk.follow(first, np.array([0]))
     _, extras = walk.hop()
     assert extras[0, 0] == (starts == "heads"), "the head, Moreau, is none of the question's entities"
 
 
-def test_extras_are_distances_over_all_that_was_met_and_then_cosines(snapshot_of: SnapshotOf) -> None:
-    snapshot = snapshot_of(CHAIN)
-    walk, space = walk_of(snapshot, "Bell")
+def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: ViewOf) -> None:
+    view = view_of(CHAIN)
+    walk, space = walk_of(view, "Bell")
     first, _ = walk.hop()
     walk.follow(first, np.arange(len(first)))
     second, extras = walk.hop()
-    topic = np.array([snapshot.entity_rows["bell"]])
-    met = triples_of(snapshot.graph, np.array([CAST, WEIGHS]), topic)
+    topic = np.array([view.find(["bell"])["bell"]])
+    met = triples_of(space.graph, np.array([CAST, WEIGHS]), topic)
     both = Triples(
         np.concatenate([met.heads, second.heads]),
         np.concatenate([met.edges, second.edges]),
@@ -367,13 +363,13 @@ def test_extras_are_distances_over_all_that_was_met_and_then_cosines(snapshot_of
     np.testing.assert_allclose(extras[0], expected, atol=1e-6)
 
 
-def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(snapshot_of: SnapshotOf) -> None:
+def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(view_of: ViewOf) -> None:
     spec: Spec = {"Bell": [("cast by", ["bell", "moreau", "corven"])], "Corven": [("is in", ["corven", "isk"])]}
-    snapshot = snapshot_of(spec)
-    whole, binary = (SearchSpace.of(snapshot, EMBEDDER, binary=binary) for binary in (False, True))
+    view = view_of(spec)
+    whole, binary = (SearchSpace.of(view, binary=binary) for binary in (False, True))
     assert (whole.graph.edge_count, binary.graph.edge_count) == (2, 4)
     assert binary.density > whole.density
-    evidence = retriever(snapshot, settings=HyperRetrieverSettings(adaptive=False, binary=True)).retrieve("Bell", 2)
+    evidence = retriever(view, settings=HyperRetrieverSettings(adaptive=False, binary=True)).retrieve("Bell", 2)
     assert reached(evidence) == {"Bell#0000/000": ("hop 1", "Bell"), "Corven#0000/000": ("hop 2", "Corven")}
 
 

@@ -12,7 +12,9 @@ from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
 from polyad.calibration import MEASURED, PAPERS, Calibration
 from polyad.config import HyperSUSettings
+from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import LanguageModelError
+from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import (
     SUBJECT,
@@ -33,7 +35,6 @@ from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent, LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.snapshot import Snapshot
 
 Vector = Sequence[float]
 
@@ -43,7 +44,7 @@ Unit = tuple[Sequence[str], Vector]
 Spec = Mapping[str, tuple[Vector, Sequence[Unit]]]
 """Each passage by its title (which is also its document's id): its vector and its hyperedges."""
 
-SnapshotOf = Callable[[Spec, int], Snapshot]
+ViewOf = Callable[[Spec, int], View]
 
 
 class TableEmbedder:
@@ -81,15 +82,15 @@ def indexed(title: str, vector: Vector, units: Sequence[Unit]) -> IndexedDocumen
 
 
 @pytest.fixture
-def snapshot_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Spec, int], Snapshot]:
-    """Makes a snapshot of an index with the given contents, whose vectors have the given dimension."""
+def view_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Spec, int], View]:
+    """Makes a view of an index with the given contents, whose vectors have the given dimension."""
 
-    def make(spec: Spec, dimension: int) -> Snapshot:
+    def make(spec: Spec, dimension: int) -> View:
         folder: Path = tmp_path_factory.mktemp("index")
         store = SqliteStore.create(folder, "table", dimension, "rules")
         for title, (vector, units) in spec.items():
             store.put(indexed(title, vector, units))
-        return Snapshot(store)
+        return ViewKeeper(store, dimension).current()
 
     return make
 
@@ -121,18 +122,18 @@ def plain(**changes: object) -> HyperSUSettings:
 
 
 def retriever_of(
-    snapshot: Snapshot, embedder: Embedder, chosen: HyperSUSettings = SETTINGS, agent: ClueAgent | None = None
+    view: View, embedder: Embedder, chosen: HyperSUSettings = SETTINGS, agent: ClueAgent | None = None
 ) -> HyperSURetriever:
-    linker = QuestionLinker(snapshot, RuleMentionExtractor())
-    return HyperSURetriever(snapshot, embedder, linker, agent or QuestionClues(), chosen)
+    linker = QuestionLinker(view, RuleMentionExtractor())
+    return HyperSURetriever(view, embedder, linker, agent or QuestionClues(), chosen)
 
 
 @pytest.fixture
-def ask(snapshot_of: SnapshotOf) -> Callable[..., Evidence]:
+def ask(view_of: ViewOf) -> Callable[..., Evidence]:
     """Asks the question of the six facts."""
 
     def asking(chosen: HyperSUSettings = SETTINGS, k: int = 6, spec: Spec = FACTS) -> Evidence:
-        return retriever_of(snapshot_of(spec, 2), TableEmbedder({QUESTION: at(1.0)}, 2), chosen).retrieve(QUESTION, k)
+        return retriever_of(view_of(spec, 2), TableEmbedder({QUESTION: at(1.0)}, 2), chosen).retrieve(QUESTION, k)
 
     return asking
 
@@ -250,9 +251,9 @@ def test_evidence_is_in_the_order_of_its_scores(ask: Callable[..., Evidence], we
     assert len(found) == 6
 
 
-def test_a_question_that_names_nothing_gets_what_is_similar(snapshot_of: SnapshotOf) -> None:
+def test_a_question_that_names_nothing_gets_what_is_similar(view_of: ViewOf) -> None:
     question = "why is that?"
-    retriever = retriever_of(snapshot_of(FACTS, 2), TableEmbedder({question: at(1.0)}, 2))
+    retriever = retriever_of(view_of(FACTS, 2), TableEmbedder({question: at(1.0)}, 2))
     evidence = retriever.retrieve(question, 3)
     assert [hit.passage.title for hit in evidence.passages] == ["Lima", "Alba", "Carla"]
     assert all(hit.score <= 0 for hit in evidence.passages)
@@ -265,21 +266,21 @@ def test_k_larger_than_the_corpus_gives_every_passage_once(ask: Callable[..., Ev
 
 
 def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
-    snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch
+    view_of: ViewOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snapshot, embedder = snapshot_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
+    view, embedder = view_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
     chosen = plain(activation_threshold=None)
-    assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
+    assert scores(retriever_of(view, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
         (0.8 - PAPERS.activation_threshold) / (1 - PAPERS.activation_threshold)
     )
     monkeypatch.setitem(MEASURED, "table", Calibration(activation_threshold=0.0))
-    assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
+    assert scores(retriever_of(view, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
 
 
 # Clues
 
 
-def test_any_clue_may_lead_the_walk(snapshot_of: SnapshotOf) -> None:
+def test_any_clue_may_lead_the_walk(view_of: ViewOf) -> None:
     class TwoClues:
         def clues(self, question: LinkedQuestion) -> list[str]:
             return ["who directed it", "birthplace"]
@@ -287,13 +288,13 @@ def test_any_clue_may_lead_the_walk(snapshot_of: SnapshotOf) -> None:
     # The question itself is like nothing; one clue is like Alba's unit, the other like Carla's.
     table = {QUESTION: (-1.0, 0.0), "who directed it": at(0.8), "birthplace": at(0.6)}
     retriever = retriever_of(
-        snapshot_of(FACTS, 2), TableEmbedder(table, 2), plain(use_clues=True, backward_depth=0), TwoClues()
+        view_of(FACTS, 2), TableEmbedder(table, 2), plain(use_clues=True, backward_depth=0), TwoClues()
     )
     evidence = retriever.retrieve(QUESTION, 6)
     assert scores(evidence)["Alba"] == pytest.approx(1.0)
     assert scores(evidence)["Carla"] == pytest.approx(0.5)
     assert {step.passage_id: step.matched for step in evidence.trace}["Carla#0000"] == "birthplace"
-    off = retriever_of(snapshot_of(FACTS, 2), TableEmbedder(table, 2), plain(backward_depth=0), TwoClues())
+    off = retriever_of(view_of(FACTS, 2), TableEmbedder(table, 2), plain(backward_depth=0), TwoClues())
     assert all(hit.score <= 0 for hit in off.retrieve(QUESTION, 6).passages)
 
 
@@ -362,10 +363,10 @@ def test_the_model_is_told_the_question_and_how_many_clues_to_give() -> None:
 class FullActivation(ClueActivation):
     """The published order of work: alpha of every unit of the corpus before the walk begins."""
 
-    def __init__(self, vectors: FloatArray, clues: FloatArray, threshold: float, sharpening: float) -> None:
-        super().__init__(vectors, clues, threshold, sharpening)
+    def __init__(self, view: View, clues: FloatArray, threshold: float, sharpening: float) -> None:
+        super().__init__(view, clues, threshold, sharpening)
         self.full: FloatArray = np.array(
-            [super(FullActivation, self).__call__(np.array([e]))[0] for e in range(len(vectors))]
+            [super(FullActivation, self).__call__(np.array([e]))[0] for e in range(view.row_count("hyperedge"))]
         )
 
     def __call__(self, edges: IntArray) -> FloatArray:
@@ -388,9 +389,9 @@ ANY_SPEC = st.dictionaries(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spec=ANY_SPEC, depth=st.integers(0, 4), width=st.integers(1, 3), weight=st.sampled_from([0.0, 0.5]))
 def test_lazy_activation_gives_the_evidence_of_a_full_one(
-    snapshot_of: SnapshotOf, spec: Spec, depth: int, width: int, weight: float
+    view_of: ViewOf, spec: Spec, depth: int, width: int, weight: float
 ) -> None:
-    snapshot = snapshot_of(spec, 3)
+    view = view_of(spec, 3)
     question = "What joins Alba and Bern?"
     remainder = "What joins and ?"
     embedder = TableEmbedder(
@@ -403,23 +404,23 @@ def test_lazy_activation_gives_the_evidence_of_a_full_one(
         3,
     )
     chosen = plain(activation_threshold=0.125, forward_depth=depth, width=width, dense_weight=weight, use_clues=True)
-    lazy = retriever_of(snapshot, embedder, chosen).retrieve(question, 4)
+    lazy = retriever_of(view, embedder, chosen).retrieve(question, 4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", FullActivation)
-        assert retriever_of(snapshot, embedder, chosen).retrieve(question, 4) == lazy
+        assert retriever_of(view, embedder, chosen).retrieve(question, 4) == lazy
 
 
-def test_what_the_walk_does_not_touch_is_not_computed(snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_walk_does_not_touch_is_not_computed(view_of: ViewOf, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ClueActivation] = []
 
     class Kept(ClueActivation):
-        def __init__(self, vectors: FloatArray, clues: FloatArray, threshold: float, sharpening: float) -> None:
-            super().__init__(vectors, clues, threshold, sharpening)
+        def __init__(self, view: View, clues: FloatArray, threshold: float, sharpening: float) -> None:
+            super().__init__(view, clues, threshold, sharpening)
             made.append(self)
 
     monkeypatch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", Kept)
-    snapshot = snapshot_of(FACTS, 2)
-    retriever_of(snapshot, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0)).retrieve(
+    view = view_of(FACTS, 2)
+    retriever_of(view, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0)).retrieve(
         QUESTION, 6
     )
     assert made[0].computed == 1

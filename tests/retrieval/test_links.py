@@ -11,73 +11,77 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.view import View
 from polyad.model import Document, FloatArray
 from polyad.protocols import Embedder, TextKind
 from polyad.retrieval.default import links
-from polyad.retrieval.default.links import SimilarityScale, anchored, shares_of
-from polyad.retrieval.snapshot import Snapshot
+from polyad.retrieval.default.links import SimilarityScale, anchored, linked
 
-SnapshotOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], Snapshot]
+ViewOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], View]
 
 
 DIRECTIONS = {"north": (1.0, 0.0), "half": (0.6, 0.8), "east": (0.0, 1.0)}
 
 
 class Compass:
-    """Embeds a text by the direction that it begins with."""
+    """Embeds a text by the direction that it begins with, names all alike."""
 
     name, dimension = "compass", 2
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-        return np.array([DIRECTIONS[text.split()[0]] for text in texts], dtype=np.float32)
+        return np.array([DIRECTIONS.get(text.split()[0], (0.0, 1.0)) for text in texts], dtype=np.float32)
 
 
-NORTH = SimilarityScale(
-    np.array([[0, 1], [1, 0]], dtype=np.float32), np.zeros(2, dtype=np.float32), np.ones(2, dtype=np.float32)
-)
-"""Of a question that lies east and its remainder north; similarities are cosines."""
+def north(view: View) -> SimilarityScale:
+    """Of a question that lies east and its remainder north; similarities are cosines."""
+    scale = SimilarityScale(np.array([[0, 1], [1, 0]], dtype=np.float32), view)
+    scale.means, scale.spreads = np.zeros(2, dtype=np.float32), np.ones(2, dtype=np.float32)
+    return scale
 
 
 @pytest.fixture
-def snapshot(small_snapshot_of: SnapshotOf) -> Snapshot:
+def view(small_view_of: ViewOf) -> View:
     """Three passages: Isk is in two, so half as telling as could be; Marr is in one."""
     spec = {
         "a": [("east", ["isk"]), ("north", ["isk"])],
         "b": [("half", ["isk"]), ("north", ["lode"])],
         "c": [("half", ["marr"])],
     }
-    return small_snapshot_of(spec, Compass())
+    return small_view_of(spec, Compass())
 
 
-def found(snapshot: Snapshot, weights: dict[str, float], away_from: int = -1) -> list[float]:
+def found(view: View, weights: dict[str, float], away_from: int = -1) -> list[float]:
     """What the best hyperedge of each passage counts, with these entities."""
-    entities = np.array([snapshot.entity_rows[key] for key in weights], dtype=np.int64)
-    values = anchored(snapshot, entities, np.array(list(weights.values()), dtype=np.float32), NORTH, away_from)
-    by_title = {snapshot.document_id(row): value for row, value in enumerate(values.tolist())}
-    return [by_title[title] for title in "abc"]
+    rows = view.find(weights)
+    entities = np.array([rows[key] for key in weights], dtype=np.int64)
+    values = anchored(view, Scores.of(entities, np.array(list(weights.values()))), north(view), away_from)
+    passages = np.array([view.passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
+    counted: list[float] = values.at(passages).tolist()
+    return counted
 
 
-def test_a_hyperedge_counts_by_its_entity_and_by_how_it_resembles_the_remainder(snapshot: Snapshot) -> None:
-    assert found(snapshot, {"isk": 1.0}) == pytest.approx([0.5 * 1, 0.5 * 0.6, 0])
-    assert found(snapshot, {"isk": 1.0, "marr": 0.25}) == pytest.approx([0.5, 0.3, 0.25 * 0.6])
+def test_a_hyperedge_counts_by_its_entity_and_by_how_it_resembles_the_remainder(view: View) -> None:
+    assert found(view, {"isk": 1.0}) == pytest.approx([0.5 * 1, 0.5 * 0.6, 0])
+    assert found(view, {"isk": 1.0, "marr": 0.25}) == pytest.approx([0.5, 0.3, 0.25 * 0.6])
 
 
-def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(snapshot: Snapshot) -> None:
-    assert found(snapshot, {"isk": 1.0})[1] < found(snapshot, {"lode": 1.0})[1], "the north of b is not of Isk"
+def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(view: View) -> None:
+    assert found(view, {"isk": 1.0})[1] < found(view, {"lode": 1.0})[1], "the north of b is not of Isk"
 
 
-def test_a_passage_that_is_left_out_does_not_count(snapshot: Snapshot) -> None:
-    row = next(row for row in range(3) if snapshot.document_id(row) == "a")
-    assert found(snapshot, {"isk": 1.0}, away_from=row) == pytest.approx([0, 0.3, 0])
+def test_a_passage_that_is_left_out_does_not_count(view: View) -> None:
+    row = view.passage_rows(["a#0000"])["a#0000"]
+    assert found(view, {"isk": 1.0}, away_from=row) == pytest.approx([0, 0.3, 0])
 
 
-def test_an_entity_of_too_many_passages_leads_nowhere(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entity_of_too_many_passages_leads_nowhere(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "COMMON", 1)
-    assert found(snapshot, {"isk": 1.0, "marr": 1.0}) == pytest.approx([0, 0, 0.6])
+    assert found(view, {"isk": 1.0, "marr": 1.0}) == pytest.approx([0, 0, 0.6])
 
 
-def test_without_entities_nothing_is_anchored(snapshot: Snapshot) -> None:
-    assert found(snapshot, {}) == [0, 0, 0]
+def test_without_entities_nothing_is_anchored(view: View) -> None:
+    assert found(view, {}) == [0, 0, 0]
 
 
 def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path) -> None:
@@ -88,6 +92,10 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
     ]
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(documents)
-        snapshot, _, _ = engine.training_parts()
-    strong, weak = shares_of(snapshot, np.array([snapshot.entity_rows["isk"]]))
-    assert (strong.item(), weak.item()) == pytest.approx((1 / sqrt(2), 1 / sqrt(3)))
+        view, _, _ = engine.training_parts()
+    passages, owners, shares, strengths = linked(view, np.array([view.find(["isk"])["isk"]]))
+    found = dict(zip(view.document_ids(passages), shares.tolist(), strict=True))
+    weak = dict(zip(view.document_ids(passages), strengths.tolist(), strict=True))["c"]
+    assert owners.tolist() == [0, 0, 0]
+    assert 0 < weak < 1
+    assert found == pytest.approx({"a": 1 / sqrt(2), "b": 1 / sqrt(2), "c": weak / sqrt(3)})

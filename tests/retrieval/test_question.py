@@ -7,11 +7,12 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
+from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
+from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Mention
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.snapshot import Snapshot
 
 Link = Callable[[str], LinkedQuestion]
 
@@ -31,52 +32,52 @@ class FixedExtractor:
 
 
 @pytest.fixture
-def snapshot(tmp_path: Path) -> Snapshot:
+def view(tmp_path: Path) -> View:
     extractor = FixedExtractor(*(Mention(key, 0, 1) for key in KEYS))
     with Engine.open(tmp_path, embedder=HashingEmbedder(8), mentions=extractor) as engine:
         engine.index_documents([Document("a", "", "Some text.")])
-    return Snapshot(SqliteStore.open(tmp_path))
+    return ViewKeeper(SqliteStore.open(tmp_path), 8).current()
 
 
 @pytest.fixture
-def link(snapshot: Snapshot) -> Link:
-    return QuestionLinker(snapshot, RuleMentionExtractor()).link
+def link(view: View) -> Link:
+    return QuestionLinker(view, RuleMentionExtractor()).link
 
 
-def linked(snapshot: Snapshot, question: LinkedQuestion) -> dict[str, str]:
-    return {snapshot.entity_key(row): mention.name for row, mention in question.entities.items()}
+def linked(view: View, question: LinkedQuestion) -> dict[str, str]:
+    return {view.ids("entity", [row])[0]: mention.name for row, mention in question.entities.items()}
 
 
-def test_names_are_linked_in_the_order_they_appear_and_taken_out(link: Link, snapshot: Snapshot) -> None:
+def test_names_are_linked_in_the_order_they_appear_and_taken_out(link: Link, view: View) -> None:
     found = link("Who met Carla Diaz in Lima before Alba?")
-    assert list(linked(snapshot, found)) == ["carla diaz", "lima", "alba"]
+    assert list(linked(view, found)) == ["carla diaz", "lima", "alba"]
     assert found.remainder == "Who met in before ?"
     assert found.text == "Who met Carla Diaz in Lima before Alba?"
 
 
-def test_the_longest_name_is_linked_and_not_a_part_of_it(link: Link, snapshot: Snapshot) -> None:
-    assert list(linked(snapshot, link("Where is Carla Diaz?"))) == ["carla diaz"]
-    assert list(linked(snapshot, link("Where is Diaz?"))) == ["diaz"]
+def test_the_longest_name_is_linked_and_not_a_part_of_it(link: Link, view: View) -> None:
+    assert list(linked(view, link("Where is Carla Diaz?"))) == ["carla diaz"]
+    assert list(linked(view, link("Where is Diaz?"))) == ["diaz"]
 
 
-def test_names_without_capitals_are_linked(link: Link, snapshot: Snapshot) -> None:
-    assert list(linked(snapshot, link("is carla diaz from new york?"))) == ["carla diaz", "new york"]
+def test_names_without_capitals_are_linked(link: Link, view: View) -> None:
+    assert list(linked(view, link("is carla diaz from new york?"))) == ["carla diaz", "new york"]
 
 
-def test_a_single_word_without_a_capital_is_a_name_only_where_there_is_no_other(link: Link, snapshot: Snapshot) -> None:
-    assert list(linked(snapshot, link("where is lima?"))) == ["lima"]
+def test_a_single_word_without_a_capital_is_a_name_only_where_there_is_no_other(link: Link, view: View) -> None:
+    assert list(linked(view, link("where is lima?"))) == ["lima"]
     found = link("Who met Carla Diaz in lima?")
-    assert list(linked(snapshot, found)) == ["carla diaz"]
+    assert list(linked(view, found)) == ["carla diaz"]
     assert found.remainder == "Who met in lima?"
 
 
-def test_a_word_of_everyday_english_is_no_name(link: Link, snapshot: Snapshot) -> None:
-    assert linked(snapshot, link("which film is older?")) == {}
+def test_a_word_of_everyday_english_is_no_name(link: Link, view: View) -> None:
+    assert linked(view, link("which film is older?")) == {}
 
 
-def test_an_entity_named_twice_is_one_and_taken_out_both_times(link: Link, snapshot: Snapshot) -> None:
+def test_an_entity_named_twice_is_one_and_taken_out_both_times(link: Link, view: View) -> None:
     found = link("Is Lima larger than the old town of Lima?")
-    assert linked(snapshot, found) == {"lima": "Lima"}
+    assert linked(view, found) == {"lima": "Lima"}
     assert found.remainder == "Is larger than the old town of ?"
 
 
@@ -87,33 +88,33 @@ def test_a_question_of_names_alone_is_its_own_remainder(link: Link) -> None:
 def test_a_name_short_for_a_subject_is_linked_to_it(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(8)) as engine:
         engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
-    snapshot = Snapshot(SqliteStore.open(tmp_path))
-    found = QuestionLinker(snapshot, RuleMentionExtractor()).link("Where did Jeffrey Smart live?")
-    assert linked(snapshot, found) == {"frank jeffrey edson smart": "Jeffrey Smart"}
+    view = ViewKeeper(SqliteStore.open(tmp_path), 8).current()
+    found = QuestionLinker(view, RuleMentionExtractor()).link("Where did Jeffrey Smart live?")
+    assert linked(view, found) == {"frank jeffrey edson smart": "Jeffrey Smart"}
     assert found.remainder == "Where did live?"
 
 
-def test_names_the_index_does_not_know_are_kept_apart(link: Link, snapshot: Snapshot) -> None:
+def test_names_the_index_does_not_know_are_kept_apart(link: Link, view: View) -> None:
     found = link("Did Zacharias Quux visit Lima?")
-    assert linked(snapshot, found) == {"lima": "Lima"}
+    assert linked(view, found) == {"lima": "Lima"}
     assert [mention.name for mention in found.unlinked] == ["Zacharias Quux"]
     assert "Zacharias Quux" in found.remainder
 
 
-def test_what_the_extractor_finds_is_linked_by_its_key(snapshot: Snapshot) -> None:
+def test_what_the_extractor_finds_is_linked_by_its_key(view: View) -> None:
     question = "Who is Carla's C. Diaz of LIMA?"
     extractor = FixedExtractor(Mention("The LIMA", question.index("LIMA"), question.index("LIMA") + 4))
-    found = QuestionLinker(snapshot, extractor).link(question)
-    assert "lima" in linked(snapshot, found)
+    found = QuestionLinker(view, extractor).link(question)
+    assert "lima" in linked(view, found)
 
 
-def test_a_mention_that_stands_nowhere_in_the_question_is_linked_and_takes_nothing_out(snapshot: Snapshot) -> None:
-    found = QuestionLinker(snapshot, FixedExtractor(Mention("Alba", -1, -1))).link("Who directed it?")
-    assert list(linked(snapshot, found)) == ["alba"]
+def test_a_mention_that_stands_nowhere_in_the_question_is_linked_and_takes_nothing_out(view: View) -> None:
+    found = QuestionLinker(view, FixedExtractor(Mention("Alba", -1, -1))).link("Who directed it?")
+    assert list(linked(view, found)) == ["alba"]
     assert found.remainder == "Who directed it?"
 
 
-def test_blank_and_strange_questions_link_nothing(link: Link, snapshot: Snapshot) -> None:
+def test_blank_and_strange_questions_link_nothing(link: Link, view: View) -> None:
     for question in ("", " ", "?", "\x00", "\ud800", "\u200b"):
         found = link(question)
         assert (found.entities, found.remainder) == ({}, question)

@@ -6,24 +6,24 @@ import pytest
 
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
+from polyad.hypergraph.view import View
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.retrieval.snapshot import Snapshot
 
 
 @pytest.fixture
-def snapshot(small_engine: Engine) -> Snapshot:
-    return Snapshot(small_engine._store)
+def view(small_engine: Engine) -> View:
+    return small_engine.training_parts()[0]
 
 
 def test_a_misspelt_name_is_linked_through_the_word_it_shares(
-    snapshot: Snapshot, embedder: SentenceTransformerEmbedder
+    view: View, embedder: SentenceTransformerEmbedder
 ) -> None:
-    found = SimilarNames(snapshot, embedder, 0.6).nearest(["inez moreau"])
-    assert {key: snapshot.entity_key(row) for key, row in found.items()} == {"inez moreau": "ines moreau"}
+    found = SimilarNames(view, embedder, 0.6).nearest(["inez moreau"])
+    assert {key: view.ids("entity", [row])[0] for key, row in found.items()} == {"inez moreau": "ines moreau"}
 
 
 @pytest.mark.parametrize(("key", "threshold"), [("inez moreau", 0.999), ("nothing alike", 0.1)])
 def test_nothing_is_linked_below_the_threshold_or_without_a_shared_word(
-    snapshot: Snapshot, embedder: SentenceTransformerEmbedder, key: str, threshold: float
+    view: View, embedder: SentenceTransformerEmbedder, key: str, threshold: float
 ) -> None:
-    assert SimilarNames(snapshot, embedder, threshold).nearest([key]) == {}
+    assert SimilarNames(view, embedder, threshold).nearest([key]) == {}

@@ -1,13 +1,16 @@
+"""Which passages names lead to, and how far they lead in all."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.hypergraph.view import View
 from polyad.model import Document
-from polyad.retrieval.snapshot import Snapshot
 
 DOCUMENTS = [
     Document("log", "Harbour log", "The oil was noticed by Watchman Piet Adler and by Old Tom Reed."),
@@ -22,15 +25,16 @@ UNTITLED = [
 ]
 
 
+def documents_about(view: View, key: str) -> list[str]:
+    passages, _, _ = view.graph.about(np.array([view.find([key])[key]]))
+    return view.document_ids(passages)
+
+
 def test_a_name_with_something_before_it_leads_to_the_passage_about_its_bearer(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(DOCUMENTS)
-        snapshot, _, _ = engine.training_parts()
-    rows = snapshot.entity_rows
-    about = {
-        key: [snapshot.document_id(passage) for passage in snapshot.passages_about[rows[key]].tolist()]
-        for key in ("watchman piet adler", "piet adler", "old tom reed", "reed")
-    }
+        view, _, _ = engine.training_parts()
+    about = {key: documents_about(view, key) for key in ("watchman piet adler", "piet adler", "old tom reed", "reed")}
     assert about["watchman piet adler"] == about["piet adler"] == ["piet"]
     assert about["old tom reed"] == [], "a single word is too little to go by"
     assert about["reed"] == ["reed"]
@@ -39,14 +43,15 @@ def test_a_name_with_something_before_it_leads_to_the_passage_about_its_bearer(t
 def test_a_short_name_leads_to_what_is_known_of_its_bearer(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(UNTITLED)
-        snapshot, _, _ = engine.training_parts()
+        view, _, _ = engine.training_parts()
         hits = engine.search("Where did Jeffrey Smart live?", 2, retriever="default").hyperedges
-    row = snapshot.entity_rows["jeffrey smart"]
-    about = [snapshot.document_id(passage) for passage in snapshot.passages_about[row].tolist()]
-    mentions = [snapshot.document_id(passage) for passage in snapshot.passages_of_entity[row].tolist()]
-    assert about == ["smart"]
-    assert mentions == ["house", "smart"]
-    assert all(row in snapshot.entities_of_passage[passage] for passage in range(snapshot.passage_count))
+    row = view.find(["jeffrey smart"])["jeffrey smart"]
+    mentions, _ = view.graph.mentions(np.array([row]))
+    assert documents_about(view, "jeffrey smart") == ["smart"]
+    assert sorted(view.document_ids(mentions)) == ["house", "smart"]
+    for passage in mentions.tolist():
+        edges, _ = view.graph.hyperedges(np.array([passage]))
+        assert row in view.graph.members(edges)[0]
     shown = {hit.hyperedge.passage_id: {member.key for member in hit.members} for hit in hits}
     assert ["jeffrey smart" in keys for _, keys in sorted(shown.items())] == [True, False], "members are as stored"
 
@@ -58,11 +63,10 @@ def test_a_short_name_leads_nowhere_once_another_could_be_meant(tmp_path: Path) 
         ambiguous, _, _ = engine.training_parts()
         engine.remove("other")
         restored, _, _ = engine.training_parts()
-    found = [len(snapshot.passages_about[snapshot.entity_rows["jeffrey smart"]]) for snapshot in (ambiguous, restored)]
-    assert found == [0, 1]
+    assert [documents_about(view, "jeffrey smart") for view in (ambiguous, restored)] == [[], ["smart"]]
 
 
-def snapshot_of(directory: Path, *documents: Document) -> Snapshot:
+def view_of(directory: Path, *documents: Document) -> View:
     with Engine.open(directory, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(documents)
         return engine.training_parts()[0]
@@ -79,11 +83,10 @@ def fillers(count: int) -> list[Document]:
 
 
 def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
-    snapshot = snapshot_of(tmp_path, TITLED, DEFINED, MENTIONED)
-    row = snapshot.entity_rows["isk"]
-    assert snapshot.strong_degrees[row] == 1
-    assert len(snapshot.passages_about[row]) == 2
-    assert len(snapshot.strong_degrees) == snapshot.graph.node_count
+    view = view_of(tmp_path, TITLED, DEFINED, MENTIONED)
+    passages, _, strengths = view.graph.about(np.array([view.find(["isk"])["isk"]]))
+    found = dict(zip(view.document_ids(passages), (strengths >= 1).tolist(), strict=True))
+    assert found == {"isk": True, "weak": False}
 
 
 @pytest.mark.parametrize(
@@ -102,4 +105,21 @@ def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
 def test_names_lead_as_far_as_passages_are_about_what_others_mention(
     tmp_path: Path, documents: list[Document], linkability: float
 ) -> None:
-    assert snapshot_of(tmp_path, *documents).linkability == pytest.approx(linkability)
+    assert view_of(tmp_path, *documents).linkability == pytest.approx(linkability)
+
+
+def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) -> None:
+    found = []
+    with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents([TITLED, *fillers(18)])
+        found.append(engine.training_parts()[0].linkability)
+        engine.index_documents([MENTIONED])
+        found.append(engine.training_parts()[0].linkability)
+        others = [Document(f"too {number}", "Isk", f"It is old: {number}.") for number in range(2)]
+        engine.index_documents(others)
+        found.append(engine.training_parts()[0].linkability)
+        engine.remove([document.id for document in others])
+        found.append(engine.training_parts()[0].linkability)
+        engine.remove("log")
+        found.append(engine.training_parts()[0].linkability)
+    assert found == pytest.approx([0.0, 0.5, 0.0, 0.5, 0.0]), "not of three places, nor where nobody mentions it"

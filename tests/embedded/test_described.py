@@ -11,6 +11,10 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
+from polyad.embedded.described import LONGEST, described, entity_text
+from polyad.embedded.keeper import ViewKeeper
+from polyad.embedded.view import EmbeddedView
+from polyad.errors import StaleViewError
 from polyad.model import (
     Document,
     Entity,
@@ -24,8 +28,6 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols import TextKind
-from polyad.retrieval.entity_vectors import LONGEST, entity_text, entity_vectors
-from polyad.retrieval.snapshot import Snapshot
 
 DIMENSION = 8
 ZERO = np.zeros(DIMENSION, dtype=np.float32)
@@ -44,10 +46,11 @@ class CountingEmbedder(HashingEmbedder):
         return super().encode(texts, kind)
 
 
-def put(store: SqliteStore, id: str, **entities: str) -> None:
+def put(store: SqliteStore, id: str, scored: float = 100, /, **entities: str) -> None:
     """A document with one hyperedge that joins entities, by key with what it says of them."""
     incidences = tuple(
-        Incidence(key, f"{id}#0/0", key.title(), description=text) for key, text in sorted(entities.items())
+        Incidence(key, f"{id}#0/0", key.title(), description=text, score=scored)
+        for key, text in sorted(entities.items())
     )
     edge = Hyperedge(f"{id}#0/0", HyperedgeKind.FACT, id, f"{id}#0", 0, len(id))
     passage = IndexedPassage(
@@ -63,10 +66,24 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
+def keeper_of(store: SqliteStore) -> ViewKeeper:
+    return ViewKeeper(store, DIMENSION)
+
+
+def by_key(view: EmbeddedView) -> FloatArray:
+    """The vectors of all entities, in the order of their keys."""
+    rows = np.flatnonzero(view.graph.are_there(np.arange(view.row_count("entity"))))
+    return view.vectors("entity", rows[np.argsort(view.order("entity", rows))])
+
+
 def vectors(store: SqliteStore, embedder: CountingEmbedder) -> FloatArray:
     """As a newly opened index makes them."""
     embedder.texts.clear()
-    return Snapshot(store).entity_vectors(embedder)
+    return by_key(keeper_of(store).described(embedder))
+
+
+def kept_vectors(store: SqliteStore) -> dict[str, tuple[str, FloatArray]]:
+    return store.entity_vectors([entity.key for entity in store.all_entities()])
 
 
 def test_the_text_of_an_entity_is_its_name_and_what_is_said_of_it() -> None:
@@ -76,7 +93,7 @@ def test_the_text_of_an_entity_is_its_name_and_what_is_said_of_it() -> None:
     assert entity_text(Entity("ada", "Ada", description="x" * 5000)) == "Ada: " + "x" * LONGEST
 
 
-def test_vectors_are_those_of_the_texts_in_the_order_of_rows(store: SqliteStore) -> None:
+def test_vectors_are_those_of_the_texts_in_the_order_of_keys(store: SqliteStore) -> None:
     put(store, "a", bob="a man", ada="a woman")
     put(store, "b", cy="")
     made = vectors(store, CountingEmbedder())
@@ -134,54 +151,94 @@ def test_keeping_vectors_does_not_change_the_version_of_the_index(store: SqliteS
     assert store.version() == version
 
 
-def test_a_snapshot_embeds_once_whatever_happens_to_the_store(store: SqliteStore) -> None:
-    embedder = CountingEmbedder()
-    put(store, "a", ada="a woman")
-    snapshot = Snapshot(store)
-    first = snapshot.entity_vectors(embedder)
-    put(store, "b", bob="a man")
-    assert snapshot.entity_vectors(embedder) is first
-    assert len(embedder.texts) == 1
+def test_a_view_that_moves_on_embeds_only_what_changed(store: SqliteStore) -> None:
+    keeper, embedder = keeper_of(store), CountingEmbedder()
+    put(store, "a", ada="a woman", bob="a man")
+    first = keeper.described(embedder)
+    assert keeper.described(embedder) is first
+    assert embedder.texts == ["Ada: a woman", "Bob: a man"]
+    put(store, "b", bob="an inventor", cy="")
+    put(store, "c", ada="")
+    second = keeper.described(embedder)
+    assert sorted(embedder.texts[2:]) == ["Bob: a man an inventor", "Cy"]
+    assert np.array_equal(by_key(second), by_key(keeper_of(store).described(CountingEmbedder())))
+    store.remove(["a", "c"])
+    third = keeper.described(embedder)
+    assert embedder.texts[4:] == ["Bob: an inventor"], "Ada is gone"
+    assert np.array_equal(by_key(third), HashingEmbedder(DIMENSION).encode(["Bob: an inventor", "Cy"], "passage"))
+    assert np.array_equal(by_key(first), HashingEmbedder(DIMENSION).encode(["Ada: a woman", "Bob: a man"], "passage"))
 
 
-def test_an_entity_that_is_gone_is_embedded_by_its_key_and_not_kept(store: SqliteStore) -> None:
+def test_a_view_that_moves_on_scores_entities_anew(store: SqliteStore) -> None:
+    def score(view: EmbeddedView, key: str) -> float:
+        ((rows, weighted),) = view.nearest(
+            "entity", view.vectors("entity", np.array([view.find([key])[key]])), 9, weighted=True
+        )
+        return float(weighted[rows.tolist().index(view.find([key])[key])])
+
+    keeper, embedder = keeper_of(store), CountingEmbedder()
+    put(store, "a", ada="")
+    put(store, "b", 20, ada="")
+    assert score(keeper.described(embedder), "ada") == pytest.approx(100)
+    store.remove(["a"])
+    assert score(keeper.described(embedder), "ada") == pytest.approx(20)
+    put(store, "c", 70, ada="", bob="")
+    assert score(keeper.described(embedder), "ada") == pytest.approx(70)
+    assert score(keeper.described(embedder), "bob") == pytest.approx(70)
+    assert embedder.texts == ["Ada", "Bob"]
+
+
+def test_entities_that_went_are_none_of_the_nearest(store: SqliteStore) -> None:
+    keeper, embedder = keeper_of(store), CountingEmbedder()
     put(store, "a", ada="a woman")
     put(store, "b", bob="a man")
-    snapshot = Snapshot(store)
+    keeper.described(embedder)
+    store.remove(["a"])
+    view = keeper.described(embedder)
+    question = HashingEmbedder(DIMENSION).encode(["Ada: a woman"], "query")
+    for weighted in (False, True):
+        ((rows, _),) = view.nearest("entity", question, 5, weighted=weighted)
+        assert view.ids("entity", rows) == ["bob"]
+
+
+def test_an_entity_that_is_gone_before_it_was_described_makes_the_view_stale(store: SqliteStore) -> None:
+    put(store, "a", ada="a woman")
+    put(store, "b", bob="a man")
+    keeper = keeper_of(store)
+    view = keeper.current()
     store.remove(["b"])
-    made = snapshot.entity_vectors(CountingEmbedder())
-    assert np.array_equal(made, HashingEmbedder(DIMENSION).encode(["Ada: a woman", "bob"], "passage"))
-    assert list(store.entity_vectors()) == ["ada"]
+    with pytest.raises(StaleViewError):
+        described(view, store, CountingEmbedder())
+    assert list(kept_vectors(store)) == []
+    keeper.described(CountingEmbedder())
+    assert list(kept_vectors(store)) == ["ada"]
 
 
 def test_progress_is_told_in_entities(store: SqliteStore) -> None:
     put(store, "a", ada="", bob="")
     told: list[tuple[int, int | None, str]] = []
-    entities = store.all_entities()
 
     def tell(done: int, total: int | None, message: str) -> None:
         told.append((done, total, message))
 
-    entity_vectors(store, CountingEmbedder(), entities, tell)
-    entity_vectors(store, CountingEmbedder(), entities, tell)
+    keeper_of(store).described(CountingEmbedder(), tell)
+    keeper_of(store).described(CountingEmbedder(), tell)
     assert told == [(2, 2, "entities embedded")]
 
 
 def test_vectors_made_in_several_batches_are_the_same(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(25)})
-    monkeypatch.setattr("polyad.retrieval.entity_vectors._BATCH", 10)
+    monkeypatch.setattr("polyad.embedded.described._BATCH", 10)
     told: list[int] = []
-    made = entity_vectors(
-        store, CountingEmbedder(), store.all_entities(), lambda done, total, message: told.append(done)
-    )
+    view = keeper_of(store).described(CountingEmbedder(), lambda done, total, message: told.append(done))
     texts = [f"Name{number:02}: thing {number}" for number in range(25)]
-    assert np.array_equal(made, HashingEmbedder(DIMENSION).encode(texts, "passage"))
+    assert np.array_equal(by_key(view), HashingEmbedder(DIMENSION).encode(texts, "passage"))
     assert told == [10, 20, 25]
 
 
 def test_what_was_embedded_before_a_failure_is_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, "a", **{f"name{number:02}": "" for number in range(25)})
-    monkeypatch.setattr("polyad.retrieval.entity_vectors._BATCH", 10)
+    monkeypatch.setattr("polyad.embedded.described._BATCH", 10)
 
     class Breaking(CountingEmbedder):
         def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
@@ -190,7 +247,7 @@ def test_what_was_embedded_before_a_failure_is_kept(store: SqliteStore, monkeypa
             return super().encode(texts, kind)
 
     with pytest.raises(MemoryError):
-        entity_vectors(store, Breaking(), store.all_entities())
+        keeper_of(store).described(Breaking())
     embedder = CountingEmbedder()
     vectors(store, embedder)
     assert embedder.texts == [f"Name{number}" for number in range(20, 25)]
@@ -198,10 +255,10 @@ def test_what_was_embedded_before_a_failure_is_kept(store: SqliteStore, monkeypa
 
 def test_threads_that_make_them_at_once_get_the_same(store: SqliteStore) -> None:
     put(store, "a", **{f"name{number:03}": f"thing {number}" for number in range(200)})
-    snapshot, embedder = Snapshot(store), CountingEmbedder()
+    keeper, embedder = keeper_of(store), CountingEmbedder()
     with ThreadPoolExecutor(8) as pool:
-        shared = list(pool.map(lambda _: snapshot.entity_vectors(embedder), range(16)))
-        own = list(pool.map(lambda _: Snapshot(store).entity_vectors(CountingEmbedder()), range(16)))
+        shared = list(pool.map(lambda _: by_key(keeper.described(embedder)), range(16)))
+        own = list(pool.map(lambda _: by_key(keeper_of(store).described(CountingEmbedder())), range(16)))
     assert len(embedder.texts) == 200
     assert {made.tobytes() for made in [*shared, *own]} == {shared[0].tobytes()}
 
@@ -209,16 +266,18 @@ def test_threads_that_make_them_at_once_get_the_same(store: SqliteStore) -> None
 PROCESS = """
 import sys
 from pathlib import Path
+import numpy as np
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
-from polyad.retrieval.snapshot import Snapshot
+from polyad.embedded.keeper import ViewKeeper
 
 store = SqliteStore.open(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(20):
-    made = Snapshot(store).entity_vectors(HashingEmbedder(8))
-    store.keep_entity_vectors({key: ("old", made[0]) for key in list(store.entity_vectors())[::2]})
+    view = ViewKeeper(store, 8).described(HashingEmbedder(8))
+    made = view.vectors("entity", np.arange(view.row_count("entity")))
+    store.keep_entity_vectors({entity.key: ("old", made[0]) for entity in store.all_entities()[::2]})
 print(made.sum())
 """
 
