@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from polyad.retrieval.subject_names import SubjectNames
 
 from polyad.adapters.reading.epub import read_epub
 from polyad.adapters.reading.front_matter import front_matter
@@ -26,7 +27,6 @@ from polyad.indexing.locate import occurrences
 from polyad.indexing.sections import headings_in
 from polyad.model import Document, Section, Span
 from polyad.retrieval.hypermemory.replies import read_scores
-from polyad.retrieval.subject_names import SubjectNames
 from polyad.text.json_repair import repaired
 from polyad.text.keys import entity_key
 from polyad.text.quoting import defused

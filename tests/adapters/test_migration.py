@@ -105,11 +105,13 @@ def test_documents_are_updated_and_removed(directory: Path) -> None:
 def test_changes_are_known_from_the_beginning(directory: Path) -> None:
     with closing(SqliteStore.open(directory)) as store:
         version = store.version()
-        everything = store.changes(0)
+        with store.moment() as moment:
+            everything = moment.changes(0)
         assert everything is not None
         assert (everything.version, everything.removed, len(everything.documents)) == (version, (), 4)
         store.remove(["bell"])
-        assert store.changes(version) == Changes(version + 1, ((1, 1),), ())
+        with store.moment() as moment:
+            assert moment.changes(version) == Changes(version + 1, ((1, 1),), ())
 
 
 def test_replies_that_were_paid_for_are_recalled_and_their_cost_stays(directory: Path) -> None:

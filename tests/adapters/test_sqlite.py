@@ -181,7 +181,7 @@ def read_for_an_answer(store: SqliteStore) -> None:
     store.hyperedges(["a#0/0"])
     store.incidences(["a#0/0"])
     store.entities(["a"])
-    store.entity_vectors()
+    store.entity_vectors(["a"])
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_row_that_is_another_than_was_written_is_no_answer(
             read_for_an_answer(store)
         if table != "entity_vector":
             with pytest.raises(StoreError, match=told):
-                store.topology()
+                view_of(store)
         assert store.verify() == [(table, id)]
 
 
@@ -235,7 +235,7 @@ def test_rows_that_got_lost_are_missed(tmp_path: Path, statement: str, table: st
     execute(tmp_path, statement)
     with closing(SqliteStore.open(tmp_path)) as store:
         with pytest.raises(StoreError, match=r"is damaged .* where \d were written"):
-            store.topology()
+            view_of(store)
         assert (table, id) in store.verify()
 
 

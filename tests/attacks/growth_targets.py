@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from polyad.adapters.sqlite.full_text import match_expression, searchable, telling_words
+from polyad.retrieval.subject_names import SubjectNames
 
 from polyad.adapters import gliner
 from polyad.adapters.hashing import HashingEmbedder
@@ -40,7 +42,6 @@ from polyad.adapters.reading.rst import read_rst
 from polyad.adapters.reading.source_code import read_source_code
 from polyad.adapters.reading.tuples import read_csv_facts, read_json_facts
 from polyad.adapters.reading.xlsx import read_xlsx
-from polyad.adapters.sqlite.full_text import match_expression, searchable, telling_words
 from polyad.answering.answer_tags import AnswerFilter, tagged_answer
 from polyad.answering.citations import CitationFilter, Claims
 from polyad.answering.names import cite_names, names_in
@@ -74,7 +75,6 @@ from polyad.retrieval.copies import Wording
 from polyad.retrieval.hypermemory.replies import read_scores, read_verdict
 from polyad.retrieval.question import _without
 from polyad.retrieval.question_names import _located, _names
-from polyad.retrieval.subject_names import SubjectNames
 from polyad.text.json_repair import repaired
 from polyad.text.keys import entity_key
 from polyad.text.loose_json import first_json, listed_under, strings_under

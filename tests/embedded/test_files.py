@@ -26,9 +26,7 @@ QUESTION = "Where did Jeffrey Smart meet Ann Vale?"
 
 def documents(first: int, last: int) -> list[Document]:
     return [
-        Document(
-            f"d{n}", f"Person {n} Vale", f"Person {n} Vale met Jeffrey Smart in Lima. They saw Port {n % 7}."
-        )
+        Document(f"d{n}", f"Person {n} Vale", f"Person {n} Vale met Jeffrey Smart in Lima. They saw Port {n % 7}.")
         for n in range(first, last)
     ]
 

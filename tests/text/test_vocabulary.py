@@ -10,7 +10,7 @@ from polyad.text.vocabulary import Vocabulary
 
 
 def found(text: str, *entities: str) -> list[str]:
-    mentions = Vocabulary({entity_key(entity) for entity in entities}.__contains__).find(text)
+    mentions = Vocabulary({entity_key(entity) for entity in entities}.intersection).find(text)
     assert all(text[mention.start : mention.end] == mention.name for mention in mentions)
     return [mention.name for mention in mentions]
 
@@ -95,7 +95,7 @@ _WORDS = st.sampled_from(
 @given(st.lists(_WORDS).map(" ".join) | st.text(), st.sets(st.lists(_WORDS, max_size=3).map(" ".join)))
 def test_what_is_found_is_known_and_disjoint(text: str, entities: set[str]) -> None:
     keys = {key for entity in entities if (key := entity_key(entity))}
-    mentions = Vocabulary(keys.__contains__).find(text)
+    mentions = Vocabulary(keys.intersection).find(text)
     assert all(text[mention.start : mention.end] == mention.name for mention in mentions)
     assert all(entity_key(mention.name) in keys for mention in mentions)
     ends = [0, *(mention.end for mention in mentions)]

@@ -130,14 +130,14 @@ class EntityKeys:
     def __getitem__(self, row: int) -> str:
         return self.ids[row]
 
-    def find(self, key: str) -> int | None:
-        """The row of an entity, of several the last; None where there never was one of this key."""
-        hashed = hash_of(key)
-        found = None
+    def rows(self, keys: Sequence[str]) -> IntArray:
+        """The row of each of some keys, of several the last; -1 where there never was one."""
+        found = np.full(len(keys), -1)
+        hashes = list(map(hash_of, keys))
         for lookup in self.lookups:
-            for row in lookup.of_hash(hashed):
-                if self.ids[row] == key:
-                    found = max(found or 0, row)
+            for place, row in zip(*(column.tolist() for column in lookup.pairs(hashes)), strict=True):
+                if row > found[place] and self.ids[row] == keys[place]:
+                    found[place] = row
         return found
 
     def extended(self, keys: Sequence[str]) -> EntityKeys:

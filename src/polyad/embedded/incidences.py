@@ -143,7 +143,8 @@ class Incidences:
 
     def subject_of(self, name: str) -> int | None:
         """The entity that a name stands for which is none itself; None where there is none."""
-        return self.names.subject_of(name, self.are_subjects)
+        row = int(self.names.subjects_of([name], self.are_subjects)[0])
+        return None if row < 0 else row
 
     def _subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """Positions of the entities that stand for a subject, and the row of each one's."""

@@ -7,7 +7,7 @@ all subjects there are. It is kept for every name, and found again for those tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -31,6 +31,8 @@ _FEWEST = 2
 
 _MOST = 100
 """Subjects compared with one name; a name that resembles more is not telling enough."""
+
+_NO_ENTRIES = Lookup.of([], np.empty(0, dtype=np.int64))
 
 Test = Callable[[IntArray], BoolArray]
 """Tells of some entities which pass it."""
@@ -60,30 +62,56 @@ class SubjectNames:
         """Of an index without entities."""
         return cls(EntityKeys.none(), (), (), Column.of(np.empty(0, dtype=np.int32)), PatchedAdjacency.empty())
 
-    def subject_of(self, key: str, is_subject: Test) -> int | None:
-        """The row of the subject that a name stands for which is no subject itself; None where none can be told.
+    def subjects_of(self, names: Sequence[str], is_subject: Test) -> IntArray:
+        """The row of the subject that each of some names stands for which are no subjects; -1 where none can be told.
 
         A name that ends in a subject is that one, "watchman piet adler" Piet Adler, whom extractors do not tell from
         his office; of several it is the longest. A name is short for a subject when its words stand in it in the same
         order and the first or the last of both is the same: "jeffrey smart" for "frank jeffrey edson smart". If it is
         for none, its first word and initials may be the beginnings of words: "ed sullivan", "ann b davis".
         """
-        words = key.split(" ")
-        for start in range(max(1, len(words) - _MOST_ENDING), len(words) - _FEWEST + 1):
-            ending = self.keys.find(" ".join(words[start:]))
-            if ending is not None and is_subject(np.array([ending]))[0]:
-                return ending
-        if len(words) < _FEWEST:
-            return None
-        for first, is_short_for in ((words[0], _leaves_out), (words[0][0], _shortens)):
-            similar = _found(self.long, [_code(first, words[-1])])
-            similar = similar[is_subject(similar)]
-            if len(similar) > _MOST:
-                return None
-            longer = [row for row in similar.tolist() if is_short_for(words, self.keys[row].split(" "))]
-            if longer:
-                return longer[0] if len(longer) == 1 else None
-        return None
+        words = [name.split(" ") for name in names]
+        found = self._that_end(words, is_subject)
+        left = [place for place in np.flatnonzero(found < 0).tolist() if len(words[place]) >= _FEWEST]
+        for beginning, is_short_for in ((_whole, _leaves_out), (_letter, _shortens)):
+            codes = [_code(beginning(words[place]), words[place][-1]) for place in left]
+            undecided = []
+            for place, subjects in zip(left, self._similar(codes, is_subject), strict=True):
+                if len(subjects) > _MOST:
+                    continue
+                longer = [row for row in subjects if is_short_for(words[place], self.keys[row].split(" "))]
+                if len(longer) == 1:
+                    found[place] = longer[0]
+                elif not longer:
+                    undecided.append(place)
+            left = undecided
+        return found
+
+    def _that_end(self, names: Sequence[Sequence[str]], is_subject: Test) -> IntArray:
+        """The longest subject that each name ends in; -1 where there is none."""
+        found = np.full(len(names), -1)
+        endings = [
+            (place, " ".join(words[start:]))
+            for place, words in enumerate(names)
+            for start in range(max(1, len(words) - _MOST_ENDING), len(words) - _FEWEST + 1)
+        ]
+        rows = self.keys.rows([ending for _, ending in endings])
+        known = [(place, row) for (place, _), row in zip(endings, rows, strict=True) if row >= 0]
+        are = is_subject(np.array([row for _, row in known], dtype=np.int64)).tolist()
+        for (place, row), is_one in zip(known, are, strict=True):
+            if is_one and found[place] < 0:
+                found[place] = row
+        return found
+
+    def _similar(self, codes: Sequence[int], is_subject: Test) -> list[list[int]]:
+        """The subjects that names with each of some ends may be short for, and by chance others."""
+        pairs = [part.pairs(codes) for part in (*self.long, _NO_ENTRIES)]
+        places, rows = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        subjects = is_subject(rows)
+        found: list[list[int]] = [[] for _ in codes]
+        for place, row in sorted(set(zip(places[subjects].tolist(), rows[subjects].tolist(), strict=True))):
+            found[place].append(row)
+        return found
 
     def advanced(
         self, keys: EntityKeys, subjects: IntArray, others: IntArray, is_subject: Test, is_there: Test
@@ -108,12 +136,13 @@ class SubjectNames:
         codes = [code for row in subjects.tolist() for code in _shortened(keys[row].split(" "))]
         affected = union([subjects, others, _found(extended.short, codes)])
         names = affected[is_there(affected) & ~is_subject(affected)]
-        stands_for = {row: extended.subject_of(keys[row], is_subject) for row in names.tolist()}
-        return extended._standing_for(affected, stands_for)
+        subjects_now = np.full(len(affected), -1)
+        stands = np.searchsorted(affected, names)
+        subjects_now[stands] = extended.subjects_of(keys.ids.take(names), is_subject)
+        return extended._standing_for(affected, subjects_now)
 
-    def _standing_for(self, rows: IntArray, stands_for: Mapping[int, int | None]) -> tuple[SubjectNames, IntArray]:
+    def _standing_for(self, rows: IntArray, after: IntArray) -> tuple[SubjectNames, IntArray]:
         before = self.subject.at(rows).astype(np.int64)
-        after = np.array([-1 if (s := stands_for.get(row)) is None else s for row in rows.tolist()], dtype=np.int64)
         changed = before != after
         rows, before, after = rows[changed], before[changed], after[changed]
         if not len(rows):
@@ -140,7 +169,7 @@ def _extended(parts: tuple[Lookup, ...], entries: Iterable[tuple[int, int]]) -> 
 
 
 def _found(parts: tuple[Lookup, ...], codes: Sequence[int]) -> IntArray:
-    return union(part.find(codes) for part in parts)
+    return union(part.pairs(codes)[1] for part in parts)
 
 
 def _ends(words: Sequence[str]) -> set[int]:
@@ -170,6 +199,14 @@ def _code(first: str, last: str) -> int:
 def _ending_code(words: Sequence[str]) -> int:
     """Of the last two words; apart from the codes of ends."""
     return 2**32 + _code(words[-2], words[-1])
+
+
+def _whole(words: Sequence[str]) -> str:
+    return words[0]
+
+
+def _letter(words: Sequence[str]) -> str:
+    return words[0][0]
 
 
 def _leaves_out(short: Sequence[str], long: Sequence[str]) -> bool:

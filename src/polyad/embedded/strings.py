@@ -88,21 +88,12 @@ class Lookup:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def find(self, hashes: Sequence[int]) -> IntArray:
-        """The rows with any of some hashes, in no order; one may be there several times."""
+    def pairs(self, hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
+        """The place in ``hashes`` and the row of each entry with any of some hashes."""
         wanted = np.array(hashes, dtype=np.uint64)
         starts = np.searchsorted(self.hashes, wanted)
         counts = np.searchsorted(self.hashes, wanted, side="right") - starts
-        return self.rows[ranges(starts, counts)].astype(np.int64)
-
-    def of_hash(self, hashed: int) -> list[int]:
-        """The rows with a hash."""
-        place = int(np.searchsorted(self.hashes, np.uint64(hashed)))
-        found = []
-        while place < len(self.hashes) and int(self.hashes[place]) == hashed:
-            found.append(int(self.rows[place]))
-            place += 1
-        return found
+        return np.repeat(np.arange(len(wanted)), counts), self.rows[ranges(starts, counts)].astype(np.int64)
 
     def joined(self, other: Lookup) -> Lookup:
         """The entries of both."""

@@ -79,9 +79,17 @@ class Vectors:
         return found
 
 
+_BLOCK = 64
+
+
 def _highest(products: FloatArray, k: int, margin: float) -> IntArray:
     """The rows of the ``k`` highest products, and of those that rounding may make as high."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
-    least = np.partition(products, -k)[-k] if k < len(products) else products.min()
-    return np.flatnonzero((products >= least - margin) & (products > -np.inf))
+    # The k-th highest of the maxima of blocks is no higher than the k-th highest of all: few remain to be compared.
+    blocks = products[: len(products) // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
+    bound = np.partition(blocks.max(axis=1), -k)[-k] - margin if k <= len(blocks) else -np.inf
+    rows = np.flatnonzero(products >= bound)
+    least = np.partition(products[rows], -k)[-k] if k < len(rows) else -np.inf
+    found = products[rows]
+    return rows[(found >= least - margin) & (found > -np.inf)]

@@ -252,11 +252,11 @@ class EmbeddedView:
 
     def find(self, keys: Iterable[str]) -> dict[str, int]:
         """The row of each of some entity keys that is known."""
-        rows = {key: row for key in keys if (row := self.keys.find(key)) is not None}
-        if not rows:
-            return rows
-        there = self.graph.are_there(np.array(list(rows.values()), dtype=np.int64))
-        return {key: row for (key, row), is_there in zip(rows.items(), there.tolist(), strict=True) if is_there}
+        wanted = list(dict.fromkeys(keys))
+        rows = self.keys.rows(wanted)
+        known = np.flatnonzero(rows >= 0)
+        there = known[self.graph.are_there(rows[known])]
+        return {wanted[place]: int(rows[place]) for place in there.tolist()}
 
     def subject_of(self, name: str) -> int | None:
         """The entity that a name, by its key, stands for which is none itself; None where none can be told."""

@@ -25,7 +25,7 @@ from polyad.embedded.strings import Hashes, grown, hash_of
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import best_places
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.text.indexed_words import codes_of, searched_words, words_of
+from polyad.text.indexed_words import searched_words, words_and_codes_of
 
 K1 = 1.2
 B = 0.75
@@ -102,9 +102,9 @@ def counted_words(texts: Iterable[str], first_row: int) -> tuple[Postings, IntAr
     sizes: list[int] = []
     lengths: list[int] = []
     for text in texts:
-        plain = words_of(text)
+        plain, codes = words_and_codes_of(text)
         found = Counter(plain)
-        found.update(codes_of(text))
+        found.update(codes)
         words.extend([known.setdefault(word, len(known)) for word in found])
         counts.extend(found.values())
         sizes.append(len(found))

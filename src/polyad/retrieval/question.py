@@ -47,7 +47,7 @@ class QuestionLinker:
         self._view = view
         self._extractor = extractor
         self._similar = similar
-        self._vocabulary = Vocabulary(lambda key: bool(view.find([key])))
+        self._vocabulary = Vocabulary(view.find)
 
     def link(self, question: str) -> LinkedQuestion:
         """Find the entities that ``question`` names."""

@@ -8,6 +8,7 @@ than a P and a 17.
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import unicodedata
 from collections.abc import Iterator
@@ -18,7 +19,11 @@ import Stemmer
 _IDEOGRAPHS = re.compile("[\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af]+")
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
+_RUN = re.compile(r"(?<!\S)[^\s\d]*+\d\S*+")  # with a digit; nothing is tried twice
 _JOINED = re.compile(r"(?<!\w)\w++(?:[-./:]\w++)+")  # nothing is tried twice: questions may be long
+
+_MARKS = {code: None for code in range(sys.maxunicode) if unicodedata.combining(chr(code))}
+"""Marks on letters, such as accents, to be left out."""
 
 _LONGEST = 64
 """Characters from which on a word is no word of a language, and is left as it is."""
@@ -32,13 +37,19 @@ _STOP_WORDS = frozenset(
 """Words that tell no passage from another."""
 
 
+def words_and_codes_of(text: str) -> tuple[list[str], list[str]]:
+    """The words of a text, and its codes: see :func:`words_of` and :func:`codes_of`."""
+    folded = _folded(text)
+    return _words(folded), _parts(folded)
+
+
 def words_of(text: str) -> list[str]:
     r"""The words of a text in order, each by its stem.
 
     >>> words_of("Caf\u00e9s were noticed by WATCHMEN.")
     ['cafe', 'were', 'notic', 'by', 'watchmen']
     """
-    return [_stem(word) for word in _WORD.findall(_folded(text))]
+    return _words(_folded(text))
 
 
 def codes_of(text: str) -> list[str]:
@@ -47,7 +58,7 @@ def codes_of(text: str) -> list[str]:
     >>> codes_of("P-17 and/or chapter 3.2, in Smith-Jones(1999)")
     ['p 17', '3 2', 'smith jones']
     """
-    return [" ".join(_WORD.findall(code)) for code in _codes(_folded(text))]
+    return _parts(_folded(text))
 
 
 def telling_words(question: str) -> list[str]:
@@ -67,19 +78,27 @@ def in_pairs(text: str) -> str:
     return _IDEOGRAPHS.sub(lambda run: f" {_pairs(run[0])} ", text)
 
 
+def _words(folded: str) -> list[str]:
+    return [_stem(word) for word in _WORD.findall(folded)]
+
+
+def _parts(folded: str) -> list[str]:
+    return [" ".join(_WORD.findall(code)) for code in _codes(folded)]
+
+
 def _folded(text: str) -> str:
     lower = text.lower()
     if lower.isascii():
         return lower
-    plain = "".join(mark for mark in unicodedata.normalize("NFKD", lower) if not unicodedata.combining(mark))
+    plain = unicodedata.normalize("NFKD", lower).translate(_MARKS)
     # Composed again: NFKD takes hangul apart, and kana from their voicing marks.
     return in_pairs(unicodedata.normalize("NFC", plain))
 
 
 def _codes(text: str) -> Iterator[str]:
     """Words joined by a mark, in what stands without a blank before a digit."""
-    for run in text.split():
-        last_digit = max((match.start() for match in _DIGIT.finditer(run)), default=-1)
+    for run in _RUN.findall(text):
+        last_digit = max(match.start() for match in _DIGIT.finditer(run))
         yield from (match[0] for match in _JOINED.finditer(run) if match.start() <= last_digit)
 
 

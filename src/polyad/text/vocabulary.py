@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -46,19 +46,22 @@ class Vocabulary:
     are function words but for one ("came out").
 
     Args:
-        is_known: Whether a key, as :func:`polyad.text.keys.entity_key` makes them, is an entity's.
+        known: Which of some keys, as :func:`polyad.text.keys.entity_key` makes them, are entities'; asked for all
+            of a text at once.
     """
 
-    def __init__(self, is_known: Callable[[str], bool]) -> None:
-        self._is_known = is_known
+    def __init__(self, known: Callable[[Iterable[str]], Container[str]]) -> None:
+        self._known = known
 
     def find(self, text: str) -> list[Mention]:
         """Mentions of known names by ``start``, disjoint: from left to right, at each word the longest."""
         words = list(_words(text))
+        windows = [_keys(words[start : start + _LONGEST]) for start in range(len(words))]
+        known = self._known({key for keys in windows for spelt in keys for key in _spellings(spelt)})
         found: list[Mention] = []
         position = 0
         while position < len(words):
-            length = self._match(text, words[position : position + _LONGEST])
+            length = self._match(text, words[position : position + _LONGEST], windows[position], known)
             if length:
                 matched = _without_article(text, words[position : position + length])
                 start = matched[0].start
@@ -67,25 +70,33 @@ class Vocabulary:
             position += max(1, length)
         return found
 
-    def _match(self, text: str, window: list[_Word]) -> int:
+    def _match(self, text: str, window: list[_Word], keys: Sequence[str], known: Container[str]) -> int:
         """Words of the longest known name that the window begins with; 0 when there is none."""
-        keys = []
-        joined = ""
-        irregular = False
-        for word in window:
-            irregular = irregular or word.irregular
-            keys.append("" if irregular else joined + word.last)
-            joined += word.inner + " "
         for length in range(len(window), 0, -1):
-            if keys[length - 1] and not self._may_know(keys[length - 1]):
+            if keys[length - 1] and not any(key in known for key in _spellings(keys[length - 1])):
                 continue
             key = entity_key(text[window[0].start : window[length - 1].end])
-            if key and self._is_known(key) and _is_meant(text, _without_article(text, window[:length])):
+            is_known = key in known or (bool(key) and key in self._known([key]))
+            if is_known and _is_meant(text, _without_article(text, window[:length])):
                 return length
         return 0
 
-    def _may_know(self, key: str) -> bool:
-        return self._is_known(key) or (key.startswith(_ARTICLE_STARTS) and self._is_known(key.partition(" ")[2]))
+
+def _keys(window: Sequence[_Word]) -> list[str]:
+    """The key of the first word, the first two and so on; empty where it depends on more than the words."""
+    keys = []
+    joined = ""
+    irregular = False
+    for word in window:
+        irregular = irregular or word.irregular
+        keys.append("" if irregular else joined + word.last)
+        joined += word.inner + " "
+    return keys
+
+
+def _spellings(key: str) -> list[str]:
+    """A key, and without the article it begins with."""
+    return [key, key.partition(" ")[2]] if key.startswith(_ARTICLE_STARTS) else [key]
 
 
 def _without_article(text: str, words: list[_Word]) -> list[_Word]:

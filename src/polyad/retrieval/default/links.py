@@ -61,7 +61,8 @@ class SimilarityScale:
     def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
         """Similarity of each of some rows to the question and to its remainder, ``[rows, 2]``."""
         known, values = self._known[kind]
-        missing = np.setdiff1d(rows, known)
+        places = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        missing = distinct(rows[known[places] != rows]) if len(known) else distinct(rows)
         if len(missing):
             found = self._view.cosines(kind, missing, self.vectors)
             relative = np.maximum(0, (found - self.means) / self.spreads).astype(np.float32)

@@ -40,16 +40,17 @@ class QuestionWords:
         """Which words each of some passages holds, ``[passages, words]``."""
         return self.view.words.holds(self.words, passages)
 
-    def coverage(self, passages: IntArray) -> FloatArray:
+    def coverage(self, held: BoolArray) -> FloatArray:
         """The share of the question, by the rarity of its words, that each passage holds; in [0, 1]."""
-        found: FloatArray = np.where(self.held(passages), self.weights, np.float32(0)).sum(axis=1)
+        found: FloatArray = np.where(held, self.weights, np.float32(0)).sum(axis=1)
         return found
 
-    def gain(self, passages: IntArray, mentions: Mentions) -> FloatArray:
+    def gain(self, passages: IntArray, held: BoolArray, mentions: Mentions) -> FloatArray:
         """What each passage adds to the words of a source with which it shares an entity, in [0, 1].
 
         Args:
             passages: Rows, sorted.
+            held: Which words each of them holds, ``[passages, words]``.
             mentions: Of the sources.
 
         Returns:
@@ -67,6 +68,6 @@ class QuestionWords:
             mentions.weights[pairs[known]],
         )
         missing = (~self.held(sources)) * self.weights
-        gained = weights * (missing @ self.held(passages).T.astype(np.float32))
+        gained = weights * (missing @ held.T.astype(np.float32))
         most: FloatArray = gained.max(axis=0, initial=0.0)
         return most

@@ -333,7 +333,8 @@ class SignalExtractor:
         )
         similar = self._similar(scale.nearest[0], scale, 0)
         dense, remainder = scale.similarities("passage", candidates).T
-        held = QuestionWords.of(question, view)
+        question_words = QuestionWords.of(question, view)
+        held = question_words.held(candidates)
         return State(
             named,
             scale,
@@ -345,8 +346,8 @@ class SignalExtractor:
             words_rank=_inverted(found, candidates),
             fused_rank=_fused([similar, found], candidates),
             words=words.at(candidates),
-            coverage=held.coverage(candidates),
-            gain=np.maximum(*(held.gain(candidates, hop.mentions) for hop in (first, second))),
+            coverage=question_words.coverage(held),
+            gain=np.maximum(*(question_words.gain(candidates, held, hop.mentions) for hop in (first, second))),
             strong=strong.at(candidates),
             weak=weak.at(candidates),
             mentions=mentions.at(candidates),
