@@ -41,7 +41,7 @@ class Column:
         """The values of some rows, in order."""
         before = len(self.base)
         if not len(self.tail):
-            found: Values = self.base[rows]
+            found: Values = self.base.take(rows, axis=0)
         else:
             found = np.empty((len(rows), *self.base.shape[1:]), dtype=self.base.dtype)
             is_base = rows < before
@@ -50,7 +50,7 @@ class Column:
         if len(self.changed):
             places = np.minimum(np.searchsorted(self.changed, rows), len(self.changed) - 1)
             is_changed = self.changed[places] == rows
-            found = np.where(is_changed, self.values[places], found)
+            found[is_changed] = self.values[places[is_changed]]
         return found
 
     def last(self) -> int:
@@ -65,7 +65,10 @@ class Column:
 
     def extended(self, values: Values) -> Column:
         """The same with more rows."""
-        tail = np.concatenate([self.tail, values.astype(self.base.dtype, copy=False)])
+        values = values.astype(self.base.dtype, copy=False)
+        if not len(self):
+            return Column.of(values)
+        tail = np.concatenate([self.tail, values])
         return Column(self.base, tail, self.changed, self.values)
 
     def replaced(self, rows: IntArray, values: Values) -> Column:

@@ -132,6 +132,8 @@ def view_from(arrays: Mapping[str, Array], store: Moments) -> EmbeddedView:
         ),
         word_index=WordIndex((postings,), column("lengths"), arrays["passage_is_there"], passages, total_length),
         linkable=linkable,
+        kept=len(arrays["passage_numbers"]),
+        kept_version=version,
     )
 
 
@@ -145,6 +147,12 @@ class ViewFiles:
     def __init__(self, directory: Path) -> None:
         self._folder = directory / FOLDER
         self._manifest = self._folder / "view.json"
+
+    def version(self) -> int:
+        """Of the view that was kept last; 0 where there is none."""
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            return int(json.loads(self._manifest.read_text(encoding="utf-8"))["version"])
+        return 0
 
     def load(self, store: Moments, moment: Moment) -> EmbeddedView | None:
         """The view that was kept last; None where there is none of this index, or it is damaged.

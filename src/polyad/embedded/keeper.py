@@ -70,8 +70,8 @@ class ViewKeeper:
 
     def _moved_on_to(self, moment: Moment) -> EmbeddedView:
         view = self._view
-        if view is None and self._files:
-            view = self._files.load(self._store, moment)
+        if self._files and (view is None or (view.is_mostly_new and self._files.version() > view.kept_version)):
+            view = self._files.load(self._store, moment) or view  # in the second case another process kept a later one
         if view is not None and view.version == moment.version:
             return view
         changes = moment.changes(view.version) if view else None

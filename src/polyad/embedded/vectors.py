@@ -8,7 +8,7 @@ import numpy as np
 
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import Ids
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.cosines import cosines, products
 from polyad.hypergraph.sparse import Scores
 from polyad.model import BoolArray, FloatArray, IntArray
 
@@ -60,12 +60,12 @@ class Vectors:
             return [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)) for _ in vectors]
         found = []
         for vector in vectors:
-            products = np.concatenate([part @ vector for part in parts])
+            scored = np.concatenate([products(part, vector) for part in parts])
             if scores is not None:
-                products *= scores.whole()
+                scored *= scores.whole()
             if self.gone:
-                products[~self.is_there] = -np.inf
-            rows = _highest(products, min(k, len(products) - self.gone), _ROUNDING if scores is None else _SCORED)
+                scored[~self.is_there] = -np.inf
+            rows = _highest(scored, min(k, len(scored) - self.gone), _ROUNDING if scores is None else _SCORED)
             near = cosines(self.column.at(rows), vector)
             if scores is not None:
                 near = near * scores.at(rows)

@@ -63,6 +63,7 @@ class EmbeddedView:
         linkable: Passages that names lead to from elsewhere.
         entity_vectors, entity_scores: Of a view in which entities are described (:mod:`polyad.embedded.described`).
         undescribed: Entities that have changed since they were; sorted.
+        kept: Rows of passages that lie in files; ``kept_version`` is the version of the view that was kept there.
         shown: Views of entities that were shown before, by row.
         by_word: Entities by the words of their keys, once they were asked for.
     """
@@ -86,6 +87,8 @@ class EmbeddedView:
     entity_vectors: Vectors | None = None
     entity_scores: Column | None = None
     undescribed: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    kept: int = 0
+    kept_version: int = 0
     shown: dict[int, Entity] = field(default_factory=dict)
     by_word: dict[str, list[int]] = field(default_factory=dict)
 
@@ -117,7 +120,7 @@ class EmbeddedView:
     @property
     def is_mostly_new(self) -> bool:
         """Whether so much came since its arrays were made that they had better be made again."""
-        return len(self.passage_numbers.tail) > _NEW * len(self.passage_numbers.base)
+        return len(self.passage_ids) - self.kept > _NEW * self.kept
 
     @property
     def is_mostly_gone(self) -> bool:

@@ -6,7 +6,7 @@ Candidates come from similarity, words and two hops of links; a linear scorer we
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,15 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, places_within
 
 _REASONS = 3  # signals named for each passage
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """The candidates of a question, what each signal adds to the score of each, and the scores."""
+
+    state: State
+    parts: FloatArray
+    scores: FloatArray
 
 
 class DefaultRetriever:
@@ -65,19 +74,20 @@ class DefaultRetriever:
         self._calibration = scorer.calibration
         share = np.float32(view.linkability)
         self._weights = share * linked + (1 - share) * unlinked
+        self._last: _Ranked | None = None
 
     def retrieve(self, question: str, k: int) -> Evidence:
         """The ``k`` best passages, with the signals that placed them and their hyperedges nearest to the question."""
         if not self._view.passage_count:
             return evidence(self._view, question, self.name, [])
-        state = self._signals.state(question)
-        parts = signal_matrix(state, self._rewriting) * self._weights
-        scores = parts.sum(axis=1)
+        ranked = self._ranked(question)
+        state, parts, scores = ranked.state, ranked.parts, ranked.scores
         chosen = best_places(scores, k, lambda places: self._view.order("passage", state.candidates[places]))
         rows = state.candidates[chosen]
+        links = self._links(state, rows)
         hits = [
-            (int(row), float(scores[place]), self._reason(state, int(row), parts[place]))
-            for row, place in zip(rows, chosen, strict=True)
+            (row, float(scores[place]), "; ".join([*self._strongest(parts[place]), *links.get(row, ())]))
+            for row, place in zip(rows.tolist(), chosen.tolist(), strict=True)
         ]
         edges, similarities, owners = self._hyperedges(rows, state)
         relevance = self._calibration.relevance(measures_of(state, scores)[chosen])
@@ -93,15 +103,33 @@ class DefaultRetriever:
         passages = (replace(hit, relevance=own) for hit, own in zip(found.passages, relevance, strict=True))
         return replace(found, passages=tuple(passages))
 
-    def _reason(self, state: State, passage: int, parts: FloatArray) -> str:
-        """The signals that speak most for a passage, each with what it adds to the score, and the link to it."""
+    def _ranked(self, question: str) -> _Ranked:
+        """The candidates of a question; kept for a while, as who merges hits may ask for more of them."""
+        last = self._last
+        if last is None or last.state.question.text != question:
+            state = self._signals.state(question)
+            parts = signal_matrix(state, self._rewriting) * self._weights
+            last = self._last = _Ranked(state, parts, parts.sum(axis=1))
+        return last
+
+    def _strongest(self, parts: FloatArray) -> list[str]:
+        """The signals that speak most for a passage, each with what it adds to the score."""
         strongest = [place for place in np.argsort(-parts, kind="stable")[:_REASONS].tolist() if parts[place] > 0]
-        reasons = [f"{IN_WORDS[self._names[place]]} +{parts[place]:.2f}" for place in strongest]
-        source, entity = _origin(state, passage)
-        if source >= 0:
-            title = self._view.passages([source])[0].title or self._view.ids("passage", [source])[0]
-            reasons.append(f"linked from {title!r}, which mentions {entity_names(self._view, [entity])[entity]!r}")
-        return "; ".join(reasons)
+        return [f"{IN_WORDS[self._names[place]]} +{parts[place]:.2f}" for place in strongest]
+
+    def _links(self, state: State, passages: IntArray) -> dict[int, tuple[str]]:
+        """In words, the strongest link to each of some passages that any leads to."""
+        view = self._view
+        origins = {row: origin for row in passages.tolist() if (origin := _origin(state, row))[0] >= 0}
+        sources = sorted({source for source, _ in origins.values()})
+        titles = {
+            row: passage.title or passage.id for row, passage in zip(sources, view.passages(sources), strict=True)
+        }
+        names = entity_names(view, sorted({entity for _, entity in origins.values()}))
+        return {
+            row: (f"linked from {titles[source]!r}, which mentions {names[entity]!r}",)
+            for row, (source, entity) in origins.items()
+        }
 
     def _hyperedges(self, passages: IntArray, state: State) -> tuple[IntArray, FloatArray, IntArray]:
         """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
