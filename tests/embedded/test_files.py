@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
@@ -66,7 +65,7 @@ def manifest(directory: Path) -> Path:
 
 def test_indexing_leaves_the_arrays_of_the_view_for_the_next_process(directory: Path) -> None:
     view = view_of(directory, ViewFiles(directory))
-    assert isinstance(view.passage_vectors.column.base, np.memmap)
+    assert view.kept == 40
     assert len(view.passage_numbers.tail) == 0
     assert view.passage_count == 40
 
@@ -125,7 +124,7 @@ def test_damaged_files_are_made_again(directory: Path, damage: str) -> None:
     with engine_on(directory) as engine:
         assert answers(engine) == before
     view = view_of(directory, ViewFiles(directory))
-    assert isinstance(view.passage_vectors.column.base, np.memmap), "kept again"
+    assert view.kept == 40, "kept again"
 
 
 def test_any_flipped_byte_of_any_array_is_noticed(directory: Path) -> None:
@@ -183,7 +182,7 @@ def test_another_process_uses_the_same_arrays(directory: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from polyad.adapters.sqlite import SqliteStore\n"
         "from polyad.embedded.files import ViewFiles; d = Path(sys.argv[1]); s = SqliteStore.open(d)\n"
-        "with s.moment() as m: print(type(ViewFiles(d).load(s, m).passage_vectors.column.base).__name__)"
+        "with s.moment() as m: print(type(ViewFiles(d).load(s, m).passage_vectors.column.base.base).__name__)"
     )
     ran = subprocess.run([sys.executable, "-c", script, str(directory)], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "memmap"

@@ -14,6 +14,11 @@ from polyad.model import IntArray
 FULL, SHORT, ISK = "ann bea lee", "ann lee", "isk"
 
 
+def row_of(keys: EntityKeys, key: str) -> int | None:
+    row = int(keys.rows([key])[0])
+    return None if row < 0 else row
+
+
 class Graph:
     """A hypergraph to which passages come, and from which they go; entities by their keys."""
 
@@ -28,7 +33,9 @@ class Graph:
         Returns:
             The entities whose passages changed.
         """
-        new = sorted({key for edges in came.values() for edge in edges for key in edge if self.keys.find(key) is None})
+        new = sorted(
+            {key for edges in came.values() for edge in edges for key in edge if row_of(self.keys, key) is None}
+        )
         self.keys = self.keys.extended(new)
         owners = [passage for passage, edges in sorted(came.items()) for _ in edges]
         edges = [edge for _, edges in sorted(came.items()) for edge in edges]
@@ -53,7 +60,7 @@ class Graph:
         return set(self.keys.ids.take(touched))
 
     def row(self, key: str) -> int:
-        row = self.keys.find(key)
+        row = row_of(self.keys, key)
         assert row is not None
         return row
 

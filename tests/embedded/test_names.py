@@ -25,6 +25,11 @@ SUBJECTS = [
 OTHERS = ["jeffrey smart", "john smith", "old lima", "watchman piet adler"]
 
 
+def row_of(keys: EntityKeys, key: str) -> int | None:
+    row = int(keys.rows([key])[0])
+    return None if row < 0 else row
+
+
 class Known:
     """Names of subjects and of others that come and go."""
 
@@ -38,7 +43,7 @@ class Known:
         """Have these subjects and other entities; the keys whose subject changed."""
         before, after = (self.subjects, self.others), (set(subjects), set(others) - set(subjects))
         self.subjects, self.others = after
-        new = sorted(key for key in after[0] | after[1] if self.keys.find(key) is None)
+        new = sorted(key for key in after[0] | after[1] if row_of(self.keys, key) is None)
         self.keys = self.keys.extended(new)
         there = before[0] | before[1], after[0] | after[1]
         self.names, changed = self.names.advanced(
@@ -51,8 +56,8 @@ class Known:
         return [self.keys[row] for row in changed.tolist()]
 
     def subject_of(self, name: str) -> str | None:
-        row = self.names.subject_of(name, self._tells(self.subjects))
-        return None if row is None else self.keys[row]
+        row = int(self.names.subjects_of([name], self._tells(self.subjects))[0])
+        return None if row < 0 else self.keys[row]
 
     def pairs(self) -> list[tuple[str, str]]:
         """What was kept: each name with its subject, asked from both sides."""
@@ -65,7 +70,7 @@ class Known:
         return sorted(kept)
 
     def _rows(self, keys: Iterable[str]) -> IntArray:
-        found = [row for key in keys if (row := self.keys.find(key)) is not None]
+        found = [row for key in keys if (row := row_of(self.keys, key)) is not None]
         return np.array(sorted(found), dtype=np.int64)
 
     def _tells(self, chosen: set[str]) -> Callable[[IntArray], BoolArray]:

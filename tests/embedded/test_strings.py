@@ -43,11 +43,11 @@ def test_rows_are_found_by_the_hashes_they_were_entered_with(
         joined = joined.joined(other)
     entries = [entry for part in parts for entry in part]
     assert len(joined) == len(entries)
-    assert sorted(joined.find(wanted).tolist()) == sorted(
+    assert sorted(joined.pairs(wanted)[1].tolist()) == sorted(
         row for hashed in wanted for entry, row in entries if entry == hashed
     )
     for hashed in (*wanted, 2**64 - 1):
-        assert joined.of_hash(hashed) == sorted(row for entry, row in entries if entry == hashed)
+        assert sorted(joined.pairs([hashed])[1].tolist()) == sorted(row for entry, row in entries if entry == hashed)
 
 
 def test_few_parts_are_kept_and_each_entry_is_moved_seldom() -> None:

@@ -22,6 +22,10 @@ VILLAGE = log(1 + 6 / 2) / ALL
 """Village is in those on Moreau and on Aldby."""
 
 
+def covered(words: QuestionWords, passages: IntArray) -> FloatArray:
+    return words.coverage(words.held(passages))
+
+
 @pytest.fixture
 def view(small_engine: Engine) -> View:
     return small_engine.training_parts()[0]
@@ -52,46 +56,49 @@ def mentions(view: View, *followed: tuple[str, str, float]) -> Mentions:
 
 def test_a_passage_covers_the_share_of_the_question_that_its_words_are_of_by_their_rarity(view: View) -> None:
     every = np.arange(6)
-    found = by_document(view, every, QuestionWords.of(QUESTION, view).coverage(every))
+    found = by_document(view, every, covered(QuestionWords.of(QUESTION, view), every))
     assert found == pytest.approx({"moreau": BRONZE + VILLAGE, "aldby": VILLAGE})
 
 
 def test_a_passage_with_all_words_in_any_form_covers_the_question(view: View) -> None:
     every = np.arange(6)
-    found = by_document(view, every, QuestionWords.of("the villages of walnut?", view).coverage(every))
+    found = by_document(view, every, covered(QuestionWords.of("the villages of walnut?", view), every))
     assert found["aldby"] == pytest.approx(1)
 
 
 def test_a_question_without_words_is_covered_by_nothing(view: View) -> None:
-    assert QuestionWords.of("?!", view).coverage(np.arange(6)).tolist() == [0] * 6
+    assert covered(QuestionWords.of("?!", view), np.arange(6)).tolist() == [0] * 6
 
 
 def test_a_passage_that_shares_an_entity_with_a_source_gains_the_words_that_the_source_lacks(
     view: View,
 ) -> None:
     words, every = QuestionWords.of(QUESTION, view), np.arange(6)
-    from_aldby = words.gain(every, mentions(view, ("aldby", "aldby", 0.5)))
+    from_aldby = words.gain(every, words.held(every), mentions(view, ("aldby", "aldby", 0.5)))
     assert by_document(view, every, from_aldby) == pytest.approx({"moreau": 0.5 * BRONZE}), "both have the village"
-    from_bell = words.gain(every, mentions(view, ("ines moreau", "bell", 1.0)))
+    from_bell = words.gain(every, words.held(every), mentions(view, ("ines moreau", "bell", 1.0)))
     assert by_document(view, every, from_bell) == pytest.approx({"moreau": BRONZE + VILLAGE})
 
 
 def test_of_several_sources_the_one_that_brings_the_most_counts(view: View) -> None:
     words, every = QuestionWords.of(QUESTION, view), np.arange(6)
     both = mentions(view, ("ines moreau", "bell", 0.25), ("aldby", "aldby", 1.0))
-    found = by_document(view, every, words.gain(every, both))
+    found = by_document(view, every, words.gain(every, words.held(every), both))
     assert found == pytest.approx({"moreau": max(0.25 * (BRONZE + VILLAGE), BRONZE)})
 
 
 def test_only_the_passages_asked_for_gain_each_in_its_place(view: View) -> None:
     words, followed = QuestionWords.of(QUESTION, view), mentions(view, ("ines moreau", "bell", 1.0))
     some = rows(view, "otter", "moreau")
-    assert by_document(view, some, words.gain(some, followed)) == pytest.approx({"moreau": BRONZE + VILLAGE})
+    assert by_document(view, some, words.gain(some, words.held(some), followed)) == pytest.approx(
+        {"moreau": BRONZE + VILLAGE}
+    )
     others = rows(view, "bell", "isk")
-    assert words.gain(others, followed).tolist() == [0, 0]
+    assert words.gain(others, words.held(others), followed).tolist() == [0, 0]
 
 
 def test_without_sources_nothing_is_gained(view: View) -> None:
     nothing = np.zeros(0, dtype=np.int64)
     none = Mentions(nothing, nothing, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
-    assert QuestionWords.of(QUESTION, view).gain(np.arange(6), none).tolist() == [0] * 6
+    words, every = QuestionWords.of(QUESTION, view), np.arange(6)
+    assert words.gain(every, words.held(every), none).tolist() == [0] * 6

@@ -44,7 +44,7 @@ _GONE = 0.5
 """Share of rows that may be of passages that have gone."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EmbeddedView:
     """An index at one moment; implements :class:`polyad.hypergraph.view.View`.
 

@@ -22,8 +22,10 @@ _DIGIT = re.compile(r"\d")
 _RUN = re.compile(r"(?<!\S)[^\s\d]*+\d\S*+")  # with a digit; nothing is tried twice
 _JOINED = re.compile(r"(?<!\w)\w++(?:[-./:]\w++)+")  # nothing is tried twice: questions may be long
 
-_MARKS = {code: None for code in range(sys.maxunicode) if unicodedata.combining(chr(code))}
-"""Marks on letters, such as accents, to be left out."""
+_VOICING = (0x3099, 0x309A)
+
+_MARKS = {code: None for code in range(sys.maxunicode) if unicodedata.combining(chr(code)) and code not in _VOICING}
+"""Marks on letters, such as accents, to be left out; without the voicing marks of kana, which tell sounds apart."""
 
 _LONGEST = 64
 """Characters from which on a word is no word of a language, and is left as it is."""
