@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -218,3 +220,26 @@ def test_a_question_does_not_wait_for_all_the_texts_of_another_thread(
         thread.join(60)
     assert order.index(True) <= 2 * embedder._at_once
     assert len(order) > 50
+
+
+SHAPES = """
+from pathlib import Path
+from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+
+def held():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1_000_000
+
+embedder = SentenceTransformerEmbedder()
+embedder.encode(["one two three"] * 120, "passage")
+before = held()
+for count in range(20, 120):
+    embedder.encode(["one two three"] * count, "passage")
+print(held() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_memory_does_not_grow_with_each_number_of_texts() -> None:
+    output = subprocess.run([sys.executable, "-c", SHAPES], check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert float(output) < 200  # megabytes; 400 where a kernel is kept for each shape
