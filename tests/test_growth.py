@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from polyad.retrieval.subject_names import SubjectNames
 
 from polyad.adapters.reading.epub import read_epub
 from polyad.adapters.reading.front_matter import front_matter
@@ -20,6 +19,7 @@ from polyad.adapters.reading.tuples import read_json_facts
 from polyad.answering.citations import CitationFilter, Claims
 from polyad.answering.names import cite_names, names_in
 from polyad.answering.numbering import Source
+from polyad.embedded.names import SubjectNames
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.paper import PaperExtractionStyle
@@ -71,7 +71,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     "names with bars": lambda: CompactExtractionStyle().parse(bars(12_000)),
     "a long name in repetitions": lambda: occurrences("1" * 100_000, "1" * 200_000),
     "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [Source(1, "p", "d", "a " * 60_000)]),
-    "a name that ends in no subject": lambda: SubjectNames(["a b"], np.array([True])).subject_of("c " * 60_000 + "d"),
+    "a name that ends in no subject": lambda: SubjectNames.none().subjects_of(["c " * 60_000 + "d"], np.zeros_like),
     "blanks behind a score in braces": lambda: read_scores("{1.1" + " " * 60_000, 2),
     "blanks behind a score": lambda: read_scores(json.dumps({"1": "1" + " " * 60_000 + "x"}), 2),
     "a reply of empty lines": lambda: names_in("\n" * 100_000 + "x"),

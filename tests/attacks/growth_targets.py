@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import io
 import json
-import sqlite3
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -15,8 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from polyad.adapters.sqlite.full_text import match_expression, searchable, telling_words
-from polyad.retrieval.subject_names import SubjectNames
 
 from polyad.adapters import gliner
 from polyad.adapters.hashing import HashingEmbedder
@@ -50,6 +47,9 @@ from polyad.answering.passages import lay_out_passages
 from polyad.answering.quoting import on_one_line, shortened, without_marks
 from polyad.answering.room import Room
 from polyad.config import SegmentationSettings
+from polyad.embedded.ids import EntityKeys
+from polyad.embedded.names import SubjectNames
+from polyad.embedded.words import WordIndex, counted_words
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import one_line
 from polyad.indexing.facts.grounding import Grounder
@@ -75,6 +75,7 @@ from polyad.retrieval.copies import Wording
 from polyad.retrieval.hypermemory.replies import read_scores, read_verdict
 from polyad.retrieval.question import _without
 from polyad.retrieval.question_names import _located, _names
+from polyad.text.indexed_words import codes_of, in_pairs, searched_words, telling_words, words_of
 from polyad.text.json_repair import repaired
 from polyad.text.keys import entity_key
 from polyad.text.loose_json import first_json, listed_under, strings_under
@@ -514,14 +515,26 @@ def _given() -> GivenMentionExtractor:
 
 
 _VOCABULARY = Vocabulary(
-    ["ada", "ada lovelace", "a b", "of a", "1000", "a b a b a b a b a b a b", "東京", "j r", "the the a", "b"]
+    {
+        "ada",
+        "ada lovelace",
+        "a b",
+        "of a",
+        "1000",
+        "a b a b a b a b a b a b",
+        "東京",
+        "j r",
+        "the the a",
+        "b",
+    }.intersection
 )
 
 
 def _subject_names(text: str) -> object:
-    keys = list(dict.fromkeys(filter(None, map(entity_key, text.split("\n")))))
-    known = SubjectNames(keys, np.arange(len(keys)) % 2 == 0)
-    return [known.subject_of(key) for key in keys[1::2]], known.pairs
+    keys = sorted(set(filter(None, map(entity_key, text.split("\n")))))
+    rows = np.arange(len(keys))
+    known = EntityKeys.none().extended(keys)
+    return SubjectNames.none().advanced(known, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0)
 
 
 def _halves(text: str) -> tuple[str, str]:
@@ -595,18 +608,14 @@ def _laid_out(text: str) -> object:
 
 
 @cache
-def _index() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE passages USING fts5(text)")
-    rows = [(searchable(f"Ada {number} met a b of the 東京 {number}"),) for number in range(500)]
-    connection.executemany("INSERT INTO passages VALUES (?)", rows)
-    return connection
+def _words_of_passages() -> WordIndex:
+    texts = [f"Ada {number} met a b of the 東京 {number}" for number in range(500)]
+    postings, lengths = counted_words(texts, 0)
+    return WordIndex.none().advanced(np.empty(0, dtype=np.int64), [postings], lengths)
 
 
 def _searched(question: str) -> object:
-    expression = match_expression(question)
-    query = "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT 10"
-    return _index().execute(query, [expression]).fetchall() if expression else []
+    return _words_of_passages().best(searched_words(question), 10)
 
 
 def _linked(question: str) -> object:
@@ -759,7 +768,7 @@ TARGETS = (
     Target("names cited", _sources, str, most=_REPLY),
     Target("passages in a prompt", _laid_out, str, (". ", "。", "[1]", "</passage>"), most=1 << 16),
     # Questions
-    Target("query expression", _all(match_expression, telling_words, searchable), str, ("p-17", "a.b", "-1", "東京")),
+    Target("query expression", _all(words_of, codes_of, telling_words, in_pairs), str, ("p-17", "a.b", "-1", "東京")),
     Target("full-text search", _searched, str, ("p-17", "a.b", "-1", "東京"), most=_QUESTION),
     Target("names in a question", _linked, str, _VALUES, most=_QUESTION),
     Target("hashing", lambda text: HashingEmbedder(16).encode([text], "query"), str),

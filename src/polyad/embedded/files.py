@@ -184,7 +184,11 @@ class ViewFiles:
             self._folder.mkdir(exist_ok=True)
             own = self._folder / f"arrays-{uuid4().hex}"
             own.mkdir()
-            arrays = {name: _written(own, name, array) for name, array in arrays_of(view).items()}
+            try:
+                arrays = {name: _written(own, name, array) for name, array in arrays_of(view).items()}
+            except OSError:
+                shutil.rmtree(own, ignore_errors=True)
+                raise
             manifest = {
                 "format": FORMAT,
                 "version": view.version,

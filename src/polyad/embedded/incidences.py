@@ -14,7 +14,7 @@ from polyad.embedded.columns import Column
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.names import SubjectNames
 from polyad.hypergraph.incidence import PatchedAdjacency, distinct
-from polyad.hypergraph.sparse import union
+from polyad.hypergraph.sparse import among, union
 from polyad.model import BoolArray, FloatArray, IntArray
 
 
@@ -200,7 +200,7 @@ def _moved(
 ) -> PatchedAdjacency:
     """An adjacency without some neighbours of some rows, and with others."""
     kept, kept_owners, kept_weights = adjacency.gather(rows)
-    stays = ~np.isin(kept, gone)
+    stays = ~among(kept, gone)
     return adjacency.rewritten(
         rows,
         np.concatenate([kept_owners[stays], owners]),

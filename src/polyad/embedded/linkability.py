@@ -12,6 +12,7 @@ import numpy as np
 from polyad.embedded.columns import Column
 from polyad.embedded.incidences import Incidences
 from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.sparse import among
 from polyad.model import BoolArray, IntArray
 
 OWN = 2
@@ -28,8 +29,7 @@ def linkability(linkable: int, passages: int) -> float:
 
 def passages_touched(graph: Incidences, entities: IntArray) -> IntArray:
     """The passages to which names may lead otherwise, after the incidences of some entities changed; sorted."""
-    names = graph.names.names.gather(entities)[0]
-    return distinct(graph.about(distinct(np.concatenate([entities, names])))[0])
+    return distinct(graph.about(entities)[0])
 
 
 def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> int:
@@ -67,7 +67,7 @@ def _mentioned_elsewhere(
     telling = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= OWN
     mentioned, mentioning = graph.mentions(entities)
     width = max(int(mentioned.max(initial=0)), int(about.max(initial=0))) + 1
-    only = ~np.isin(mentioning * width + mentioned, owners * width + about)
+    only = ~among(mentioning * width + mentioned, owners * width + about)
     documents = document.at(mentioned[only]).astype(np.int64)
     first, last = np.full(len(entities), np.iinfo(np.int64).max), np.full(len(entities), -1)
     np.minimum.at(first, mentioning[only], documents)

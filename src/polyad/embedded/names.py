@@ -17,7 +17,7 @@ from polyad.embedded.columns import Column
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.strings import Lookup, grown
 from polyad.hypergraph.incidence import PatchedAdjacency
-from polyad.hypergraph.sparse import union
+from polyad.hypergraph.sparse import among, union
 from polyad.model import BoolArray, IntArray
 
 _LONGEST = 12
@@ -149,7 +149,7 @@ class SubjectNames:
             return self, rows
         touched = union([before[before >= 0], after[after >= 0]])
         kept, owners, _ = self.names.gather(touched)
-        stays = ~np.isin(kept, rows)
+        stays = ~among(kept, rows)
         leads = after >= 0
         names = self.names.rewritten(
             touched,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.hypergraph.sparse import Order, Scores, union
+from polyad.hypergraph.sparse import Order, Scores, among, union
 from polyad.hypergraph.view import Graph
 from polyad.model import FloatArray, IntArray
 
@@ -82,8 +82,9 @@ def _bridge_scores(
     edges, owners = graph.memberships(frontier)
     # By edge, then strongest node, then order: the first of each edge is its maximum.
     ranked = np.lexsort((order(frontier)[owners], -strengths[owners], edges))
-    edges, first = np.unique(edges[ranked], return_index=True)
-    best = owners[ranked][first]
+    edges, owners = edges[ranked], owners[ranked]
+    first = np.flatnonzero(np.diff(edges, prepend=-1))
+    edges, best = edges[first], owners[first]
     scores = activation(edges) * strengths[best]
     active = scores > 0
     return edges[active], scores[active], frontier[best[active]]
@@ -99,5 +100,5 @@ def _record(walk: Walk, edges: IntArray, scores: FloatArray, sources: IntArray) 
 def _received(graph: Graph, edges: IntArray, scores: FloatArray, reached: IntArray) -> Scores:
     """c_t(v) of every node not yet reached that an active hyperedge contains."""
     members, owners = graph.members(edges)
-    new = ~np.isin(members, reached)
+    new = ~among(members, reached)
     return Scores.highest(members[new], scores[owners[new]])

@@ -90,6 +90,18 @@ class Scores:
         return self.rows[best_places(self.values, k, lambda places: order(self.rows[places]))]
 
 
+def among(rows: IntArray, known: IntArray) -> BoolArray:
+    """Which of some rows are among others, which are sorted. Many times faster than ``numpy.isin``.
+
+    >>> among(np.array([5, 2, 9]), np.array([2, 5])).tolist()
+    [True, True, False]
+    """
+    if not len(known):
+        return np.zeros(len(rows), dtype=bool)
+    found: BoolArray = known[np.minimum(np.searchsorted(known, rows), len(known) - 1)] == rows
+    return found
+
+
 def union(rows: Iterable[IntArray]) -> IntArray:
     """All rows of some arrays, sorted, each once."""
     return distinct(np.concatenate([np.empty(0, dtype=np.int64), *rows]))

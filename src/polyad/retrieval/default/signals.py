@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyad.hypergraph.sparse import Scores, union
+from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.sparse import Scores, among, union
 from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
@@ -42,6 +43,9 @@ PRIOR_WORDS, PRIOR_ABOUT = 0.5, 0.6
 
 LINK_FLOOR = 0.5
 """Share of a link that counts for the sources of the second hop, however little its passage resembles the remainder."""
+
+EVERYWHERE = 2000
+"""An entity of the question that more passages mention does not make any of them a candidate."""
 
 RANK_CONSTANT = 10.0
 """Added to ranks before they are inverted: the eleventh place counts half of the first."""
@@ -350,7 +354,7 @@ class SignalExtractor:
             gain=np.maximum(*(question_words.gain(candidates, held, hop.mentions) for hop in (first, second))),
             strong=strong.at(candidates),
             weak=weak.at(candidates),
-            mentions=mentions.at(candidates),
+            mentions=mentions.at(candidates) + self._mentions_of_hubs(named, candidates),
             prior=self._prior(candidates, words, about, scale).values,
             anchor=anchor.at(candidates),
             hop_anchor=hop_anchor.at(candidates),
@@ -365,7 +369,8 @@ class SignalExtractor:
 
     def _question_entities(self, question: LinkedQuestion) -> tuple[Scores, Scores, Scores]:
         """Of passages: those surely, or perhaps, about an entity of the question, and those that mention some."""
-        entities = np.array(list(question.entities), dtype=np.int64)
+        named = np.array(list(question.entities), dtype=np.int64)
+        entities = named[self._view.graph.degrees(named) <= EVERYWHERE]
         rows, _, share, strengths = linked(self._view, entities)
         is_strong = strengths >= 1
         mentioned, owners = self._view.graph.mentions(entities)
@@ -374,6 +379,21 @@ class SignalExtractor:
             Scores.highest(rows[~is_strong], share[~is_strong]),
             Scores.summed(mentioned, rarity(self._view, entities)[owners]),
         )
+
+    def _mentions_of_hubs(self, question: LinkedQuestion, passages: IntArray) -> FloatArray:
+        """Summed rarity of the question's entities that are mentioned everywhere, in each of some passages."""
+        graph = self._view.graph
+        named = np.array(sorted(question.entities), dtype=np.int64)
+        hubs = named[graph.degrees(named) > EVERYWHERE]
+        found = np.zeros(len(passages), dtype=np.float32)
+        if len(hubs):
+            edges, owners = graph.hyperedges(passages)
+            members, places = graph.members(edges)
+            mentioned = among(members, hubs)
+            hub_of = np.searchsorted(hubs, members[mentioned])
+            pairs = distinct(owners[places[mentioned]] * len(hubs) + hub_of)
+            np.add.at(found, pairs // len(hubs), rarity(self._view, hubs)[pairs % len(hubs)])
+        return found
 
     def _prior(self, rows: IntArray, words: Scores, about: Scores, scale: SimilarityScale) -> Scores:
         """The score before links of some passages."""

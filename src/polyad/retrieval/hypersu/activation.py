@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.sparse import Scores, among
 from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
 
@@ -32,7 +33,7 @@ class ClueActivation:
 
     def __call__(self, edges: IntArray) -> FloatArray:
         """Alpha of each of ``edges``, in [0, 1]."""
-        missing = np.setdiff1d(edges, self._values.rows)
+        missing = distinct(edges[~among(edges, self._values.rows)])
         if len(missing):
             similarity = self._view.cosines("hyperedge", missing, self._clues)
             scaled = (similarity.max(axis=1) - self._threshold) / (1 - self._threshold)

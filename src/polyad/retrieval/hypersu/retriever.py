@@ -23,6 +23,7 @@ from polyad.protocols import Embedder
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent
+from polyad.retrieval.hypersu.reach import WithinReach
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, Hit, filled
 from polyad.text.counting import counted
@@ -88,9 +89,9 @@ class HyperSURetriever:
     ) -> _Expansion:
         settings, view = self._settings, self._view
         activation = ClueActivation(view, clue_vectors, self._threshold, settings.sharpening)
-        order = partial(view.order, "entity")
+        graph, order = WithinReach(view, clue_vectors), partial(view.order, "entity")
         forward = expand(
-            view.graph,
+            graph,
             dict.fromkeys(linked.entities, 1.0),
             activation,
             order,
@@ -101,7 +102,7 @@ class HyperSURetriever:
         ((anchors, _),) = view.nearest("passage", question[None], settings.anchors if settings.backward_depth else 0)
         starts = union([view.graph.members(view.graph.hyperedges(anchors)[0])[0]])
         backward = expand(
-            view.graph,
+            graph,
             dict.fromkeys(starts.tolist(), 1.0),
             activation,
             order,
