@@ -123,3 +123,20 @@ def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) 
         engine.remove("log")
         found.append(engine.training_parts()[0].linkability)
     assert found == pytest.approx([0.0, 0.5, 0.0, 0.5, 0.0]), "not of three places, nor where nobody mentions it"
+
+
+def test_a_name_that_another_could_be_meant_by_leads_to_none_any_more(tmp_path: Path) -> None:
+    documents = [
+        Document("smart", "Frank Jeffrey Smart", "He was a painter."),
+        Document("house", "", "it was sold by Jeffrey Smart"),
+    ]
+    other = Document("other", "Ann Jeffrey Smart", "She sang.")
+    found = []
+    with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents([*documents, *fillers(18)])
+        found.append(engine.training_parts()[0].linkability)
+        engine.index_documents([other])
+        found.append(engine.training_parts()[0].linkability)
+        engine.remove("other")
+        found.append(engine.training_parts()[0].linkability)
+    assert found == pytest.approx([0.5, 0.0, 0.5])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
 from polyad.embedded.columns import Column
+from polyad.embedded.files import ViewFiles
 from polyad.embedded.keeper import ViewKeeper
 from polyad.embedded.view import EmbeddedView, rows_of
 from polyad.engine import Engine
@@ -40,7 +41,7 @@ from polyad.protocols import TextKind
 
 EMBEDDER = HashingEmbedder(16)
 RETRIEVERS = ("default", "hypergraphrag", "hypersu", "standard", "bm25")
-NAMES = ("ann bea lee", "ann lee", "a lee", "bo ray", "captain bo ray", "bo xu ray", "isk", "old isk")
+NAMES = ("ann bea lee", "ann lee", "ann cy lee", "a lee", "bo ray", "captain bo ray", "bo xu ray", "isk", "old isk")
 """Some are short for others, or end in them; "bo ray" may be one person or be short for another."""
 
 TEXTS = ("the bell of isk was cast", "the isk flows north", "bells and towers", "ann lee met captain bo ray", "walnuts")
@@ -212,6 +213,32 @@ def test_a_view_that_was_moved_on_shows_what_one_shows_that_is_made_at_once(
                 if id in documents:
                     other.put(indexed(id, documents[id]))
             assert moved == shown_by(ViewKeeper(other, EMBEDDER.dimension).current())
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=STEPS, settled=st.sets(st.integers(0, 3)), opened=st.sets(st.integers(0, 3)))
+def test_a_view_that_lay_in_files_is_moved_on_like_another(
+    steps: list[list[tuple[str, Content | None]]], settled: set[int], opened: set[int]
+) -> None:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.embedded.view._GONE", 1.0)
+        patch.setattr("polyad.embedded.view._NEW", 0.0)  # kept as soon as anything is new
+        patch.setattr("polyad.embedded.keeper._FEWEST", 0)
+        store, documents = new_store(Path(name)), dict[str, Content]()
+
+        def keeper_of_files() -> ViewKeeper:
+            return ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory))
+
+        with closing(store):
+            keeper = keeper_of_files()
+            for number, actions in enumerate(steps):
+                act(store, documents, actions)
+                if number in settled:
+                    keeper.settle()
+                if number in opened:
+                    keeper = keeper_of_files()
+                shown = shown_by(keeper.current())
+                assert shown == shown_by(ViewKeeper(store, EMBEDDER.dimension).current())
 
 
 @settings(max_examples=25, deadline=None)
