@@ -412,16 +412,22 @@ class Engine:
             made.prepare()
 
     def _retrieve(self, question: str, wanted: Wanted, retriever: str) -> Evidence:
+        parts = self._parts
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self._gather(question, wanted, retriever)
+                return self._gather(question, wanted, retriever, *self._retriever(retriever))
             except StaleViewError:  # what was to be shown has been removed: begin again with a later view
+                if parts.language_model is None:  # what that costs could not be written down in a store that is held
+                    break
                 self._views.current(at_least=self._store.version())
-        return self._gather(question, wanted, retriever)
+        else:
+            return self._gather(question, wanted, retriever, *self._retriever(retriever))
+        retrieval = retrieval_called(retriever)
+        with self._views.held(parts.embedder if retrieval.reads_entity_vectors else None) as view:
+            return self._gather(question, wanted, retriever, view, retrieval.make(view, parts))
 
-    def _gather(self, question: str, wanted: Wanted, name: str) -> Evidence:
+    def _gather(self, question: str, wanted: Wanted, name: str, view: View, made: Retriever) -> Evidence:
         retrieval, reranker = retrieval_called(name), self._parts.reranker
-        view, made = self._retriever(name)
         nearest = NearestParts(view, question, self._parts.embedder if retrieval.embeds_question else None)
         if reranker is None:
             retrieve = partial(made.retrieve, question)

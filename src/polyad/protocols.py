@@ -347,7 +347,7 @@ class Moments(Protocol):
     """Shows a store as it is at one moment."""
 
     def moment(self) -> AbstractContextManager[Moment]:
-        """All of it as it is now, for as long as the block runs."""
+        """All of it as it is now, for as long as the block runs; within it, the same moment again on this thread."""
 
 
 class EntityVectors(Protocol):

@@ -223,7 +223,7 @@ def test_a_view_that_lay_in_files_is_moved_on_like_another(
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.embedded.view._GONE", 1.0)
         patch.setattr("polyad.embedded.view._NEW", 0.0)  # kept as soon as anything is new
-        patch.setattr("polyad.embedded.keeper._FEWEST", 0)
+        patch.setattr("polyad.embedded.keeper.FEWEST", 0)
         store, documents = new_store(Path(name)), dict[str, Content]()
 
         def keeper_of_files() -> ViewKeeper:
@@ -366,7 +366,7 @@ def test_a_document_replaced_while_the_question_is_encoded_is_shown_as_it_is_wit
         Engine.open(tmp_path / "kb", embedder=EMBEDDER) as other,
     ):
         engine.index_documents([old, *others])
-        before = replace(engine.search(question, 3, retriever=name), timings=Timings())
+        before = engine.search("Who cast bells?", 3, retriever=name)
         texts = {hit.passage.document_id: hit.passage.text for hit in before.passages}
         assert texts["bell"] == old.text
         embedder.replace = lambda: other.index_documents([new])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from polyad.embedded.columns import Column
 from polyad.embedded.vectors import Vectors
 from polyad.embedded.view import EmbeddedView
-from polyad.model import Entity, FloatArray
+from polyad.model import Entity, FloatArray, IntArray
 from polyad.protocols import Embedder, Progress, silent
 
 LONGEST = 600
@@ -36,39 +36,53 @@ class EntityVectors(Protocol):
         """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
 
 
-def described(view: EmbeddedView, kept: EntityVectors, embedder: Embedder, progress: Progress = silent) -> EmbeddedView:
-    """The view with a vector and a score for every entity; those of a view that had them are made anew where needed.
+@dataclass(frozen=True, slots=True)
+class Undescribed:
+    """Entities of a view that have no vector yet, or an old one, as they were at its moment; by row, sorted."""
+
+    rows: IntArray
+    entities: Sequence[Entity]
+
+    @classmethod
+    def of(cls, view: EmbeddedView) -> Undescribed:
+        """Those of a view; the store is held in its moment.
+
+        Raises:
+            StaleViewError: what an entity was made of has been removed since.
+        """
+        rows = np.arange(len(view.keys)) if view.entity_vectors is None else view.undescribed
+        rows = rows[view.graph.are_there(rows)]
+        return cls(rows, view.entities_made(rows.tolist()))
+
+
+def described(
+    view: EmbeddedView, missing: Undescribed, kept: EntityVectors, embedder: Embedder, progress: Progress = silent
+) -> EmbeddedView:
+    """The view with a vector and a score for every entity.
 
     Args:
         view: Of the index.
+        missing: What it lacks.
         kept: Keeps what was made.
         embedder: The one the index was built with.
         progress: Told how many have been embedded.
-
-    Raises:
-        StaleViewError: what an entity was made of has been removed since.
     """
-    count = len(view.keys)
-    if view.entity_vectors is None or view.entity_scores is None:
-        vectors, scores = Vectors.none(embedder.dimension), Column.of(np.empty(0, dtype=np.float32))
-        rows = np.arange(count)
-    else:
-        vectors, scores, rows = view.entity_vectors, view.entity_scores, view.undescribed
-        if not len(rows):
-            return view
-    rows = rows[view.graph.are_there(rows)]
-    entities = view.entities_made(rows.tolist())
-    made = _vectors(entities, kept, embedder, progress)
-    new_rows = np.arange(len(scores), count)
-    column = vectors.column.extended(np.zeros((len(new_rows), embedder.dimension), dtype=np.float32))
+    count, dimension = len(view.keys), embedder.dimension
+    vectors = view.entity_vectors or Vectors.none(dimension)
+    scores = view.entity_scores or Column.of(np.empty(0, dtype=np.float32))
+    if len(scores) == count and not len(view.undescribed):
+        return view
+    made = _vectors(missing.entities, kept, embedder, progress)
+    new = count - len(scores)
+    column = vectors.column.extended(np.zeros((new, dimension), dtype=np.float32))
     is_there = view.graph.are_there(np.arange(count))
     return replace(
         view,
-        entity_vectors=Vectors(column.replaced(rows, made), is_there, int(count - is_there.sum())),
-        entity_scores=scores.extended(np.zeros(len(new_rows), dtype=np.float32)).replaced(
-            rows, np.array([entity.score for entity in entities], dtype=np.float32)
+        entity_vectors=Vectors(column.replaced(missing.rows, made), is_there, int(count - is_there.sum())),
+        entity_scores=scores.extended(np.zeros(new, dtype=np.float32)).replaced(
+            missing.rows, np.array([entity.score for entity in missing.entities], dtype=np.float32)
         ),
-        undescribed=rows[:0],
+        undescribed=missing.rows[:0],
     )
 
 

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
-from polyad.embedded.described import described
+from polyad.embedded.described import Undescribed, described
 from polyad.embedded.files import ViewFiles
 from polyad.embedded.view import EmbeddedView
+from polyad.model import FloatArray
 from polyad.protocols import Changes, Embedder, Moment, Progress, Store, silent
 
 FEWEST = 1000
 """Hyperedges from which on a view is kept in files; a smaller one is made in a moment."""
+
+
+class _Recalled:
+    """Recalls the vectors of entities and keeps none: a store that is held in a moment is not written."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def entity_vectors(self, keys: Sequence[str]) -> dict[str, tuple[str, FloatArray]]:
+        return self._store.entity_vectors(keys)
+
+    def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
+        """They are made again where they are needed."""
 
 
 class ViewKeeper:
@@ -52,8 +68,25 @@ class ViewKeeper:
     def described(self, embedder: Embedder, progress: Progress = silent) -> EmbeddedView:
         """The latest view, with a vector for each entity: see :mod:`polyad.embedded.described`."""
         with self._moving:
-            self._view = described(self._moved_on(), self._store, embedder, progress)
+            with self._store.moment() as moment:
+                self._view = view = self._moved_on_to(moment)
+                missing = Undescribed.of(view)
+            self._view = described(view, missing, self._store, embedder, progress)
             return self._view
+
+    @contextmanager
+    def held(self, embedder: Embedder | None = None) -> Iterator[EmbeddedView]:
+        """The latest view, and the store held in its moment for this thread: nothing it shows can be removed meanwhile.
+
+        Args:
+            embedder: Describes the entities, unless they are; None where that is not wanted.
+        """
+        with ExitStack() as stack:
+            with self._moving:
+                self._view = view = self._moved_on_to(stack.enter_context(self._store.moment()))
+                if embedder is not None:
+                    self._view = view = described(view, Undescribed.of(view), _Recalled(self._store), embedder)
+            yield view
 
     def settle(self) -> None:
         """Keep the latest view for the next process, where much of it is new; searches go on meanwhile."""

@@ -80,12 +80,16 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the file for as long as the block runs.
+        """One consistent view of the file for as long as the block runs; within it, the same on this thread.
 
         Raises:
             StoreError: the file is damaged, which also shows in what the block makes of its rows; or this user may not
                 write it, and another wrote it meanwhile.
         """
+        outer = self._connections.get(threading.current_thread())
+        if outer is not None and outer.connection.in_transaction:
+            yield outer.connection
+            return
         with self._using(), _translated(self.path, self._remedy), self.understanding():
             opened = self._connection()
             connection = opened.connection

@@ -223,7 +223,7 @@ class SqliteStore:
 
     @contextmanager
     def moment(self) -> Iterator[SqliteMoment]:
-        """All of the file as it is now, for as long as the block runs."""
+        """All of the file as it is now, for as long as the block runs; within it, the same again on this thread."""
         with self._database.reading() as connection:
             yield SqliteMoment(connection, _version(connection), REMEMBERED_VERSIONS, self._manifest.dimension)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyad.hypergraph.sparse import among
 from polyad.hypergraph.view import View
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.default.links import Mentions
@@ -59,8 +60,8 @@ class QuestionWords:
         """
         sources = np.unique(mentions.sources)
         targets, pairs = self.view.graph.mentions(mentions.entities)
+        known = among(targets, passages)
         places = np.searchsorted(passages, targets)
-        known = (places < len(passages)) & (passages.take(places, mode="clip") == targets)
         weights = np.zeros((len(sources), len(passages)), dtype=np.float32)
         np.maximum.at(
             weights,

@@ -335,6 +335,8 @@ class SignalExtractor:
                 *(scores.above(0).best(LINKED, self._order) for scores in many),
             ]
         )
+        if not len(candidates):  # nothing speaks for any passage, as in an index of one
+            candidates = np.sort(scale.nearest[0][:NEAREST_TAKEN])
         similar = self._similar(scale.nearest[0], scale, 0)
         dense, remainder = scale.similarities("passage", candidates).T
         question_words = QuestionWords.of(question, view)

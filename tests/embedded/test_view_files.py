@@ -1,0 +1,183 @@
+"""The arrays of a view on disk: opened where they fit the index, made again where they do not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import SqliteStore
+from polyad.embedded.files import FOLDER, ViewFiles, arrays_of, view_from
+from polyad.embedded.keeper import ViewKeeper
+from polyad.embedded.view import EmbeddedView
+from polyad.engine import Engine
+from polyad.model import Document
+
+EMBEDDER = HashingEmbedder(16)
+DOCUMENTS = [
+    Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702."),
+    Document("moreau", "Ines Clara Moreau", "She was born in Aldby."),
+    Document("aldby", "Aldby", "Aldby is a village on the Isk. It has walnuts."),
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    monkeypatch.setattr("polyad.embedded.keeper.FEWEST", 0)
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
+        engine.index_documents(DOCUMENTS)
+    with closing(SqliteStore.open(tmp_path / "kb")) as opened:
+        yield opened
+
+
+def loaded(store: SqliteStore) -> EmbeddedView | None:
+    with store.moment() as moment:
+        return ViewFiles(store.directory).load(store, moment)
+
+
+def contents(view: EmbeddedView) -> dict[str, list[object]]:
+    """All arrays of a view, as values that compare."""
+    return {name: array.tolist() for name, array in arrays_of(view).items()}
+
+
+def folder_of(store: SqliteStore) -> Path:
+    (folder,) = (store.directory / FOLDER).glob("arrays-*")
+    return folder
+
+
+def test_what_was_kept_is_what_is_loaded(store: SqliteStore) -> None:
+    view = loaded(store)
+    assert view is not None
+    made = ViewKeeper(store, EMBEDDER.dimension).current()
+    assert contents(view) == contents(made)
+    assert view.version == store.version()
+    assert view.entities([0]) == made.entities([0])
+    assert contents(view_from(arrays_of(view), store)) == contents(made)
+
+
+def test_a_view_kept_at_an_earlier_version_is_moved_on(store: SqliteStore, tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
+        engine.remove("moreau")
+    kept = loaded(store)
+    assert kept is not None
+    assert kept.version < store.version()
+    view = ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory)).current()
+    assert view.version == store.version()
+    assert view.find(["ines clara moreau"]) == {}
+    assert view.passage_count == 2
+
+
+def spoil(store: SqliteStore, name: str) -> None:
+    path = folder_of(store) / f"{name}.npy"
+    written = bytearray(path.read_bytes())
+    written[-1] ^= 1
+    path.write_bytes(written)
+
+
+def forget_an_array(store: SqliteStore) -> None:
+    (folder_of(store) / "subject.npy").unlink()
+
+
+def cut_short(store: SqliteStore) -> None:
+    path = folder_of(store) / "passage_vectors.npy"
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+def spoil_manifest(store: SqliteStore) -> None:
+    (store.directory / FOLDER / "view.json").write_text("[1, 2", encoding="utf-8")
+
+
+def another_shape(store: SqliteStore) -> None:
+    (store.directory / FOLDER / "view.json").write_text("[]", encoding="utf-8")
+
+
+def another_format(store: SqliteStore) -> None:
+    path = store.directory / FOLDER / "view.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 99}), encoding="utf-8")
+
+
+def remove_folder(store: SqliteStore) -> None:
+    shutil.rmtree(store.directory / FOLDER)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda store: spoil(store, "passage_vectors"),
+        lambda store: spoil(store, "word_rows"),
+        forget_an_array,
+        cut_short,
+        spoil_manifest,
+        another_shape,
+        another_format,
+        remove_folder,
+    ],
+)
+def test_what_is_damaged_or_missing_is_made_again_and_kept(
+    store: SqliteStore, damage: Callable[[SqliteStore], None]
+) -> None:
+    expected = contents(ViewKeeper(store, EMBEDDER.dimension).current())
+    damage(store)
+    assert loaded(store) is None
+    keeper = ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory))
+    assert contents(keeper.current()) == expected
+    again = loaded(store)
+    assert again is not None
+    assert contents(again) == expected
+    assert folder_of(store).is_dir(), "of several views one is left"
+
+
+def test_the_view_of_another_index_is_not_taken_for_its_own(store: SqliteStore, tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "other", embedder=EMBEDDER) as engine:
+        engine.index_documents([Document(document.id, "", "Other words.") for document in DOCUMENTS])
+    other = tmp_path / "other" / FOLDER
+    shutil.rmtree(other)
+    shutil.copytree(store.directory / FOLDER, other)
+    with closing(SqliteStore.open(tmp_path / "other")) as second:
+        assert second.version() == store.version()
+        assert loaded(second) is None
+        view = ViewKeeper(second, EMBEDDER.dimension, ViewFiles(second.directory)).current()
+        assert {passage.text for passage in view.passages(range(3))} == {"Other words."}
+
+
+def test_where_the_disk_is_full_the_view_is_in_memory_alone(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = 0
+    save = np.save
+
+    def until_the_disk_is_full(*arguments: Any, **options: Any) -> None:
+        nonlocal written
+        written += 1
+        if written == 3:
+            raise OSError("no space left on device")
+        save(*arguments, **options)
+
+    shutil.rmtree(store.directory / FOLDER)
+    monkeypatch.setattr(np, "save", until_the_disk_is_full)
+    view = ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory)).current()
+    assert view.passage_count == 3
+    assert loaded(store) is None
+    assert list((store.directory / FOLDER).glob("arrays-*")) == [], "half a view only fills the disk"
+
+
+def test_a_small_view_is_not_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(store.directory / FOLDER)
+    monkeypatch.setattr("polyad.embedded.keeper.FEWEST", 1000)
+    ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory)).current()
+    assert not (store.directory / FOLDER).exists()
+
+
+def test_a_view_that_is_used_outlives_the_files_it_was_loaded_from(store: SqliteStore) -> None:
+    view = loaded(store)
+    assert view is not None
+    expected = contents(view)
+    shutil.rmtree(store.directory / FOLDER)
+    assert contents(view) == expected
