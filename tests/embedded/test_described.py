@@ -11,7 +11,7 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
-from polyad.embedded.described import LONGEST, described, entity_text
+from polyad.embedded.described import LONGEST, Undescribed, entity_text
 from polyad.embedded.keeper import ViewKeeper
 from polyad.embedded.view import EmbeddedView
 from polyad.errors import StaleViewError
@@ -208,7 +208,7 @@ def test_an_entity_that_is_gone_before_it_was_described_makes_the_view_stale(sto
     view = keeper.current()
     store.remove(["b"])
     with pytest.raises(StaleViewError):
-        described(view, store, CountingEmbedder())
+        Undescribed.of(view)
     assert list(kept_vectors(store)) == []
     keeper.described(CountingEmbedder())
     assert list(kept_vectors(store)) == ["ada"]

@@ -70,7 +70,7 @@ def described(
     count, dimension = len(view.keys), embedder.dimension
     vectors = view.entity_vectors or Vectors.none(dimension)
     scores = view.entity_scores or Column.of(np.empty(0, dtype=np.float32))
-    if len(scores) == count and not len(view.undescribed):
+    if view.entity_vectors is not None and not len(view.undescribed):
         return view
     made = _vectors(missing.entities, kept, embedder, progress)
     new = count - len(scores)

@@ -28,8 +28,14 @@ def linkability(linkable: int, passages: int) -> float:
 
 
 def passages_touched(graph: Incidences, entities: IntArray) -> IntArray:
-    """The passages to which names may lead otherwise, after the incidences of some entities changed; sorted."""
-    return distinct(graph.about(entities)[0])
+    """The passages whose links may depend on the incidences of some entities; sorted.
+
+    Those whose own, strong subject one of them is: of an entity that is the subject of many nothing depends.
+    """
+    passages, owners, strengths = graph.about(entities)
+    sure = strengths >= 1
+    few = np.bincount(owners[sure], minlength=len(entities)) <= OWN
+    return distinct(passages[sure & few[owners]])
 
 
 def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> int:

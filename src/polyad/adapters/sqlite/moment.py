@@ -95,7 +95,7 @@ class SqliteMoment:
             f"WHERE version > ? AND {sound('removal')} ORDER BY version, first_passage",
             [since],
         )
-        written = self._connection.execute("SELECT number FROM document WHERE version > ? ORDER BY number", [since])
+        written = self._connection.execute("SELECT number FROM document WHERE version > ? ORDER BY +number", [since])
         return Changes(
             self._version,
             removed=tuple(as_written(removed, int, int)),
