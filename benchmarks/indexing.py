@@ -258,7 +258,8 @@ def measured(files: Sequence[Path], embedder: str) -> Mapping[str, float]:
                 )
             ]
             counts = Indexer(*stages).index(found, silent)
-            passages = store.passages(store.topology().passage_ids)
+            with store.moment() as moment:
+                passages = [text for rows in moment.rows(moment.documents()) for text in rows.texts]
         if counts.failures:
             raise RuntimeError(f"not indexed: {counts.failures}")
     in_files = sum(file.stat().st_size for file in files) / MEGABYTE
@@ -270,7 +271,7 @@ def measured(files: Sequence[Path], embedder: str) -> Mapping[str, float]:
         **{f"{stage} s": seconds[stage] / (in_files if stage == "reading" else in_text) for stage in STAGES},
         "peak MB": peak_memory(),
         "loaded MB": loaded,
-        "embedded/passage tokens": model.tokens / sum(splitter.count_tokens(passage.text) for passage in passages),
+        "embedded/passage tokens": model.tokens / sum(map(splitter.count_tokens, passages)),
     }
 
 

@@ -62,7 +62,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     "remarks behind a name": lambda: entity_key("a" + " (b)" * 20_000),
     "articles before a name": lambda: entity_key("the " * 100_000 + "x"),
     "marks on a letter of a name": lambda: entity_key("a" + MARKS * 50_000),
-    "marks on a letter of a question": lambda: Vocabulary(["a"]).find("a" + MARKS * 50_000),
+    "marks on a letter of a question": lambda: Vocabulary({"a"}.intersection).find("a" + MARKS * 50_000),
     "marks on a letter of a fact": lambda: Grounder("", "a", []).is_grounded("a" + MARKS * 50_000),
     "comments without an end": lambda: repaired("[[" + "/* " * 60_000),
     "blanks behind the beginning of a tag": lambda: defused("<" + " " * 60_000, ["passage"]),

@@ -229,7 +229,7 @@ def children_of(pid: int) -> list[int]:
 
 def slow_page() -> bytes:
     """A page that takes minutes: each of its elements stands in all before it."""
-    return b"<ins>" * 3_000_000 + b"pump"
+    return b"<ins>" * 1_900_000 + b"pump"
 
 
 def until(condition: Callable[[], object], seconds: float = 60) -> None:
