@@ -218,7 +218,7 @@ def _mapped(folder: Path, name: str, expected: Mapping[str, object]) -> Array:
 
 
 def _checksum(array: Array) -> int:
-    return crc32(memoryview(array.reshape(-1).view(np.uint8))) if array.size else 0
+    return crc32(array.reshape(-1).view(np.uint8).data) if array.size else 0
 
 
 def _strings(name: str, strings: Strings) -> Arrays:
