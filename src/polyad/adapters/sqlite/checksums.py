@@ -14,8 +14,8 @@ from typing import Any
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "document": (
-        *("number", "version", "id", "title", "text", "source", "url", "metadata", "places", "digest", "tokens"),
-        "passages",
+        *("number", "version", "id", "title", "source", "url", "metadata", "places", "digest", "tokens"),
+        *("passages", "text_checksum"),
     ),
     "removal": ("version", "first_passage", "last_passage"),
     "passage": (
@@ -29,11 +29,18 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """By table, the columns that the checksum of a row is of, in this order; a vector is the last."""
 
+_BESIDE: Mapping[str, tuple[str, ...]] = {"document": ("text",)}
+"""By table, columns that have a checksum of their own: a long text is read only where it is wanted."""
+
+SOUND_TEXT = "is_sound(document.text_checksum, document.text)"
+"""SQL that is true of a document whose text is as it was written; the query fails at any other."""
+
 _INSERTIONS: Mapping[str, str] = {
     table: "INSERT INTO {} ({}, checksum) VALUES ({}?)".format(
-        table, ", ".join(f'"{name}"' for name in names), "?, " * len(names)
+        table, ", ".join(f'"{name}"' for name in (*names, *beside)), "?, " * len((*names, *beside))
     )
     for table, names in COLUMNS.items()
+    for beside in [_BESIDE.get(table, ())]
 }
 """By table, the statement that inserts a row."""
 
@@ -74,8 +81,9 @@ def sound(table: str) -> str:
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows, each of the values of all :data:`COLUMNS` of ``table``, with their checksums."""
-    connection.executemany(_INSERTIONS[table], ((*row, checksum(*row)) for row in rows))
+    """Insert rows, each of the values of all :data:`COLUMNS` of ``table`` and those beside, with their checksums."""
+    checked = len(COLUMNS[table])
+    connection.executemany(_INSERTIONS[table], ((*row, checksum(*row[:checked])) for row in rows))
 
 
 def find_unsound(connection: sqlite3.Connection) -> list[tuple[str, str]]:
@@ -84,6 +92,8 @@ def find_unsound(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     for table in COLUMNS:
         query = f"SELECT {_IDS[table]} FROM {table} WHERE checksum <> {checksum_of(table)}"
         found |= {(table, str(id)) for (id,) in connection.execute(query)}
+    texts = "SELECT id FROM document WHERE text_checksum <> row_checksum(text)"
+    found |= {("document", id) for (id,) in connection.execute(texts)}
     for table, column in (("document", "passages"), ("passage", "hyperedges"), ("hyperedge", "incidences")):
         belonging = f"SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number"
         found |= {

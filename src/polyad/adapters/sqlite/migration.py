@@ -28,7 +28,7 @@ _TABLES = ("manifest", "document", "passage", "hyperedge", "entity", "incidence"
 
 _NEW_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "document": {"version": "(SELECT value + 1 FROM manifest WHERE key = 'version')", "url": "''"}
-    | {"metadata": "'{}'", "places": "'[]'"}
+    | {"metadata": "'{}'", "places": "'[]'", "text_checksum": "row_checksum(text)"}
     | {"passages": "(SELECT COUNT(*) FROM old_passage AS own WHERE own.document = old_document.number)"},
     "passage": {"page": "NULL", "heading": "''", "sheet": "''", "slide": "NULL"}
     | {"hyperedges": "(SELECT COUNT(*) FROM old_hyperedge AS own WHERE own.passage = old_passage.number)"},
@@ -104,7 +104,8 @@ def _fill(connection: sqlite3.Connection, table: str) -> None:
     values = ", ".join(f'{value} AS "{name}"' for name, value in columns.items())
     source = f"SELECT {values} FROM old_{table} ORDER BY 1"
     checksum = f", {checksum_of(table)}" if "checksum" in new else ""
-    connection.execute(f"INSERT INTO {table} SELECT *{checksum} FROM ({source}) AS {table}")
+    names = ", ".join(f'"{name}"' for name in (*columns, *(["checksum"] if checksum else [])))
+    connection.execute(f"INSERT INTO {table} ({names}) SELECT *{checksum} FROM ({source}) AS {table}")
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:

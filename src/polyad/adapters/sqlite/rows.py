@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from polyad.adapters.sqlite.checksums import insert, sound
+from polyad.adapters.sqlite.checksums import checksum, insert, sound
 from polyad.errors import NotFoundError
 from polyad.model import (
     Document,
@@ -43,7 +43,7 @@ _BATCH = 500  # values bound to one statement; SQLite's oldest limit is 999
 _NUMBER = (int, float)
 _MAYBE_INT = (int, NoneType)
 
-_MOST_ROWS = 2**28
+_MOST_ROWS = 2**53
 """Row numbers stay below this in a sound file: they grow by one with every row written."""
 
 DOCUMENT_COLUMNS = "id, title, text, source, url, metadata, places"
@@ -163,10 +163,10 @@ def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument, ve
     last = defaultdict(int, connection.execute("SELECT name, seq FROM sqlite_sequence"))
     number = last["document"] + 1
     row = (
-        *(number, version, document.id, document.title, document.text, document.source, document.url),
+        *(number, version, document.id, document.title, document.source, document.url),
         json.dumps(dict(document.metadata)),
         json.dumps([(place.start, place.end, place.page, place.sheet, place.slide) for place in document.places]),
-        *(indexed.digest, indexed.tokens, len(indexed.passages)),
+        *(indexed.digest, indexed.tokens, len(indexed.passages), checksum(document.text), document.text),
     )
     insert(connection, "document", [row])
     keys = {part.entity_key for passage in indexed.passages for edge in passage.hyperedges for part in edge.incidences}

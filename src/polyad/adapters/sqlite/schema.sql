@@ -11,7 +11,6 @@ CREATE TABLE document (
     version INTEGER NOT NULL, -- of the index, by the commit that wrote it
     id TEXT NOT NULL UNIQUE,
     title TEXT NOT NULL,
-    text TEXT NOT NULL,
     source TEXT NOT NULL,
     url TEXT NOT NULL,
     metadata TEXT NOT NULL, -- a JSON object
@@ -19,7 +18,9 @@ CREATE TABLE document (
     digest TEXT NOT NULL,
     tokens INTEGER NOT NULL,
     passages INTEGER NOT NULL, -- how many there are
-    checksum INTEGER NOT NULL
+    text_checksum INTEGER NOT NULL,
+    checksum INTEGER NOT NULL, -- of all but the text, which may be long
+    text TEXT NOT NULL -- the last: what stands behind a long one is slow to reach
 );
 CREATE INDEX document_by_version ON document (version);
 

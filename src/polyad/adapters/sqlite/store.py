@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from polyad.adapters.sqlite.checksums import find_unsound, sound
+from polyad.adapters.sqlite.checksums import SOUND_TEXT, find_unsound, sound
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
 from polyad.adapters.sqlite.migration import EARLIER_FORMATS, migrate
 from polyad.adapters.sqlite.moment import SqliteMoment
@@ -230,9 +230,8 @@ class SqliteStore:
     def documents(self, ids: Sequence[str]) -> list[Document]:
         """In the order given."""
         with self._database.reading() as connection:
-            rows = select_in(
-                connection, f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE id IN ({{}}) AND {sound('document')}", ids
-            )
+            sound_ones = f"WHERE id IN ({{}}) AND {sound('document')} AND {SOUND_TEXT}"
+            rows = select_in(connection, f"SELECT {DOCUMENT_COLUMNS} FROM document {sound_ones}", ids)
             return in_order("document", ids, {row[0]: document_from(row) for row in rows})
 
     def origins(self, document_ids: Sequence[str]) -> list[Origin]:
