@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
+from polyad.embedded.linkability import ENOUGH
 from polyad.engine import Engine
 from polyad.hypergraph.view import View
 from polyad.model import Document
@@ -93,14 +94,24 @@ def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
     ("documents", "linkability"),
     [
         ([], 0.0),
-        ([TITLED, MENTIONED, *fillers(18)], 0.5),
+        ([TITLED, MENTIONED, *fillers(18)], 0.05 / ENOUGH),
+        ([TITLED, MENTIONED, Document("too", "", "They saw the Isk at noon."), *fillers(37)], 0.025 / 2 / ENOUGH),
         ([TITLED, MENTIONED, *fillers(8)], 1.0),
         ([TITLED, MENTIONED], 1.0),
         ([TITLED, *fillers(18)], 0.0),
         ([DEFINED, MENTIONED, *fillers(18)], 0.0),
         ([TITLED, Document("too", "Isk", "It is old."), *fillers(18)], 0.0),
     ],
-    ids=["empty", "one of twenty", "one of ten", "one of two", "not mentioned", "not sure", "mentioned by itself"],
+    ids=[
+        "empty",
+        "one of twenty",
+        "one of forty, mentioned twice",
+        "one of ten",
+        "one of two",
+        "not mentioned",
+        "not sure",
+        "mentioned by itself",
+    ],
 )
 def test_names_lead_as_far_as_passages_are_about_what_others_mention(
     tmp_path: Path, documents: list[Document], linkability: float
@@ -122,7 +133,9 @@ def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) 
         found.append(engine.training_parts()[0].linkability)
         engine.remove("log")
         found.append(engine.training_parts()[0].linkability)
-    assert found == pytest.approx([0.0, 0.5, 0.0, 0.5, 0.0]), "not of three places, nor where nobody mentions it"
+    assert found == pytest.approx([0.0, 0.05 / ENOUGH, 0.0, 0.05 / ENOUGH, 0.0]), (
+        "not of three places, nor where nobody mentions it"
+    )
 
 
 def test_a_name_that_another_could_be_meant_by_leads_to_none_any_more(tmp_path: Path) -> None:
@@ -139,4 +152,4 @@ def test_a_name_that_another_could_be_meant_by_leads_to_none_any_more(tmp_path: 
         found.append(engine.training_parts()[0].linkability)
         engine.remove("other")
         found.append(engine.training_parts()[0].linkability)
-    assert found == pytest.approx([0.5, 0.0, 0.5])
+    assert found == pytest.approx([0.05 / ENOUGH, 0.0, 0.05 / ENOUGH])

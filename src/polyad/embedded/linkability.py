@@ -1,8 +1,9 @@
 """How far names lead to what is about them: a statistic of an index that says how much links count.
 
-It is 1 where at least a tenth of the passages have a strong subject, of their own, that another document mentions, as
-articles of an encyclopaedia do, and falls to 0 where none has, as in a novel. The headings of a manual are mentioned by
-the manual itself, or, as "Options", are those of many places.
+A passage counts that has a strong subject, of its own, which another document mentions: it counts whole where one other
+passage mentions the subject, and the less, the more do. So it is 1 for articles of an encyclopaedia, where a name that
+is mentioned once leads to its article, and falls to 0 for a novel, where no passage is about anything. The headings of
+manuals are mentioned by others too, but those that are ("file", "root directory") are mentioned everywhere.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from polyad.model import BoolArray, IntArray
 OWN = 2
 """Most passages that a subject is the strong one of to be their own: the name of a place, not of a kind of place."""
 
-ENOUGH = 0.1
-"""Share of the passages that names lead to from elsewhere, from which on links are as telling as they get."""
+ENOUGH = 0.07
+"""What passages count on average, from which on links are as telling as they get."""
+
+_WHOLE = 2**32
+"""What a passage counts at most: whole numbers have the same sum in any order."""
 
 
 def linkability(linkable: int, passages: int) -> float:
-    """In [0, 1], from the number of passages that names lead to from elsewhere, and of all."""
-    return min(1.0, linkable / max(1, passages) / ENOUGH)
+    """In [0, 1], from what all passages count together, and how many there are."""
+    return min(1.0, linkable / _WHOLE / max(1, passages) / ENOUGH)
 
 
 def passages_touched(graph: Incidences, entities: IntArray) -> IntArray:
@@ -39,7 +43,7 @@ def passages_touched(graph: Incidences, entities: IntArray) -> IntArray:
 
 
 def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """How many of some passages have a strong subject of their own that another document mentions.
+    """What some passages count together: each by its own, strong subject that the fewest others mention.
 
     Args:
         graph: The hypergraph.
@@ -53,21 +57,26 @@ def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> i
     names, of_subject, _ = graph.names.names.gather(subjects)
     subjects, owners = np.concatenate([subjects, names]), np.concatenate([owners, owners[of_subject]])
     unique = distinct(subjects)
-    telling, elsewhere = _mentioned_elsewhere(graph, document, unique)
+    telling, count, first, last = _mentioned_elsewhere(graph, document, unique)
     own_document = document.at(passages).astype(np.int64)[owners]
-    first, last = elsewhere
     places = np.searchsorted(unique, subjects)
     links = telling[places] & ((first[places] < own_document) | (last[places] > own_document))
-    return len(distinct(owners[links]))
+    fewest = np.full(len(passages), np.iinfo(np.int64).max)
+    np.minimum.at(fewest, owners[links], count[places[links]])
+    return int((_WHOLE // fewest).sum())
 
 
 def _mentioned_elsewhere(
     graph: Incidences, document: Column, entities: IntArray
-) -> tuple[BoolArray, tuple[IntArray, IntArray]]:
-    """Which of some entities are the strong subject of few passages, and the first and last document that mention each.
+) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
+    """How some entities are mentioned, ``[entities]`` each.
 
     Passages about an entity do not count as mentions; where none mentions it, no document is before the first, or after
     the last.
+
+    Returns:
+        Which are the strong subject of few passages, how many passages mention each, and the first and the last
+        document that does.
     """
     about, owners, strengths = graph.about(entities)
     telling = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= OWN
@@ -78,4 +87,4 @@ def _mentioned_elsewhere(
     first, last = np.full(len(entities), np.iinfo(np.int64).max), np.full(len(entities), -1)
     np.minimum.at(first, mentioning[only], documents)
     np.maximum.at(last, mentioning[only], documents)
-    return telling, (first, last)
+    return telling, np.bincount(mentioning[only], minlength=len(entities)), first, last

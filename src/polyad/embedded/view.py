@@ -60,7 +60,7 @@ class EmbeddedView:
         vector_sum: Of the vectors of passages, as whole numbers of 2^-40; int64 ``[dimension]``.
         graph: Which entities hyperedges join.
         word_index: What words passages hold.
-        linkable: Passages that names lead to from elsewhere.
+        linkable: What passages count that names lead to from elsewhere (:mod:`polyad.embedded.linkability`).
         entity_vectors, entity_scores: Of a view in which entities are described (:mod:`polyad.embedded.described`).
         undescribed: Entities that have changed since they were; sorted.
         kept: Rows of passages that lie in files; ``kept_version`` is the version of the view that was kept there.

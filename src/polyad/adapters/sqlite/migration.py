@@ -84,6 +84,8 @@ def _make_anew(connection: sqlite3.Connection, format_version: int) -> None:
         connection.execute(f"DROP INDEX {name}")
     for table in _TABLES:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    for table, owner in (("passage", "document"), ("hyperedge", "passage"), ("incidence", "hyperedge")):
+        connection.execute(f"CREATE INDEX old_{table}_by_owner ON old_{table} ({owner})")  # they are counted by it
     run_script(connection, packaged("polyad.adapters.sqlite", "schema.sql"))
     for table in _TABLES:
         _fill(connection, table)

@@ -180,7 +180,8 @@ def _joined(same: Sequence[ExtractedEntity]) -> ExtractedEntity:
     """One of what is said of an entity; all at once, lest a description grow line by line."""
     if len(same) == 1:
         return same[0]
-    lines = dict.fromkeys(line for entity in same for line in entity.description.split("\n") if line)
+    said = dict.fromkeys(entity.description for entity in same)  # the same again and again, where one fact is repeated
+    lines = dict.fromkeys(line for description in said for line in description.split("\n") if line)
     return replace(
         same[0],
         type=next((entity.type for entity in same if entity.type), ""),
