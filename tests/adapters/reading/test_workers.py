@@ -127,6 +127,7 @@ TIME = "takes more than 1 seconds of processor time to read (max_seconds)"
 MEMORY = "takes more than 268,435,456 bytes of memory to read (max_memory)"
 
 
+@pytest.mark.attacks
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
@@ -157,6 +158,7 @@ def test_a_hostile_document_is_one_failure_and_the_others_are_read(action: str, 
     assert found == ["printed", reason, "printed", "printed"]
 
 
+@pytest.mark.attacks
 def test_a_document_that_waits_without_end_is_given_up_by_the_clock() -> None:
     found = said(done("stuck", "printed", max_seconds=0.2))
     assert found == ["takes more than 2 seconds by the clock to read (10 times max_seconds)", "printed"]
@@ -239,6 +241,7 @@ def until(condition: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.attacks
 @needs_proc
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_no_process_is_left_when_the_command_is_ended(sent: signal.Signals, code: int) -> None:
@@ -358,6 +361,7 @@ def test_what_a_document_says_of_itself_is_the_same_on_the_way_to_another_proces
     assert as_content(json.loads(json.dumps(written(content)))) == content
 
 
+@pytest.mark.attacks
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_of_any_kind_that_takes_too_long_is_ended(kind: str) -> None:
     make, count = KINDS[kind]
@@ -381,6 +385,7 @@ def test_a_file_of_any_kind_that_takes_too_much_memory_is_ended(kind: str) -> No
     assert reason == MEMORY
 
 
+@pytest.mark.attacks
 @pytest.mark.skipif(sys.platform != "linux", reason="keeps to no limit of memory")
 def test_a_pdf_that_unpacks_to_more_than_memory_ends_the_library_and_not_the_run() -> None:
     packed = zlib.compress(b" " * 400_000_000, 9)
