@@ -86,7 +86,8 @@ class Database:
             StoreError: the file is damaged, which also shows in what the block makes of its rows; or this user may not
                 write it, and another wrote it meanwhile.
         """
-        outer = self._connections.get(threading.current_thread())
+        thread = threading.current_thread()
+        outer = self._connections.get(thread) if thread in self._users else None  # no block: it may have been closed
         if outer is not None and outer.connection.in_transaction:
             yield outer.connection
             return
