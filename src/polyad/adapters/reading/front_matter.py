@@ -30,7 +30,7 @@ class FrontMatter(NamedTuple):
     metadata: Mapping[str, MetadataValue] = NONE
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]
+class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base is untyped, as above
     """Reads plain values, and nothing that refers to something else: a few lines of it could unfold to gigabytes."""
 
     def compose_node(self, parent: object, index: object) -> object:

@@ -371,21 +371,6 @@ def _finite(values: FloatArray) -> FloatArray:
     return values
 
 
-def rows_of(numbers: Sequence[int], wanted: IntArray) -> IntArray:
-    """The position in ``numbers`` of each of the store's row numbers that are ``wanted``.
-
-    Raises:
-        ValueError: one is not there, or is none that a row can have.
-    """
-    known = require_numbers(numbers)
-    lookup = np.full(known.max(initial=0) + 1, -1, dtype=np.int64)
-    lookup[known] = np.arange(len(known))
-    found: IntArray = lookup[require_numbers(wanted)] if len(wanted) else wanted
-    if found.min(initial=0) < 0:
-        raise ValueError("a row that refers to none")
-    return found
-
-
 def require_numbers(numbers: Sequence[int] | IntArray) -> IntArray:
     """Row numbers as an array. Raises ValueError for what is none, and would take memory without end as one."""
     array = np.array(numbers, dtype=np.int64)
