@@ -23,8 +23,9 @@ from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app, output
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.errors import EmbedderError, StoreError
-from polyad.model import Document, Evidence
+from polyad.model import Document, Evidence, Query
 from polyad.retrieval.default.retriever import DefaultRetriever
+from polyad.view import View
 
 Run = Callable[..., Result]
 
@@ -219,9 +220,9 @@ def relevant(monkeypatch: pytest.MonkeyPatch, *values: float) -> None:
     """Let the default retriever say how relevant its passages are."""
     retrieve = DefaultRetriever.retrieve
 
-    def measured(self: DefaultRetriever, question: str, k: int) -> Evidence:
-        found = retrieve(self, question, k)
-        hits = zip(found.passages, [*values, *[0.0] * k], strict=False)
+    def measured(self: DefaultRetriever, query: Query, view: View) -> Evidence:
+        found = retrieve(self, query, view)
+        hits = zip(found.passages, [*values, *[0.0] * query.k], strict=False)
         return replace(found, passages=tuple(replace(hit, relevance=value) for hit, value in hits))
 
     monkeypatch.setattr(DefaultRetriever, "retrieve", measured)

@@ -10,7 +10,6 @@ from polyad.adapters.reading.files import FileReader
 from polyad.adapters.reading.tuples import TupleReader
 from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, FactSettings, ReadSettings
 from polyad.errors import ConfigurationError
-from polyad.hypergraph.view import View
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
@@ -20,7 +19,7 @@ from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.parts import Parts
-from polyad.protocols import Reader, Retriever
+from polyad.protocols import MentionExtractor, Reader, Retriever
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.hypergraphrag import HyperGraphRAGRetriever
@@ -28,9 +27,7 @@ from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever
-from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.question_names import QuestionNames
-from polyad.retrieval.similar_names import SimilarNames
 
 # Construction
 
@@ -129,38 +126,33 @@ def make_builder(name: str, parts: Parts, limits: Limits) -> HyperedgeBuilder:
 # Retrieval
 
 
-def _question_linker(view: View, parts: Parts) -> QuestionLinker:
-    """Links names that the language model finds, where there is one."""
+def _question_names(parts: Parts) -> MentionExtractor:
+    """Finds the names in questions by the language model, where there is one."""
     language_model = parts.language_model
-    return QuestionLinker(view, QuestionNames(language_model, parts.extractor) if language_model else parts.extractor)
+    return QuestionNames(language_model, parts.extractor) if language_model else parts.extractor
 
 
-def _hypersu(view: View, parts: Parts) -> Retriever:
+def _hypersu(parts: Parts) -> Retriever:
     settings, language_model = parts.settings.hypersu, parts.language_model
     agent = LanguageModelClues(language_model, settings.max_clues) if language_model else QuestionClues()
-    similar = SimilarNames(view, parts.embedder, settings.link_threshold) if settings.link_threshold < 1 else None
-    return HyperSURetriever(view, parts.embedder, QuestionLinker(view, parts.extractor, similar), agent, settings)
+    return HyperSURetriever(parts.embedder, parts.extractor, agent, settings)
 
 
-def _hypergraphrag(view: View, parts: Parts) -> Retriever:
-    settings = parts.settings.hypergraphrag
-    return HyperGraphRAGRetriever(view, parts.embedder, _question_linker(view, parts), settings)
+def _hypergraphrag(parts: Parts) -> Retriever:
+    return HyperGraphRAGRetriever(parts.embedder, _question_names(parts), parts.settings.hypergraphrag)
 
 
-def _hyperretriever(view: View, parts: Parts) -> Retriever:
-    settings = parts.settings.hyperretriever
-    return HyperRetriever(view, parts.embedder, _question_linker(view, parts), settings)
+def _hyperretriever(parts: Parts) -> Retriever:
+    return HyperRetriever(parts.embedder, _question_names(parts), parts.settings.hyperretriever)
 
 
-def _hypermemory(view: View, parts: Parts) -> Retriever:
+def _hypermemory(parts: Parts) -> Retriever:
     language_model = parts.require_language_model("the retriever 'hypermemory'")
-    linker = _question_linker(view, parts)
-    return HyperMemoryRetriever(view, parts.embedder, linker, language_model, parts.settings.hypermemory)
+    return HyperMemoryRetriever(parts.embedder, _question_names(parts), language_model, parts.settings.hypermemory)
 
 
-def _default(view: View, parts: Parts) -> Retriever:
-    linker = QuestionLinker(view, parts.extractor)
-    return DefaultRetriever(view, parts.embedder, linker, parts.settings.default)
+def _default(parts: Parts) -> Retriever:
+    return DefaultRetriever(parts.embedder, parts.extractor, parts.settings.default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +160,7 @@ class Retrieval:
     """A way to find evidence.
 
     Attributes:
-        make: Makes the retriever of an index.
+        make: Makes the retriever.
         needs_language_model: Whether it does nothing without one.
         reads_entity_vectors: Whether it compares entities by vectors, which the first search of an index makes.
         embeds_question: Whether it needs the embedder, which takes a while to load.
@@ -177,7 +169,7 @@ class Retrieval:
             by nearness.
     """
 
-    make: Callable[[View, Parts], Retriever]
+    make: Callable[[Parts], Retriever]
     needs_language_model: bool = False
     reads_entity_vectors: bool = False
     embeds_question: bool = True
@@ -191,9 +183,9 @@ _RETRIEVERS: Mapping[str, Retrieval] = {
     "hypersu": Retrieval(_hypersu),
     "hyperretriever": Retrieval(_hyperretriever, reads_entity_vectors=True),
     "hypermemory": Retrieval(_hypermemory, needs_language_model=True),
-    "standard": Retrieval(lambda view, parts: DenseRetriever(view, parts.embedder), reads_names=False),
-    "bm25": Retrieval(lambda view, _: LexicalRetriever(view), embeds_question=False, reads_names=False),
-    "none": Retrieval(lambda view, _: NoRetriever(view), embeds_question=False, reads_names=False),
+    "standard": Retrieval(lambda parts: DenseRetriever(parts.embedder), reads_names=False),
+    "bm25": Retrieval(lambda _: LexicalRetriever(), embeds_question=False, reads_names=False),
+    "none": Retrieval(lambda _: NoRetriever(), embeds_question=False, reads_names=False),
 }
 
 RETRIEVERS = tuple(_RETRIEVERS)

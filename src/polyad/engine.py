@@ -39,7 +39,6 @@ from polyad.config import LanguageModelSettings, Settings
 from polyad.embedded.files import ViewFiles
 from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import ConfigurationError, StaleViewError
-from polyad.hypergraph.view import View
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.report import IndexReport
@@ -55,6 +54,7 @@ from polyad.model import (
     Incidence,
     Origin,
     Passage,
+    Query,
     Statistics,
     Timings,
     Usage,
@@ -68,6 +68,7 @@ from polyad.retrieval.reranking import reranked
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
 from polyad.retrieval.selection import Wanted, gather
 from polyad.text.keys import entity_key
+from polyad.view import View
 
 __all__ = ["METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "Engine"]
 
@@ -82,9 +83,9 @@ _ATTEMPTS = 6
 
 @runtime_checkable
 class _Preparable(Protocol):
-    """A retriever that makes more, once for its index, than entity vectors."""
+    """A retriever that makes more, once for a view, than entity vectors."""
 
-    def prepare(self) -> object:
+    def prepare(self, view: View) -> object:
         """Make it, unless it is there."""
 
 
@@ -112,7 +113,7 @@ class Engine:
         self._store = store
         self._parts = Parts(store, embedder, extractor, language_model, settings, reranker)
         self._views = ViewKeeper(store, store.manifest.dimension, ViewFiles(store.directory))
-        self._retrievers: dict[str, tuple[View, Retriever]] = {}
+        self._retrievers: dict[str, Retriever] = {}
         self._written = 0
 
     @classmethod
@@ -407,32 +408,34 @@ class Engine:
         Raises:
             ConfigurationError: there is no such retriever, or it lacks what it needs.
         """
-        made = self.retriever(retriever, progress)
+        made, view = self.retriever(retriever), self.view(retriever, progress)
         if isinstance(made, _Preparable):
-            made.prepare()
+            made.prepare(view)
 
     def _retrieve(self, question: str, wanted: Wanted, retriever: str) -> Evidence:
         parts = self._parts
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self._gather(question, wanted, retriever, *self._retriever(retriever))
+                return self._gather(question, wanted, retriever, self.view(retriever))
             except StaleViewError:  # what was to be shown has been removed: begin again with a later view
                 if parts.language_model is None:  # what that costs could not be written down in a store that is held
                     break
                 self._views.current(at_least=self._store.version())
         else:
-            return self._gather(question, wanted, retriever, *self._retriever(retriever))
-        retrieval = retrieval_called(retriever)
-        with self._views.held(parts.embedder if retrieval.reads_entity_vectors else None) as view:
-            return self._gather(question, wanted, retriever, view, retrieval.make(view, parts))
+            return self._gather(question, wanted, retriever, self.view(retriever))
+        reads_entities = retrieval_called(retriever).reads_entity_vectors
+        with self._views.held(parts.embedder if reads_entities else None) as view:
+            return self._gather(question, wanted, retriever, view)
 
-    def _gather(self, question: str, wanted: Wanted, name: str, view: View, made: Retriever) -> Evidence:
-        retrieval, reranker = retrieval_called(name), self._parts.reranker
+    def _gather(self, question: str, wanted: Wanted, name: str, view: View) -> Evidence:
+        retrieval, made, reranker = retrieval_called(name), self.retriever(name), self._parts.reranker
         nearest = NearestParts(view, question, self._parts.embedder if retrieval.embeds_question else None)
-        if reranker is None:
-            retrieve = partial(made.retrieve, question)
-        else:
-            retrieve = partial(reranked, partial(made.retrieve, question), reranker)
+
+        def retrieve(k: int) -> Evidence:
+            return made.retrieve(Query(question, k), view)
+
+        if reranker is not None:
+            retrieve = partial(reranked, retrieve, reranker)
         return gather(retrieve, wanted, nearest, is_listed=retrieval.lists_nearest, again=reranker is None)
 
     def ask(
@@ -480,22 +483,20 @@ class Engine:
         answerer = CitingAnswerer(parts.language_model, parts.settings.answer, parts.splitter.count_tokens)
         return located(answerer.answer(evidence, on_text), self._store)
 
-    def retriever(self, name: str, progress: Progress = silent) -> Retriever:
-        """The retriever of that name, over the index as it is now.
+    def retriever(self, name: str) -> Retriever:
+        """The retriever of that name.
 
         Raises:
-            ConfigurationError: there is none.
+            ConfigurationError: there is none, or it lacks what it needs.
         """
-        return self._retriever(name, progress)[1]
+        made = self._retrievers.get(name)
+        if made is None:
+            made = self._retrievers.setdefault(name, retrieval_called(name).make(self._parts))
+        return made
 
-    def _retriever(self, name: str, progress: Progress = silent) -> tuple[View, Retriever]:
-        """A retriever, and the view it searches."""
-        retrieval = retrieval_called(name)
-        view = self._view(progress, described=retrieval.reads_entity_vectors)
-        known = self._retrievers.get(name)
-        if known is None or known[0] is not view:
-            known = self._retrievers[name] = view, retrieval.make(view, self._parts)
-        return known
+    def view(self, retriever: str = "default", progress: Progress = silent) -> View:
+        """The index as it is now, as that retriever searches it; made ready for it where that was not done before."""
+        return self._view(progress, described=retrieval_called(retriever).reads_entity_vectors)
 
     def signals(self, questions: Iterable[str]) -> Iterator[Candidates]:
         """What the default retriever's scorer is trained on: see :meth:`SignalExtractor.candidates`, with rewriting."""
@@ -503,10 +504,9 @@ class Engine:
         extractor = SignalExtractor(view, parts.embedder, QuestionLinker(view, parts.extractor), rewriting=True)
         return map(extractor.candidates, questions)
 
-    def training_parts(self, progress: Progress = silent) -> tuple[View, Embedder, QuestionLinker]:
-        """What scorers of triples are trained on: the index, its embedder, and what finds a question's entities."""
-        view = self._view(progress, described=True)
-        return view, self._parts.embedder, QuestionLinker(view, self._parts.extractor)
+    def training_parts(self, progress: Progress = silent) -> tuple[View, Embedder, MentionExtractor]:
+        """What scorers of triples are trained on: the index, its embedder, and what finds the names in questions."""
+        return self._view(progress, described=True), self._parts.embedder, self._parts.extractor
 
     # Looking
 

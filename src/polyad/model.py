@@ -385,6 +385,19 @@ class Timings:
 
 
 @dataclass(frozen=True, slots=True)
+class Query:
+    """What a retriever is asked; what a search may be restricted by comes to it.
+
+    Attributes:
+        text: The question.
+        k: How many passages, at most; 1 or more.
+    """
+
+    text: str
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What every retriever returns, best first. Ties are broken by id.
 

@@ -23,10 +23,12 @@ from polyad.model import (
     Mention,
     Origin,
     Passage,
+    Query,
     Span,
     Statistics,
     Usage,
 )
+from polyad.view import View
 
 TextKind = Literal["query", "passage"]
 VectorKind = Literal["passage", "hyperedge", "entity"]
@@ -447,14 +449,19 @@ class Replies(Protocol):
 
 
 class Retriever(Protocol):
-    """Finds the evidence for a question."""
+    """Finds the evidence for a question. It is tied to no index: each time it is given the view to search."""
 
     @property
     def name(self) -> str:
         """As on the command line."""
 
-    def retrieve(self, question: str, k: int) -> Evidence:
-        """The ``k`` best passages and what led to them, best first. Fewer when the index holds fewer."""
+    def retrieve(self, query: Query, view: View) -> Evidence:
+        """The best passages and what led to them, best first. Fewer than are wanted when the index holds fewer.
+
+        Raises:
+            StaleViewError: what was to be shown has gone from the store since; the search begins again with a later
+                view.
+        """
 
 
 class Reranker(Protocol):

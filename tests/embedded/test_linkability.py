@@ -10,8 +10,8 @@ import pytest
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.embedded.linkability import ENOUGH
 from polyad.engine import Engine
-from polyad.hypergraph.view import View
 from polyad.model import Document
+from polyad.view import View
 
 DOCUMENTS = [
     Document("log", "Harbour log", "The oil was noticed by Watchman Piet Adler and by Old Tom Reed."),

@@ -21,7 +21,6 @@ from polyad.embedded.keeper import ViewKeeper
 from polyad.embedded.view import EmbeddedView, rows_of
 from polyad.engine import Engine
 from polyad.errors import StaleViewError
-from polyad.hypergraph.view import Kind
 from polyad.model import (
     SUBJECT,
     Document,
@@ -38,6 +37,7 @@ from polyad.model import (
     Timings,
 )
 from polyad.protocols import TextKind
+from polyad.view import Kind
 
 EMBEDDER = HashingEmbedder(16)
 RETRIEVERS = ("default", "hypergraphrag", "hypersu", "standard", "bm25")

@@ -20,10 +20,9 @@ from polyad.evaluation.triple_examples import (
     recipe_of,
 )
 from polyad.hypergraph.incidence import Hypergraph
-from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.protocols import Embedder
-from polyad.retrieval.question import QuestionLinker
+from polyad.view import View
 
 Spec = Mapping[str, Sequence[Sequence[str]]]
 """Each passage by its title (which is also its document's id): the members of each of its hyperedges."""
@@ -57,8 +56,7 @@ def collected(
     view: View, *queries: Query, positives: str = "answers", seed: int = 0, **changes: object
 ) -> TripleExamples:
     settings = replace(HyperRetrieverSettings(positives="answers"), positives=positives, **changes)  # type: ignore[arg-type]
-    linker = QuestionLinker(view, RuleMentionExtractor())
-    return collect(view, EMBEDDER, linker, queries, settings, seed)
+    return collect(view, EMBEDDER, RuleMentionExtractor(), queries, settings, seed)
 
 
 def facts(view: View, examples: TripleExamples, *, right: bool) -> list[Fact]:

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.hypergraph.cosines import cosines
-from polyad.hypergraph.view import Kind, View
 from polyad.model import FloatArray, IntArray
 from polyad.retrieval.hypersu.activation import ClueActivation
+from polyad.view import Kind, View
 
 
 def vectors(seed: int, count: int, dimension: int = 6) -> FloatArray:

@@ -16,7 +16,6 @@ from polyad.calibration import MEASURED, PAPERS
 from polyad.config import HyperGraphRAGSettings, Settings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
-from polyad.hypergraph.view import View
 from polyad.model import (
     SUBJECT,
     Argument,
@@ -31,10 +30,11 @@ from polyad.model import (
     IndexedPassage,
     Mention,
     Passage,
+    Query,
 )
 from polyad.protocols import Prompt, TextKind
 from polyad.retrieval.hypergraphrag import HyperGraphRAGRetriever
-from polyad.retrieval.question import QuestionLinker
+from polyad.view import View
 
 Vector = tuple[float, float, float]
 
@@ -119,9 +119,8 @@ def retrieved(
     store: SqliteStore, k: int = 9, names: Sequence[str] = ("Ada",), embedder: str = "table", **settings: Any
 ) -> Evidence:
     view = view_of(store)
-    linker = QuestionLinker(view, Named(*names))
-    retriever = HyperGraphRAGRetriever(view, TableEmbedder(TABLE, embedder), linker, HyperGraphRAGSettings(**settings))
-    return retriever.retrieve(QUESTION, k)
+    retriever = HyperGraphRAGRetriever(TableEmbedder(TABLE, embedder), Named(*names), HyperGraphRAGSettings(**settings))
+    return retriever.retrieve(Query(QUESTION, k), view)
 
 
 def rounded(pairs: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
@@ -283,8 +282,9 @@ def test_names_meet_the_entities_each_by_itself_or_together(store: SqliteStore) 
 def test_names_that_are_put_together_are_one_text(store: SqliteStore) -> None:
     view = view_of(store)
     settings = HyperGraphRAGSettings(names="together", entity_threshold=40.0)
-    linker = QuestionLinker(view, Named("Ada", "Cy"))
-    evidence = HyperGraphRAGRetriever(view, TableEmbedder(TABLE), linker, settings).retrieve(QUESTION, 5)
+    evidence = HyperGraphRAGRetriever(TableEmbedder(TABLE), Named("Ada", "Cy"), settings).retrieve(
+        Query(QUESTION, 5), view
+    )
     assert entities(evidence) == [("Ada", 48.0), ("Cy", 48.0)], "0.6 of 80, 0.8 of 60"
     assert {matched for how, _, matched in reached(evidence).values() if how == "entity"} == {"Cy, Ada"}
 

@@ -23,14 +23,14 @@ from polyad.config import HyperMemorySettings, LanguageModelSettings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Evidence, Mention, Usage
 from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
-from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.question_names import QuestionNames
 from polyad.text.tokens import count_tokens
+from polyad.view import View
+from tests.over import Over
 
 EMBEDDER = HashingEmbedder(256)
 
@@ -129,10 +129,10 @@ ENTITIES = {"Ines Moreau": 0.75, "Corven Tower": 0.25, "Aldby": 1.0}
 FOUND = {"bell": 1.0, "aldby": 0.75 * 0.8, "moreau": 0.75 * 0.8, "tower": 0.25, "lamp": 0.75 * 0.2}
 
 
-def retriever_of(view: View, model: LanguageModel, linker_calls: int = 0, **changes: int) -> HyperMemoryRetriever:
-    linker = QuestionLinker(view, RuleMentionExtractor())
+def retriever_of(view: View, model: LanguageModel, **changes: int) -> Over:
     settings = replace(HyperMemorySettings(), **changes)
-    return HyperMemoryRetriever(view, EMBEDDER, linker, model, settings, linker_calls=linker_calls)
+    made = HyperMemoryRetriever(EMBEDDER, RuleMentionExtractor(), model, settings, extractor_calls=0)
+    return Over(view, made)
 
 
 def edges_of(evidence: Evidence) -> dict[str, float]:
@@ -259,9 +259,9 @@ def test_the_call_that_finds_the_questions_names_counts_too(view: View, max_call
 
     oracle = Oracle(EDGES, ENTITIES)
     model = ScriptedLanguageModel(say)
-    linker = QuestionLinker(view, QuestionNames(model, RuleMentionExtractor()))
+    names = QuestionNames(model, RuleMentionExtractor())
     settings = HyperMemorySettings(max_calls=max_calls)
-    evidence = HyperMemoryRetriever(view, EMBEDDER, linker, model, settings).retrieve(CHAIN, 3)
+    evidence = Over(view, HyperMemoryRetriever(EMBEDDER, names, model, settings)).retrieve(CHAIN, 3)
     assert len(model.prompts) == evidence.notes["llm_calls"] == min(max_calls, 6)
     assert len(evidence.passages) == 3
 
@@ -434,8 +434,9 @@ def test_a_verdict_is_told_what_is_known_of_the_entities_on_the_paths(tmp_path: 
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle()
     view = view_of(store)
-    linker = QuestionLinker(view, extractor)
-    HyperMemoryRetriever(view, EMBEDDER, linker, model, HyperMemorySettings()).retrieve("Where was Moreau born?", 2)
+    Over(view, HyperMemoryRetriever(EMBEDDER, extractor, model, HyperMemorySettings())).retrieve(
+        "Where was Moreau born?", 2
+    )
     store.close()
     known = "Aldby: a village; of " + "walnuts " * 99
     assert model.prompts[0].user == (

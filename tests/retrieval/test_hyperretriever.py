@@ -13,7 +13,6 @@ from polyad.config import HyperRetrieverSettings
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triples_of
-from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Evidence
 from polyad.protocols import Embedder
@@ -22,6 +21,8 @@ from polyad.retrieval.hyperretriever.retriever import HyperRetriever, choose, fi
 from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
+from polyad.view import View
+from tests.over import Over
 
 Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
 """Each passage by its title (which is also its document's id): the words of each hyperedge, and its members."""
@@ -62,12 +63,10 @@ def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> 
     )
 
 
-def retriever(
-    view: View, weights: TripleScorer | None = None, settings: HyperRetrieverSettings | None = None
-) -> HyperRetriever:
+def retriever(view: View, weights: TripleScorer | None = None, settings: HyperRetrieverSettings | None = None) -> Over:
     settings = settings or HyperRetrieverSettings(adaptive=False, depth=3)
-    linker = QuestionLinker(view, RuleMentionExtractor())
-    return HyperRetriever(view, EMBEDDER, linker, settings, weights or scorer(bias=1, closeness=0))
+    made = HyperRetriever(EMBEDDER, RuleMentionExtractor(), settings, weights or scorer(bias=1, closeness=0))
+    return Over(view, made)
 
 
 def titles(evidence: Evidence) -> list[str]:
@@ -234,7 +233,7 @@ def test_a_scorer_of_another_embedder_or_variant_is_refused(view_of: ViewOf) -> 
     with pytest.raises(ConfigurationError, match="signals = false"):
         retriever(view, scorer(), HyperRetrieverSettings(signals=True))
     with pytest.raises(ConfigurationError, match="polyad train hyperretriever"):
-        HyperRetriever(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), HyperRetrieverSettings(), None)
+        HyperRetriever(EMBEDDER, RuleMentionExtractor(), HyperRetrieverSettings(), None)
 
 
 # The walk

@@ -14,7 +14,6 @@ from polyad.calibration import MEASURED, PAPERS, Calibration
 from polyad.config import HyperSUSettings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import LanguageModelError
-from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import (
     SUBJECT,
@@ -34,7 +33,9 @@ from polyad.protocols import Embedder, Prompt, TextKind
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent, LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever
-from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.question import LinkedQuestion
+from polyad.view import View
+from tests.over import Over
 
 Vector = Sequence[float]
 
@@ -123,9 +124,8 @@ def plain(**changes: object) -> HyperSUSettings:
 
 def retriever_of(
     view: View, embedder: Embedder, chosen: HyperSUSettings = SETTINGS, agent: ClueAgent | None = None
-) -> HyperSURetriever:
-    linker = QuestionLinker(view, RuleMentionExtractor())
-    return HyperSURetriever(view, embedder, linker, agent or QuestionClues(), chosen)
+) -> Over:
+    return Over(view, HyperSURetriever(embedder, RuleMentionExtractor(), agent or QuestionClues(), chosen))
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import pytest
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.hypergraph.sparse import Scores
-from polyad.hypergraph.view import View
 from polyad.model import Document, FloatArray
 from polyad.protocols import Embedder, TextKind
 from polyad.retrieval.default import links
 from polyad.retrieval.default.links import SimilarityScale, anchored, linked
+from polyad.view import View
 
 ViewOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], View]
 

@@ -9,7 +9,7 @@ import pytest
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import HyperRetrieverSettings, Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
-from polyad.model import Document, FloatArray
+from polyad.model import Document, FloatArray, Query
 from polyad.protocols import TextKind
 from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
 
@@ -61,12 +61,13 @@ def test_lexical_passages_share_a_word_and_ties_go_by_id(engine: Engine) -> None
     assert engine.search("nothing like it", retriever="bm25").passages == ()
 
 
-def test_a_retriever_goes_on_showing_its_moment(engine: Engine) -> None:
+def test_a_view_goes_on_showing_its_moment(engine: Engine) -> None:
     engine.index_documents(DOCUMENTS)
-    held = engine.retriever("bm25")
-    before = held.retrieve("Alba Lima", 5)
+    retriever, query = engine.retriever("bm25"), Query("Alba Lima", 5)
+    held = engine.view("bm25")
+    before = retriever.retrieve(query, held)
     engine.index_documents([Document(f"better {number}", "Alba Lima", f"Alba, Lima {number}.") for number in range(5)])
-    assert held.retrieve("Alba Lima", 5) == before
+    assert retriever.retrieve(query, held) == before
     assert {hit.passage.document_id for hit in before.passages} == {"alba", "carla", "lima"}
     found = engine.search("Alba Lima", 5, retriever="bm25").passages
     assert [hit.passage.document_id for hit in found] == [f"better {number}" for number in range(5)]

@@ -9,10 +9,10 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
-from polyad.hypergraph.view import View
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Mention
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.view import View
 
 Link = Callable[[str], LinkedQuestion]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from polyad.engine import Engine
-from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
 from polyad.retrieval.default.links import Mentions
 from polyad.retrieval.default.question_words import QuestionWords
+from polyad.view import View
 
 QUESTION = "Which bronze is in the village of zinc?"
 ALL = log(1 + 6 / 1) + log(1 + 6 / 2) + log(1 + 6 / 1)

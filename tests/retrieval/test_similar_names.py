@@ -6,8 +6,8 @@ import pytest
 
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
-from polyad.hypergraph.view import View
 from polyad.retrieval.similar_names import SimilarNames
+from polyad.view import View
 
 
 @pytest.fixture

@@ -26,9 +26,9 @@ from polyad.errors import StaleViewError
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.incidence import distinct, ranges
 from polyad.hypergraph.sparse import union
-from polyad.hypergraph.view import Kind
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
 from polyad.protocols import Changes, Moments, StoredRows
+from polyad.view import Kind
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -46,7 +46,7 @@ _GONE = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EmbeddedView:
-    """An index at one moment; implements :class:`polyad.hypergraph.view.View`.
+    """An index at one moment; implements :class:`polyad.view.View`.
 
     Attributes:
         version: Of the store at that moment.

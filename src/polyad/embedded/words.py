@@ -241,7 +241,7 @@ def _nothing() -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageWords:
-    """The words of a view; implements :class:`polyad.hypergraph.view.Words`."""
+    """The words of a view; implements :class:`polyad.view.Words`."""
 
     index: WordIndex
     ids: Ids

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from polyad import model
 from polyad.config import DefaultSettings, HyperRetrieverSettings
 from polyad.engine import Engine
 from polyad.evaluation import experiment
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.experiment import RetrieverResult
-from polyad.protocols import Progress, silent
+from polyad.protocols import Progress, Retriever, silent
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
+from polyad.view import View
 
 BESIDE = ("standard", "hypersu")
 """Retrievers without training that are shown beside the trained ones."""
@@ -42,13 +44,17 @@ def held_out(
         k: Depth of the ranking.
         progress: Told after each question.
     """
-    view, embedder, linker = engine.training_parts(progress)
-    trained = HyperRetriever(view, embedder, linker, settings, scorer)
-    untrained = HyperRetriever(view, embedder, linker, settings, TripleScorer.untrained(scorer.recipe))
-    searches: dict[str, experiment.Search] = {
-        "hyperretriever": trained.retrieve,
-        "hyperretriever, untrained": untrained.retrieve,
-        **{name: engine.retriever(name).retrieve for name in BESIDE},
-        "default, trained alike": DefaultRetriever(view, embedder, linker, DefaultSettings(), linear).retrieve,
+    view, embedder, extractor = engine.training_parts(progress)
+    retrievers: dict[str, Retriever] = {
+        "hyperretriever": HyperRetriever(embedder, extractor, settings, scorer),
+        "hyperretriever, untrained": HyperRetriever(
+            embedder, extractor, settings, TripleScorer.untrained(scorer.recipe)
+        ),
+        **{name: engine.retriever(name) for name in BESIDE},
+        "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), linear),
     }
-    return [experiment.run(name, search, queries, k, progress) for name, search in searches.items()]
+    return [experiment.run(name, _search(made, view), queries, k, progress) for name, made in retrievers.items()]
+
+
+def _search(retriever: Retriever, view: View) -> experiment.Search:
+    return lambda question, k: retriever.retrieve(model.Query(question, k), view)

@@ -17,14 +17,14 @@ from polyad.config import HyperRetrieverSettings
 from polyad.evaluation.datasets import Query
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import Hypergraph, distinct
-from polyad.hypergraph.view import View
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.protocols import Embedder, Progress, silent
+from polyad.protocols import Embedder, MentionExtractor, Progress, silent
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.keys import entity_key
+from polyad.view import View
 
 POSITIVES = 32
 """Most positives taken of one question at one hop."""
@@ -102,7 +102,7 @@ def merged(sets: Sequence[TripleExamples]) -> TripleExamples:
 def collect(
     view: View,
     embedder: Embedder,
-    linker: QuestionLinker,
+    extractor: MentionExtractor,
     queries: Sequence[Query],
     settings: HyperRetrieverSettings,
     seed: int = 0,
@@ -119,14 +119,14 @@ def collect(
     Args:
         view: The index, its entities described.
         embedder: The one it was built with.
-        linker: Finds the questions' entities.
+        extractor: Finds the names in the questions.
         queries: With gold documents.
         settings: What is walked, how far, what the scorer will read and what is right.
         seed: Of the choice where a hop has more than :data:`POSITIVES` or :data:`NEGATIVES`.
         progress: Told of each question.
     """
     recipe = recipe_of(settings, embedder)
-    reader = QuestionReader(view, embedder, linker, signals=recipe.signals)
+    reader = QuestionReader(view, embedder, QuestionLinker(view, extractor), signals=recipe.signals)
     space = SearchSpace.of(view, binary=settings.binary)
     gold_passages = _gold_passages(view, queries)
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from polyad.hypergraph.view import View
-from polyad.model import Evidence, FloatArray, IntArray
+from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols import Embedder
 from polyad.retrieval.evidence import evidence
 from polyad.retrieval.ranking import Hit
+from polyad.view import View
 
 
 class DenseRetriever:
@@ -14,14 +14,13 @@ class DenseRetriever:
 
     name = "standard"
 
-    def __init__(self, view: View, embedder: Embedder) -> None:
-        self._view = view
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
-    def retrieve(self, question: str, k: int) -> Evidence:
-        """The ``k`` nearest passages; the score is the cosine."""
-        ((rows, cosines),) = self._view.nearest("passage", self._embedder.encode([question], "query"), k)
-        return evidence(self._view, question, self.name, _hits(rows, cosines, "similar to the question"))
+    def retrieve(self, query: Query, view: View) -> Evidence:
+        """The nearest passages; the score is the cosine."""
+        ((rows, cosines),) = view.nearest("passage", self._embedder.encode([query.text], "query"), query.k)
+        return evidence(view, query.text, self.name, _hits(rows, cosines, "similar to the question"))
 
 
 class LexicalRetriever:
@@ -29,13 +28,10 @@ class LexicalRetriever:
 
     name = "bm25"
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-
-    def retrieve(self, question: str, k: int) -> Evidence:
-        """The ``k`` passages with the highest BM25 score; fewer when fewer share a word with the question."""
-        rows, scores = self._view.words.best(question, k)
-        return evidence(self._view, question, self.name, _hits(rows, scores, "shares words with the question"))
+    def retrieve(self, query: Query, view: View) -> Evidence:
+        """The passages with the highest BM25 score; fewer when fewer share a word with the question."""
+        rows, scores = view.words.best(query.text, query.k)
+        return evidence(view, query.text, self.name, _hits(rows, scores, "shares words with the question"))
 
 
 class NoRetriever:
@@ -43,12 +39,9 @@ class NoRetriever:
 
     name = "none"
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-
-    def retrieve(self, question: str, k: int) -> Evidence:  # noqa: ARG002  # the protocol's parameter
+    def retrieve(self, query: Query, view: View) -> Evidence:
         """Nothing."""
-        return evidence(self._view, question, self.name, [])
+        return evidence(view, query.text, self.name, [])
 
 
 def _hits(rows: IntArray, scores: FloatArray, reason: str) -> list[Hit]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from polyad.hypergraph.view import View
 from polyad.model import Evidence, ScoredEntity, ScoredHyperedge, ScoredPassage, TraceStep
+from polyad.view import View
 
 
 def evidence(

@@ -21,12 +21,12 @@ import numpy as np
 from polyad.calibration import PAPERS, Calibration, calibration_for
 from polyad.config import HyperGraphRAGSettings
 from polyad.hypergraph.sparse import Order, Scores, best_places, union
-from polyad.hypergraph.view import View
-from polyad.model import Evidence, FloatArray, IntArray, TraceStep
-from polyad.protocols import Embedder
+from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
+from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import Hit, filled
+from polyad.view import View
 
 _RANK_CONSTANT = 5.0
 """Added to ranks before they are inverted: the lower, the more the first places of a list count. Set by hand."""
@@ -58,39 +58,37 @@ class HyperGraphRAGRetriever:
     """Retrieves entities and hyperedges by vector, expands both ways and adds passages.
 
     Args:
-        view: The index, its entities described.
         embedder: The one the index was built with.
-        linker: Finds the names in the question.
+        extractor: Finds the names in the question.
         settings: See :class:`polyad.config.HyperGraphRAGSettings`.
     """
 
     name = "hypergraphrag"
 
-    def __init__(self, view: View, embedder: Embedder, linker: QuestionLinker, settings: HyperGraphRAGSettings) -> None:
-        self._view = view
+    def __init__(self, embedder: Embedder, extractor: MentionExtractor, settings: HyperGraphRAGSettings) -> None:
         self._embedder = embedder
-        self._linker = linker
+        self._extractor = extractor
         self._settings = settings
         self._thresholds = _thresholds(settings, embedder.name)
 
-    def retrieve(self, question: str, k: int) -> Evidence:
-        """The ``k`` best passages, with the best of K_H: retrieved hyperedges and entities.
+    def retrieve(self, query: Query, view: View) -> Evidence:
+        """The best passages, with the best of K_H: retrieved hyperedges and entities. Entities have to be described.
 
-        Where K* has fewer passages than ``k`` the most similar others follow, unless ``use_passages`` is off.
+        Where K* has fewer passages than are wanted the most similar others follow, unless ``use_passages`` is off.
         """
-        linked = self._linker.link(question)
+        question = query.text
+        linked = QuestionLinker(view, self._extractor).link(question)
         names = _names(linked) or [question]
         each = names if self._settings.names == "each" and len(names) > 1 else []
         vectors = self._embedder.encode([question, ", ".join(names), *each], "query")
-        knowledge = self._knowledge(vectors[0], vectors[1:])
-        hits = self._ranked(knowledge, vectors[0], k)
-        return self._evidence(question, ", ".join(names), knowledge, hits)
+        knowledge = self._knowledge(view, vectors[0], vectors[1:])
+        hits = self._ranked(view, knowledge, vectors[0], query.k)
+        return self._evidence(view, question, ", ".join(names), knowledge, hits)
 
-    def _knowledge(self, question: FloatArray, names: FloatArray) -> _Knowledge:
+    def _knowledge(self, view: View, question: FloatArray, names: FloatArray) -> _Knowledge:
         """K_H of a question, given its vector and those of its names, ``[names, dimension]``."""
-        view = self._view
-        entities = self._entities(names)
-        retrieved = self._hyperedges(question)
+        entities = self._entities(view, names)
+        retrieved = self._hyperedges(view, question)
         edges, owners = view.graph.memberships(entities.rows)
         similarity = view.cosines("hyperedge", edges, question) * view.graph.scores(edges)
         strength = (entities.values[owners] / 100 * np.maximum(similarity, 0)).astype(np.float32)
@@ -111,32 +109,31 @@ class HyperGraphRAGRetriever:
             best_entities, entities.at(best_entities), retrieved, rows[ranked], scores[ranked], via[ranked]
         )
 
-    def _entities(self, names: FloatArray) -> Scores:
+    def _entities(self, view: View, names: FloatArray) -> Scores:
         """R_V: scores in (0, 100]."""
         settings = self._settings
         if not settings.use_entities:
             return Scores.none()
-        found = self._view.nearest("entity", names, settings.entities, weighted=True)
+        found = view.nearest("entity", names, settings.entities, weighted=True)
         rows, values = (np.concatenate(column) for column in zip(*found, strict=True))
         best = Scores.highest(rows, values).above(self._thresholds.entity_threshold)
-        chosen = best.best(settings.entities, partial(self._view.order, "entity"))
+        chosen = best.best(settings.entities, partial(view.order, "entity"))
         return Scores.of(chosen, best.at(chosen))
 
-    def _hyperedges(self, question: FloatArray) -> Scores:
+    def _hyperedges(self, view: View, question: FloatArray) -> Scores:
         """R_H: scores in (0, 10]."""
         settings = self._settings
         if not settings.use_hyperedges:
             return Scores.none()
-        ((rows, values),) = self._view.nearest("hyperedge", question[None], settings.hyperedges, weighted=True)
+        ((rows, values),) = view.nearest("hyperedge", question[None], settings.hyperedges, weighted=True)
         return Scores.of(rows, values).above(self._thresholds.hyperedge_threshold)
 
-    def _ranked(self, knowledge: _Knowledge, question: FloatArray, k: int) -> list[Hit]:
+    def _ranked(self, view: View, knowledge: _Knowledge, question: FloatArray, k: int) -> list[Hit]:
         """(row, score, reason) of the best passages of K*."""
-        view = self._view
         lists = {
-            "similar hyperedge": self._by_hyperedge(knowledge),
-            "similar entity": self._by_entity(knowledge),
-            "about what similar hyperedges name": self._by_member(knowledge),
+            "similar hyperedge": _by_hyperedge(view, knowledge),
+            "similar entity": _by_entity(view, knowledge),
+            "about what similar hyperedges name": _by_member(view, knowledge),
         }
         if self._settings.use_passages:
             ((near, cosines),) = view.nearest("passage", question[None], self._settings.passages)
@@ -156,30 +153,7 @@ class HyperGraphRAGRetriever:
         ]
         return filled(view, hits, question, k) if self._settings.use_passages else hits
 
-    def _by_hyperedge(self, knowledge: _Knowledge) -> Scores:
-        """Of each passage its best hyperedge in R_H."""
-        retrieved = knowledge.retrieved
-        return Scores.highest(self._view.graph.passages(retrieved.rows), retrieved.values).above(0)
-
-    def _by_entity(self, knowledge: _Knowledge) -> Scores:
-        """Of each passage the best entity in R_V that it mentions, the less the more passages do."""
-        graph = self._view.graph
-        passages, owners = graph.mentions(knowledge.entities)
-        shares = knowledge.entity_scores / np.sqrt(graph.degrees(knowledge.entities))
-        return Scores.highest(passages, shares[owners]).above(0)
-
-    def _by_member(self, knowledge: _Knowledge) -> Scores:
-        """Of each passage the best hyperedge in R_H, of another passage, that names what the passage is about."""
-        graph, retrieved = self._view.graph, knowledge.retrieved
-        members, owners = graph.members(retrieved.rows)
-        passages, pairs, _ = graph.about(members)
-        counts = np.bincount(pairs, minlength=len(members))
-        shares = retrieved.values[owners] / np.sqrt(np.maximum(1, counts))
-        away = passages != graph.passages(retrieved.rows)[owners][pairs]
-        return Scores.highest(passages[away], shares[pairs][away]).above(0)
-
-    def _evidence(self, question: str, names: str, knowledge: _Knowledge, hits: list[Hit]) -> Evidence:
-        view = self._view
+    def _evidence(self, view: View, question: str, names: str, knowledge: _Knowledge, hits: list[Hit]) -> Evidence:
         shown = min(len(knowledge.edges), self._settings.expanded)
         by_similarity = np.isin(knowledge.edges[:shown], knowledge.retrieved.rows).tolist()
         edges, scores = knowledge.edges[:shown].tolist(), knowledge.edge_scores[:shown].tolist()
@@ -209,6 +183,31 @@ class HyperGraphRAGRetriever:
             list(zip(knowledge.entities.tolist(), knowledge.entity_scores.tolist(), strict=True)),
             trace,
         )
+
+
+def _by_hyperedge(view: View, knowledge: _Knowledge) -> Scores:
+    """Of each passage its best hyperedge in R_H."""
+    retrieved = knowledge.retrieved
+    return Scores.highest(view.graph.passages(retrieved.rows), retrieved.values).above(0)
+
+
+def _by_entity(view: View, knowledge: _Knowledge) -> Scores:
+    """Of each passage the best entity in R_V that it mentions, the less the more passages do."""
+    graph = view.graph
+    passages, owners = graph.mentions(knowledge.entities)
+    shares = knowledge.entity_scores / np.sqrt(graph.degrees(knowledge.entities))
+    return Scores.highest(passages, shares[owners]).above(0)
+
+
+def _by_member(view: View, knowledge: _Knowledge) -> Scores:
+    """Of each passage the best hyperedge in R_H, of another passage, that names what the passage is about."""
+    graph, retrieved = view.graph, knowledge.retrieved
+    members, owners = graph.members(retrieved.rows)
+    passages, pairs, _ = graph.about(members)
+    counts = np.bincount(pairs, minlength=len(members))
+    shares = retrieved.values[owners] / np.sqrt(np.maximum(1, counts))
+    away = passages != graph.passages(retrieved.rows)[owners][pairs]
+    return Scores.highest(passages[away], shares[pairs][away]).above(0)
 
 
 def _thresholds(settings: HyperGraphRAGSettings, embedder: str) -> Calibration:

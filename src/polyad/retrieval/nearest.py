@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from polyad.hypergraph.view import View
 from polyad.model import FloatArray, Hyperedge, IntArray, Passage, Span
 from polyad.protocols import Embedder
 from polyad.text.lexicon import FUNCTION_WORDS
 from polyad.text.words import terms
+from polyad.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from polyad.hypergraph.view import View
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
 from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.keys import entity_key
 from polyad.text.vocabulary import Vocabulary
+from polyad.view import View
 
 
 @dataclass(frozen=True, slots=True)

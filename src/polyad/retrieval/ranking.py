@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
+from polyad.view import View
 
 Hit = tuple[int, float, str]
 """Row, score and reason of a passage."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyad.hypergraph.cosines import cosines
-from polyad.hypergraph.view import View
 from polyad.protocols import Embedder
+from polyad.view import View
 
 MOST = 32
 """Names compared with one mention; a word of more entities than this is not telling enough."""

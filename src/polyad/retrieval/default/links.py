@@ -14,8 +14,8 @@ import numpy as np
 
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores
-from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
+from polyad.view import View
 
 NEAREST = 200
 """Passages ranked by similarity; the signals of ranks are 0 for all others."""

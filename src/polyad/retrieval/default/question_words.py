@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.hypergraph.sparse import among
-from polyad.hypergraph.view import View
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.default.links import Mentions
 from polyad.text.indexed_words import telling_words
+from polyad.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,12 @@ import numpy as np
 
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores, among, union
-from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
 from polyad.retrieval.default.links import Hop, Mentions, SimilarityScale, anchored, follow, linked, rarity
 from polyad.retrieval.default.question_words import QuestionWords
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.view import View
 
 # Numbers set by hand: they decide what becomes a candidate and a source of links, which learned weights then weigh.
 
@@ -231,7 +231,7 @@ def profiled(signals: FloatArray, linkability: float) -> FloatArray:
 
     Args:
         signals: float32 ``[candidates, signals]``.
-        linkability: See :attr:`polyad.hypergraph.view.View.linkability`.
+        linkability: See :attr:`polyad.view.View.linkability`.
 
     Returns:
         float32 ``[candidates, 2 x signals]``.

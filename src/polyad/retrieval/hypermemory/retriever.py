@@ -10,27 +10,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
 from polyad.config import HyperMemorySettings
-from polyad.hypergraph.view import Kind, View
-from polyad.model import Evidence, FloatArray, TraceStep
-from polyad.protocols import Embedder, LanguageModel
+from polyad.model import Evidence, FloatArray, Query, TraceStep
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypermemory.scores import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
-from polyad.retrieval.question import LinkedQuestion
+from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import Hit, filled
 from polyad.text.counting import counted
-
-
-class Linker(Protocol):
-    """Finds the entities a question is about; such as :class:`polyad.retrieval.question.QuestionLinker`."""
-
-    def link(self, question: str) -> LinkedQuestion:
-        """The entities of the index that ``question`` names."""
+from polyad.view import Kind, View
 
 
 class HyperMemoryRetriever:
@@ -40,62 +32,63 @@ class HyperMemoryRetriever:
     ``width`` of each. Everything is deterministic given the model's replies.
 
     Args:
-        view: The index.
         embedder: The one the index was built with.
-        linker: Finds the question's topic entities.
+        extractor: Finds the names in the question.
         language_model: Scores and decides.
         settings: See :class:`polyad.config.HyperMemorySettings`.
-        linker_calls: How often the linker asks the language model for one question; 0 for one that goes by rules.
+        extractor_calls: How often the extractor asks the language model for one question; 0 for one that goes by
+            rules.
     """
 
     name = "hypermemory"
 
     def __init__(
         self,
-        view: View,
         embedder: Embedder,
-        linker: Linker,
+        extractor: MentionExtractor,
         language_model: LanguageModel,
         settings: HyperMemorySettings,
         *,
-        linker_calls: int = 1,
+        extractor_calls: int = 1,
     ) -> None:
-        self._view = view
         self._embedder = embedder
-        self._linker = linker
+        self._extractor = extractor
         self._language_model = language_model
         self._settings = settings
-        self._linker_calls = linker_calls
+        self._extractor_calls = extractor_calls
 
-    def retrieve(self, question: str, k: int) -> Evidence:
-        """The ``k`` best passages; where the search reaches fewer, the nearest others follow with score 0 or less.
+    def retrieve(self, query: Query, view: View) -> Evidence:
+        """The best passages; where the search reaches fewer, the nearest others follow with score 0 or less.
 
         A passage's score is the sum over the kept paths that lead through its hyperedges, not the best of them: the
         entities of a hyperedge share its score, so that the best path alone would rank a hyperedge lower the more
         entities lead on from it.
 
-        ``notes`` of the evidence has ``llm_calls`` (prompts, the linker's included, which count against ``max_calls``),
-        ``llm_requests`` (sent to score and to decide, retries included, recalled replies not), the ``depth`` reached,
-        ``sufficient`` (1) if the model said so, and the kinds of
+        ``notes`` of the evidence has ``llm_calls`` (prompts, those for names included, which count against
+        ``max_calls``), ``llm_requests`` (sent to score and to decide, retries included, recalled replies not), the
+        ``depth`` reached, ``sufficient`` (1) if the model said so, and the kinds of
         :class:`polyad.retrieval.hypermemory.replies.Repair` that occurred.
 
         Raises:
             NoMoreRepliesError: the language model cannot be asked any more. Other failures fall back to similarity.
         """
-        settings = self._settings
+        settings, question = self._settings, query.text
         judge = Judge(
-            self._language_model, question, width=settings.width, max_calls=settings.max_calls, calls=self._linker_calls
+            self._language_model,
+            question,
+            width=settings.width,
+            max_calls=settings.max_calls,
+            calls=self._extractor_calls,
         )
         vector = self._embedder.encode([question], "query")[0]
-        search = BeamSearch(self._view, self._embedder, judge, settings, vector)
-        topics = list(self._linker.link(question).entities)
+        search = BeamSearch(view, self._embedder, judge, settings, vector)
+        topics = list(QuestionLinker(view, self._extractor).link(question).entities)
         search.run(topics or search.starts())
-        hits = _ranked(self._view, search.steps, vector, k)
-        found = self._evidence(question, hits, search, set(topics))
+        hits = _ranked(view, search.steps, vector, query.k)
+        found = self._evidence(view, question, hits, search, set(topics))
         return replace(found, notes={**judge.notes(), **search.notes()})
 
-    def _evidence(self, question: str, hits: list[Hit], search: BeamSearch, topics: set[int]) -> Evidence:
-        view = self._view
+    def _evidence(self, view: View, question: str, hits: list[Hit], search: BeamSearch, topics: set[int]) -> Evidence:
         entities = dict.fromkeys(search.topics, 1.0)
         through: defaultdict[int, list[Step]] = defaultdict(list)
         for step in search.steps:

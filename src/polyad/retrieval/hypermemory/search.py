@@ -11,13 +11,13 @@ import numpy as np
 from polyad.config import HyperMemorySettings
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.sparse import best_places
-from polyad.hypergraph.view import View
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols import Embedder
 from polyad.retrieval.evidence import entity_names, scored_hyperedges
 from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
 from polyad.text.quoting import in_one_line
 from polyad.text.tokens import count_tokens
+from polyad.view import View
 
 _START_HYPEREDGES = 3
 """Nearest hyperedges whose entities the search starts from when the question names none."""

@@ -18,9 +18,8 @@ from polyad.config import HyperRetrieverSettings
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores, best_places, union
-from polyad.hypergraph.view import View
-from polyad.model import Evidence, FloatArray, IntArray, TraceStep
-from polyad.protocols import Embedder
+from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
+from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hyperretriever.scorer import PrecomputedScorer, TripleScorer
@@ -28,6 +27,7 @@ from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSp
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, places_within
 from polyad.text.counting import counted
+from polyad.view import View
 
 _HYPEREDGES_BEYOND = 30
 """Hyperedges of passages that are not among the best, offered for the hyperedges' part of the context: about what that
@@ -55,13 +55,21 @@ class KeptTriples:
     hops: IntArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """What is made once for a view: its vectors, and all of the scorer's work that does not depend on the question."""
+
+    view: View
+    space: SearchSpace
+    scorer: PrecomputedScorer
+
+
 class HyperRetriever:
     """Ranks passages by the plausibility of the triples that lead to them.
 
     Args:
-        view: The index, its entities described.
-        embedder: The one it was built with.
-        linker: Finds the question's entities.
+        embedder: The one the index was built with.
+        extractor: Finds the names in the question.
         settings: See :class:`polyad.config.HyperRetrieverSettings`.
         scorer: By default that of the settings.
 
@@ -73,41 +81,43 @@ class HyperRetriever:
 
     def __init__(
         self,
-        view: View,
         embedder: Embedder,
-        linker: QuestionLinker,
+        extractor: MentionExtractor,
         settings: HyperRetrieverSettings,
         scorer: TripleScorer | None = None,
     ) -> None:
         wanted = embedder.name, embedder.dimension, signal_names(rewriting=False) if settings.signals else ()
         scorer = scorer or TripleScorer.from_settings(settings.weights, *wanted)
         scorer.recipe.require(*wanted)
-        self._view = view
         self._embedder = embedder
+        self._extractor = extractor
         self._settings = settings
         self._scorer = scorer
-        self._reader = QuestionReader(view, embedder, linker, signals=scorer.recipe.signals)
-        self._ready: tuple[SearchSpace, PrecomputedScorer] | None = None
+        self._prepared: Prepared | None = None
         self._preparing = threading.Lock()
 
-    def retrieve(self, question: str, k: int) -> Evidence:
-        """The ``k`` best passages; those that no kept hyperedge leads to count by similarity alone."""
-        view = self._view
+    def retrieve(self, query: Query, view: View) -> Evidence:
+        """The best passages; those that no kept hyperedge leads to count by similarity alone.
+
+        The entities of the view have to be described.
+        """
+        question = query.text
         if not view.passage_count:
             return evidence(view, question, self.name, [])
-        walked = self._reader.read(question)
-        found = self._search(walked)
+        linker = QuestionLinker(view, self._extractor)
+        walked = QuestionReader(view, self._embedder, linker, signals=self._scorer.recipe.signals).read(question)
+        found = self._search(walked, view)
         strongest = _strongest_of_each(found)
         edges, plausibilities = found.edges[strongest], found.plausibilities[strongest]
         owners = view.graph.passages(edges)
         reached = _means(owners, plausibilities, self._settings.hyperedges_per_passage)
-        ((nearest, _),) = view.nearest("passage", walked.vector[None], k)
+        ((nearest, _),) = view.nearest("passage", walked.vector[None], query.k)
         rows = union([reached.rows, nearest])
         share = self._settings.dense_weight
         dense = view.cosines("passage", rows, walked.vector)
         scores = Scores(rows, ((1 - share) * reached.at(rows) + share * dense).astype(np.float32))
-        best = scores.best(k, partial(view.order, "passage"))
-        shown = strongest[self._shown(edges, plausibilities, best)]
+        best = scores.best(query.k, partial(view.order, "passage"))
+        shown = strongest[_shown(view, edges, plausibilities, best)]
         counts = Scores.summed(owners, np.ones(len(owners))).at(best)
         return evidence(
             view,
@@ -118,21 +128,23 @@ class HyperRetriever:
                 for row, score, count in zip(best.tolist(), scores.at(best).tolist(), counts.tolist(), strict=True)
             ],
             list(zip(found.edges[shown].tolist(), found.plausibilities[shown].tolist(), strict=True)),
-            self._entities(walked.topics, found),
-            self._trace(question, found, shown),
+            _entities(view, walked.topics, found),
+            _trace(view, question, found, shown),
         )
 
-    def prepare(self) -> tuple[SearchSpace, PrecomputedScorer]:
-        """What is made once for an index: entity vectors and all that does not depend on the question."""
+    def prepare(self, view: View) -> Prepared:
+        """Make what is made once for a view, and keep it for the view that was prepared last."""
         with self._preparing:
-            if self._ready is None:
-                space = SearchSpace.of(self._view, binary=self._settings.binary)
-                self._ready = space, PrecomputedScorer(self._scorer, space.entity_vectors, space.hyperedge_vectors)
-            return self._ready
+            if self._prepared is None or self._prepared.view is not view:
+                space = SearchSpace.of(view, binary=self._settings.binary)
+                scorer = PrecomputedScorer(self._scorer, space.entity_vectors, space.hyperedge_vectors)
+                self._prepared = Prepared(view, space, scorer)
+            return self._prepared
 
-    def _search(self, question: WalkQuestion) -> KeptTriples:
+    def _search(self, question: WalkQuestion, view: View) -> KeptTriples:
         """Hop by hop, while triples are followed (HyperRAG, section 3.1.5); one pass of the scorer for each hop."""
-        space, scorer = self.prepare()
+        prepared = self.prepare(view)
+        space, scorer = prepared.space, prepared.scorer
         walk = TripleWalk(space, self._scorer.recipe, question, self._settings.triples_per_hop)
         ways = np.zeros(space.graph.node_count, dtype=np.float32)  # how plausible the best way to each entity is
         ways[question.topics] = 1
@@ -156,57 +168,6 @@ class HyperRetriever:
             np.concatenate([found.plausibilities for found in hops]),
             np.concatenate([found.hops for found in hops]),
         )
-
-    def _shown(self, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
-        """Positions of the best hyperedges: most plausible first, then best connected, then by id.
-
-        Of each of ``passages`` the best few, and as many as the context has room for of all others: the paper fills
-        its context with hyperedges whatever passage they are from (section 3.1.6).
-        """
-        view = self._view
-        owners, by_id = view.graph.passages(edges), view.order("hyperedge", edges)
-        order = np.lexsort((by_id, -plausibilities, owners))
-        order = order[places_within(owners[order]) < HYPEREDGES_SHOWN]
-        is_own = np.isin(owners[order], passages)
-        order = np.concatenate([order[is_own], _highest(order[~is_own], plausibilities, _HYPEREDGES_BEYOND)])
-        connected = _connectivity(view, edges, order)
-        order = order[np.lexsort((by_id[order], -connected, -plausibilities[order]))]
-        is_other = ~np.isin(owners[order], passages)
-        shown: IntArray = order[~is_other | (np.cumsum(is_other) <= _HYPEREDGES_BEYOND)]
-        return shown
-
-    def _entities(self, topics: IntArray, found: KeptTriples) -> list[tuple[int, float]]:
-        """The topics, which are certain, then the tails by the most plausible triple that leads to them."""
-        scores = dict.fromkeys(topics.tolist(), 1.0)
-        order = np.lexsort((self._view.order("entity", found.tails), -found.plausibilities))
-        for tail, score in zip(found.tails[order].tolist(), found.plausibilities[order].tolist(), strict=True):
-            if len(scores) >= _ENTITIES_SHOWN:
-                break
-            scores.setdefault(tail, score)
-        return list(scores.items())[:_ENTITIES_SHOWN]
-
-    def _trace(self, question: str, found: KeptTriples, shown: IntArray) -> list[TraceStep]:
-        view = self._view
-        names = entity_names(view, distinct(found.heads[shown]).tolist())
-        edges = found.edges[shown]
-        return [
-            TraceStep(
-                edge_id,
-                passage_id,
-                question,
-                f"hop {hop}",
-                (names[head],),
-                plausibility,
-            )
-            for edge_id, passage_id, hop, head, plausibility in zip(
-                view.ids("hyperedge", edges),
-                view.ids("passage", view.graph.passages(edges)),
-                found.hops[shown].tolist(),
-                found.heads[shown].tolist(),
-                found.plausibilities[shown].tolist(),
-                strict=True,
-            )
-        ]
 
 
 def choose(
@@ -244,6 +205,58 @@ def final_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieve
         if len(distinct(edges[scores >= threshold])) >= settings.minimum_hyperedges:
             break
     return threshold
+
+
+def _shown(view: View, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
+    """Positions of the best hyperedges: most plausible first, then best connected, then by id.
+
+    Of each of ``passages`` the best few, and as many as the context has room for of all others: the paper fills
+    its context with hyperedges whatever passage they are from (section 3.1.6).
+    """
+    owners, by_id = view.graph.passages(edges), view.order("hyperedge", edges)
+    order = np.lexsort((by_id, -plausibilities, owners))
+    order = order[places_within(owners[order]) < HYPEREDGES_SHOWN]
+    is_own = np.isin(owners[order], passages)
+    order = np.concatenate([order[is_own], _highest(order[~is_own], plausibilities, _HYPEREDGES_BEYOND)])
+    connected = _connectivity(view, edges, order)
+    order = order[np.lexsort((by_id[order], -connected, -plausibilities[order]))]
+    is_other = ~np.isin(owners[order], passages)
+    shown: IntArray = order[~is_other | (np.cumsum(is_other) <= _HYPEREDGES_BEYOND)]
+    return shown
+
+
+def _entities(view: View, topics: IntArray, found: KeptTriples) -> list[tuple[int, float]]:
+    """The topics, which are certain, then the tails by the most plausible triple that leads to them."""
+    scores = dict.fromkeys(topics.tolist(), 1.0)
+    order = np.lexsort((view.order("entity", found.tails), -found.plausibilities))
+    for tail, score in zip(found.tails[order].tolist(), found.plausibilities[order].tolist(), strict=True):
+        if len(scores) >= _ENTITIES_SHOWN:
+            break
+        scores.setdefault(tail, score)
+    return list(scores.items())[:_ENTITIES_SHOWN]
+
+
+def _trace(view: View, question: str, found: KeptTriples, shown: IntArray) -> list[TraceStep]:
+    names = entity_names(view, distinct(found.heads[shown]).tolist())
+    edges = found.edges[shown]
+    return [
+        TraceStep(
+            edge_id,
+            passage_id,
+            question,
+            f"hop {hop}",
+            (names[head],),
+            plausibility,
+        )
+        for edge_id, passage_id, hop, head, plausibility in zip(
+            view.ids("hyperedge", edges),
+            view.ids("passage", view.graph.passages(edges)),
+            found.hops[shown].tolist(),
+            found.heads[shown].tolist(),
+            found.plausibilities[shown].tolist(),
+            strict=True,
+        )
+    ]
 
 
 def _strongest_of_each(found: KeptTriples) -> IntArray:

@@ -16,12 +16,12 @@ from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triple_encoding, triples_of
 from polyad.hypergraph.incidence import Hypergraph, distinct
 from polyad.hypergraph.sparse import best_places
-from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import SignalExtractor, signal_matrix, signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
+from polyad.view import View
 
 _NEAREST = 3  # hyperedges whose entities a question starts from when it names none
 

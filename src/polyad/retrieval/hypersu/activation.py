@@ -6,8 +6,8 @@ import numpy as np
 
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores, among
-from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
+from polyad.view import View
 
 
 class ClueActivation:

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from polyad.hypergraph.sparse import among, union
-from polyad.hypergraph.view import View
 from polyad.model import FloatArray, IntArray
+from polyad.view import View
 
 EVERYWHERE = 5000
 """Passages from which on an entity is everywhere."""
@@ -22,7 +22,7 @@ NEAREST = 2000
 
 
 class WithinReach:
-    """Implements :class:`polyad.hypergraph.view.Graph` for one question.
+    """Implements :class:`polyad.view.Graph` for one question.
 
     Args:
         view: The index.

@@ -17,16 +17,17 @@ from polyad.calibration import calibration_for
 from polyad.config import HyperSUSettings
 from polyad.hypergraph.frontier import Walk, expand
 from polyad.hypergraph.sparse import Scores, best_places, union
-from polyad.hypergraph.view import View
-from polyad.model import Evidence, FloatArray, TraceStep
-from polyad.protocols import Embedder
+from polyad.model import Evidence, FloatArray, Query, TraceStep
+from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.hypersu.reach import WithinReach
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, Hit, filled
+from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.counting import counted
+from polyad.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,8 @@ class HyperSURetriever:
     """Walks from the question's entities through the hyperedges its clues activate.
 
     Args:
-        view: The index.
         embedder: The one the index was built with.
-        linker: Finds the question's entities.
+        extractor: Finds the names in the question.
         clue_agent: Derives clues; ignored when the settings switch clues off.
         settings: See :class:`polyad.config.HyperSUSettings`.
     """
@@ -55,39 +55,42 @@ class HyperSURetriever:
 
     def __init__(
         self,
-        view: View,
         embedder: Embedder,
-        linker: QuestionLinker,
+        extractor: MentionExtractor,
         clue_agent: ClueAgent,
         settings: HyperSUSettings,
     ) -> None:
-        self._view = view
         self._embedder = embedder
-        self._linker = linker
+        self._extractor = extractor
         self._clue_agent = clue_agent
         self._settings = settings
         threshold = settings.activation_threshold
         self._threshold = calibration_for(embedder.name).activation_threshold if threshold is None else threshold
 
-    def retrieve(self, question: str, k: int) -> Evidence:
-        """The ``k`` best passages; where the walk reaches fewer, the nearest others follow with score 0 or less."""
-        linked = self._linker.link(question)
-        clues = self._clue_agent.clues(linked) if self._settings.use_clues else [question]
-        texts = list(dict.fromkeys([question, *clues]))
+    def retrieve(self, query: Query, view: View) -> Evidence:
+        """The best passages; where the walk reaches fewer, the nearest others follow with score 0 or less."""
+        linked = self._linker(view).link(query.text)
+        clues = self._clue_agent.clues(linked) if self._settings.use_clues else [query.text]
+        texts = list(dict.fromkeys([query.text, *clues]))
         vectors = self._embedder.encode(texts, "query")
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
-        expansion = self._expand(linked, clues, clue_vectors, vectors[0])
+        expansion = self._expand(view, linked, clues, clue_vectors, vectors[0])
         activated: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
-        passages = self._view.graph.passages(np.array(list(expansion.scores), dtype=np.int64)).tolist()
+        passages = view.graph.passages(np.array(list(expansion.scores), dtype=np.int64)).tolist()
         for passage, (edge, score) in zip(passages, expansion.scores.items(), strict=True):
             activated[passage].append((score, edge))
-        hits = self._ranked(activated, vectors[0], k)
-        return self._evidence(question, expansion, activated, hits)
+        hits = self._ranked(view, activated, vectors[0], query.k)
+        return self._evidence(view, query.text, expansion, activated, hits)
+
+    def _linker(self, view: View) -> QuestionLinker:
+        threshold = self._settings.link_threshold
+        similar = SimilarNames(view, self._embedder, threshold) if threshold < 1 else None
+        return QuestionLinker(view, self._extractor, similar)
 
     def _expand(
-        self, linked: LinkedQuestion, clues: list[str], clue_vectors: FloatArray, question: FloatArray
+        self, view: View, linked: LinkedQuestion, clues: list[str], clue_vectors: FloatArray, question: FloatArray
     ) -> _Expansion:
-        settings, view = self._settings, self._view
+        settings = self._settings
         activation = ClueActivation(view, clue_vectors, self._threshold, settings.sharpening)
         graph, order = WithinReach(view, clue_vectors), partial(view.order, "entity")
         forward = expand(
@@ -116,31 +119,33 @@ class HyperSURetriever:
         }
         return _Expansion(forward, backward, activation, clues, scores)
 
-    def _ranked(self, activated: dict[int, list[tuple[float, int]]], question: FloatArray, k: int) -> list[Hit]:
+    def _ranked(
+        self, view: View, activated: dict[int, list[tuple[float, int]]], question: FloatArray, k: int
+    ) -> list[Hit]:
         """(row, score, reason) of the best passages: capped means first, then by similarity alone."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
         passages = np.array(list(activated), dtype=np.int64)
-        similarities = self._view.cosines("passage", passages, question).tolist()
+        similarities = view.cosines("passage", passages, question).tolist()
         scores = []
         for found, similarity in zip(activated.values(), similarities, strict=True):
             strongest = sorted((score for score, _ in found), reverse=True)[:limit]
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
-        chosen = best_places(np.array(scores), k, lambda places: self._view.order("passage", passages[places]))
+        chosen = best_places(np.array(scores), k, lambda places: view.order("passage", passages[places]))
         hits = [
             (int(passages[place]), scores[place], counted(len(activated[passages[place]]), "activated hyperedge"))
             for place in chosen.tolist()
         ]
-        return filled(self._view, hits, question, k)
+        return filled(view, hits, question, k)
 
     def _evidence(
         self,
+        view: View,
         question: str,
         expansion: _Expansion,
         activated: dict[int, list[tuple[float, int]]],
         hits: list[Hit],
     ) -> Evidence:
-        view = self._view
         shown = [
             (edge, score, passage)
             for passage, _, _ in hits
