@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import math
+import random
+
+import ir_measures
 import pytest
 
-from polyad.evaluation.measures import all_recall, recall, reciprocal_rank
+from polyad.evaluation.measures import all_recall, hits, ndcg, recall, reciprocal_rank
 
 RANKED = ["x", "a", "y", "b", "z"]
 
@@ -37,3 +41,24 @@ def test_reciprocal_rank_is_that_of_the_first_gold_document(gold: set[str], expe
 
 def test_an_empty_ranking_scores_nothing() -> None:
     assert (recall([], {"a"}, 5), all_recall([], {"a"}, 5), reciprocal_rank([], {"a"})) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("gold", "k", "expected"), [({"x"}, 1, 1.0), ({"a"}, 1, 0.0), ({"a"}, 5, 1 / math.log2(3))])
+def test_ndcg_discounts_by_rank(gold: set[str], k: int, expected: float) -> None:
+    assert ndcg(RANKED, gold, k) == pytest.approx(expected)
+
+
+def test_ranking_measures_are_those_of_ir_measures_on_a_thousand_random_cases() -> None:
+    """trec_eval's own numbers, behind ir_measures; documents are ranked by falling scores without ties."""
+    chooser = random.Random(7)
+    documents = [f"d{number}" for number in range(30)]
+    for case in range(1000):
+        ranked = chooser.sample(documents, chooser.randint(1, 25))
+        gold = set(chooser.sample(documents, chooser.randint(1, 6)))
+        k = chooser.choice((1, 3, 5, 10))
+        qrels = {"q": dict.fromkeys(gold, 1)}
+        found = {"q": {id: float(len(ranked) - place) for place, id in enumerate(ranked)}}
+        wanted = [ir_measures.R @ k, ir_measures.nDCG @ k, ir_measures.Success @ k, ir_measures.RR @ k]
+        theirs = ir_measures.calc_aggregate(wanted, qrels, found)
+        ours = [recall(ranked, gold, k), ndcg(ranked, gold, k), hits(ranked, gold, k), reciprocal_rank(ranked[:k], gold)]
+        assert ours == pytest.approx([theirs[measure] for measure in wanted], abs=1e-4), (case, ranked, gold, k)

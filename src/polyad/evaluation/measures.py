@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -58,3 +59,16 @@ def hits(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
     1.0
     """
     return float(not set(gold).isdisjoint(ranked[:k]))
+
+
+def ndcg(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    """Normalised discounted cumulative gain of the first ``k``: 1 when they begin with gold documents alone.
+
+    A gold document at rank r gains 1 / log2(r + 1), as trec_eval counts it (Jarvelin and Kekalainen, 2002); what may be
+    gained at most is gained by all gold documents at the top. A document is gold or not: there are no grades.
+
+    >>> round(ndcg(["x", "a"], {"a"}, k=2), 4)
+    0.6309
+    """
+    gained = sum(1 / math.log2(rank + 1) for rank, id in enumerate(ranked[:k], 1) if id in gold)
+    return gained / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(gold)) + 1))

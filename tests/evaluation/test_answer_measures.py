@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from rouge_score.rouge_scorer import RougeScorer
+
+from polyad.evaluation.answer_measures import (
+    contains,
+    contains_letters,
+    exact_match,
+    normalised,
+    rouge_l,
+    token_f1,
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted", "exact", "f1", "contained"),
+    [
+        ("The Bell of Tarn.", ["bell of tarn"], 1.0, 1.0, 1.0),
+        ("Ines Moreau", ["Moreau", "Ines Moreau"], 1.0, 1.0, 1.0),
+        ("It was cast by Ines Moreau in 1702", ["Ines Moreau"], 0.0, 4 / 10, 1.0),
+        ("Moreau, Moreau", ["Moreau Ines Moreau"], 0.0, 4 / 5, 0.0),
+        ("Aldby", ["Isk"], 0.0, 0.0, 0.0),
+        ("", ["Isk"], 0.0, 0.0, 0.0),
+        ("the", [""], 1.0, 1.0, 0.0),
+        ("Aldby", [], 0.0, 0.0, 0.0),
+    ],
+)
+def test_an_answer_is_as_good_as_the_accepted_one_nearest_to_it(
+    answer: str, accepted: list[str], exact: float, f1: float, contained: float
+) -> None:
+    assert exact_match(answer, accepted) == exact
+    assert token_f1(answer, accepted) == pytest.approx(f1)
+    assert contains(answer, accepted) == contained
+
+
+def test_letters_within_a_word_count_for_the_lenient_measure_alone() -> None:
+    assert (contains("It is a party.", ["art"]), contains_letters("It is a party.", ["art"])) == (0.0, 1.0)
+    assert contains_letters("party", ["the"]) == 0.0, "nothing is left of it to be found"
+
+
+def test_normalising_an_answer_leaves_its_words() -> None:
+    assert normalised(" An  otter's \n THE diet (fish)") == "otters diet fish"
+
+
+def test_rouge_l_is_that_of_rouge_score_on_a_thousand_random_cases() -> None:
+    chooser = random.Random(7)
+    words = ["otter", "Otters", "eat", "fish", "crabs,", "the", "1702", "well-known", "é", "-", ""]
+    scorer = RougeScorer(["rougeL"], use_stemmer=False)
+    for case in range(1000):
+        answer, *accepted = (
+            " ".join(chooser.choices(words, k=chooser.randint(0, 12))) for _ in range(chooser.randint(2, 4))
+        )
+        theirs = max(scorer.score(one, answer)["rougeL"].fmeasure for one in accepted)
+        assert rouge_l(answer, accepted) == pytest.approx(theirs, abs=1e-12), (case, answer, accepted)
