@@ -117,6 +117,9 @@ def test_json_has_the_shape_that_the_command_line_promises() -> None:
         "mrr": 0.5,
         "latency_ms": {"p50": 20.0, "p95": 29.0, "encode_p50": 4.0},
         "llm_tokens_per_query": 0.0,
+        "hits@3": 0.6667,
+        "ndcg@3": 0.5169,
+        "recall_at_words": {"500": 0.6667, "1000": 0.6667, "2000": 0.6667},
     }
 
 

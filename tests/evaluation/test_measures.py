@@ -60,5 +60,5 @@ def test_ranking_measures_are_those_of_ir_measures_on_a_thousand_random_cases() 
         found = {"q": {id: float(len(ranked) - place) for place, id in enumerate(ranked)}}
         wanted = [ir_measures.R @ k, ir_measures.nDCG @ k, ir_measures.Success @ k, ir_measures.RR @ k]
         theirs = ir_measures.calc_aggregate(wanted, qrels, found)
-        ours = [recall(ranked, gold, k), ndcg(ranked, gold, k), hits(ranked, gold, k), reciprocal_rank(ranked[:k], gold)]
+        ours = [measure(ranked, gold, k) for measure in (recall, ndcg, hits)] + [reciprocal_rank(ranked[:k], gold)]
         assert ours == pytest.approx([theirs[measure] for measure in wanted], abs=1e-4), (case, ranked, gold, k)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,13 +29,16 @@ from polyad.cli.options import (
     open_engine,
     settings_from,
 )
-from polyad.cli.settings import require_one_of
-from polyad.config import DefaultSettings, HyperRetrieverSettings
+from polyad.cli.settings import Configuration, require_one_of
+from polyad.config import DefaultSettings, HyperRetrieverSettings, Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.errors import NoLanguageModelError
-from polyad.evaluation import datasets, experiment
+from polyad.evaluation import datasets, experiment, run_folder
+from polyad.evaluation.manifest import manifest_of
+from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of, splits_of
 from polyad.model import Evidence
+from polyad.protocols import Progress
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
@@ -62,6 +66,13 @@ def evaluate(
     replies: Replies = None,
     max_cost: MaxCost = 0.0,
     max_tokens: MaxTokens = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the run here: settings, rankings, times, texts found.")
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, show_default=False, help="Of the intervals in the reports of a run. [0]"),
+    ] = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -70,6 +81,9 @@ def evaluate(
     Indexes its corpus and asks its questions. Recall is the share of the gold passages among the first k, all recall
     the share of questions with all of them there, MRR the mean of 1 / rank of the first. Times are per question, one
     at a time.
+
+    With --out the run is kept in a folder. The same command takes up one that was stopped, and asks only what is
+    missing. `polyad report` and `polyad compare` read such folders.
 
     Example: polyad eval musique/ --retriever bm25,standard,default --limit 200 --store musique-kb
     """
@@ -92,7 +106,12 @@ def evaluate(
             raise NoLanguageModelError(f"the retriever {name!r}")  # before the others have been measured for nothing
     whole, depth = datasets.load(folder), settings.command.depth
     dataset = replace(whole, queries=queries_of(whole, split, limit))
+    writer = _writer(out, dataset, names, settings, seed=seed, split=split) if out else None
+    if writer and not any(writer.lacks(name, dataset.queries) for name in names):
+        _finish(writer, dataset, json)
+        return
     with (
+        writer or nullcontext(),
         directory_for(store) as directory,
         open_engine(settings, create=True, reranks=True, directory=directory) as engine,
         output.progress_bar(quiet or json) as progress,
@@ -107,31 +126,80 @@ def evaluate(
         statistics = engine.statistics()
         indexed = engine.sources()
         sizes = shapes.eval_index_json(report, statistics)
-        results = [
-            experiment.run(
-                name,
-                partial(_search, engine, name),
-                dataset.queries,
-                depth,
-                progress,
-                lambda: engine.llm_tokens,
-                partial(engine.prepare, name, progress),
-            )
-            for name in names
-        ]
+        if writer:
+            writer.keep_index(sizes)
+        results = [_measured(engine, name, dataset.queries, depth, writer, progress) for name in names]
     output.warn_of_failures(report)
     output.warn_of_others(report, statistics.documents)
     output.warn_of_judgements(dataset, indexed)
-    if "default" in names:
-        _warn_of_default_training(whole.name, settings.stages.default)
-    if "hyperretriever" in names:
-        _warn_of_training(whole, dataset.queries, settings.stages.hyperretriever, statistics.settings["embedder"])
+    _warn_of_weights(names, whole, dataset, settings.stages, statistics.settings["embedder"])
+    if writer:
+        _finish(writer, dataset, json)
+        return
     if json:
         output.say_json(shapes.eval_json(dataset, depth, sizes, results))
     else:
         output.show_eval(dataset, depth, sizes, results)
     if not report.is_complete:
         raise typer.Exit(1)
+
+
+def _writer(
+    out: Path, dataset: datasets.Dataset, names: Sequence[str], settings: Configuration, **choices: object
+) -> RunWriter:
+    """Opens the folder of a run that is kept, be it new or of the same."""
+    command = settings.command
+    choices |= {name: getattr(command, name) for name in ("method", "embedder", "mentions", "rerank")}
+    stages = {"stages": settings.stages, "language_model": settings.language_model}
+    return RunWriter(out, manifest_of(dataset, names, command.depth, stages, **choices))
+
+
+def _measured(
+    engine: Engine,
+    name: str,
+    queries: Sequence[datasets.Query],
+    depth: int,
+    writer: RunWriter | None,
+    progress: Progress,
+) -> experiment.RetrieverResult:
+    """What one retriever reaches; of a run that is kept, only what it lacks is asked."""
+    missing = writer.lacks(name, queries) if writer else queries
+    records = writer.records(name) if writer else []
+    if missing:
+        records += experiment.ask(
+            name,
+            partial(_search, engine, name),
+            missing,
+            depth,
+            progress,
+            lambda: engine.llm_tokens,
+            partial(engine.prepare, name, progress),
+            writer.keep if writer else experiment.keep_nothing,
+            len(queries) - len(missing),
+        )
+    return experiment.summarise(name, records, depth)
+
+
+def _finish(writer: RunWriter, dataset: datasets.Dataset, json: bool) -> None:
+    """Print a run that is kept, from its files."""
+    writer.close()
+    run = run_folder.load(writer.folder)
+    run_folder.write_derived(run)
+    if json:
+        output.say_json(run.to_json())
+    else:
+        output.show_eval(dataset, run.k, run.index, run.results())
+    if run.index["failed"]:
+        raise typer.Exit(1)
+
+
+def _warn_of_weights(
+    names: Sequence[str], whole: datasets.Dataset, dataset: datasets.Dataset, settings: Settings, embedder: str
+) -> None:
+    if "default" in names:
+        _warn_of_default_training(whole.name, settings.default)
+    if "hyperretriever" in names:
+        _warn_of_training(whole, dataset.queries, settings.hyperretriever, embedder)
 
 
 def _warn_of_default_training(benchmark: str, settings: DefaultSettings) -> None:

@@ -9,22 +9,35 @@ from dataclasses import dataclass
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Query
-from polyad.evaluation.measures import all_recall, recall, reciprocal_rank
+from polyad.evaluation.measures import all_recall, hits, ndcg, recall, reciprocal_rank
+from polyad.evaluation.records import Asked, asked
 from polyad.model import Evidence, Timings
 from polyad.protocols import Progress, silent
 
 PASSAGES = 4
 """Passages asked for, for each document of the ranking: a document that is found may be found by several of them."""
 
+BUDGETS = (500, 1000, 2000)
+"""Words of returned text at which recall is measured beside the first k documents."""
+
 Search = Callable[[str, int], Evidence]
 """A question and k to the evidence."""
+
+
+Keep = Callable[[Asked, Evidence], None]
+"""Told of what was found for each question before the next one is asked."""
+
+
+def keep_nothing(record: Asked, evidence: Evidence) -> None:
+    """The :data:`Keep` of whoever has no use for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverResult:
     """What one retriever reached on one dataset; measures in [0, 1], times in milliseconds.
 
-    ``mrr`` is over the first k. ``latency_p50`` and ``latency_p95`` include the encoding of the question.
+    ``mrr`` is over the first k. ``latency_p50`` and ``latency_p95`` include the encoding of the question. ``at_words``
+    is the recall of what fits into a budget of words, by the budget.
     """
 
     retriever: str
@@ -35,6 +48,9 @@ class RetrieverResult:
     latency_p95: float
     encode_p50: float
     llm_tokens_per_query: float
+    hits: float
+    ndcg: float
+    at_words: Mapping[int, float]
 
     def to_json(self, k: int) -> dict[str, object]:
         """The shape that ``polyad eval --json`` prints."""
@@ -49,6 +65,9 @@ class RetrieverResult:
                 "encode_p50": round(self.encode_p50, 2),
             },
             "llm_tokens_per_query": round(self.llm_tokens_per_query, 1),
+            f"hits@{k}": round(self.hits, 4),
+            f"ndcg@{k}": round(self.ndcg, 4),
+            "recall_at_words": {str(budget): round(value, 4) for budget, value in self.at_words.items()},
         }
 
 
@@ -61,18 +80,33 @@ def run(
     llm_tokens: Callable[[], int] = lambda: 0,
     prepare: Callable[[], None] = lambda: None,
 ) -> RetrieverResult:
+    """Ask every question once, and sum up; see :func:`ask` and :func:`summarise`."""
+    return summarise(retriever, list(ask(retriever, search, queries, k, progress, llm_tokens, prepare)), k)
+
+
+def ask(
+    retriever: str,
+    search: Search,
+    queries: Sequence[Query],
+    k: int,
+    progress: Progress = silent,
+    llm_tokens: Callable[[], int] = lambda: 0,
+    prepare: Callable[[], None] = lambda: None,
+    keep: Keep = keep_nothing,
+    asked_before: int = 0,
+) -> Iterator[Asked]:
     """Ask every question once; all of them count, the first too.
 
-    What is judged are documents, ranked by their best passage, since a document may be cut into several.
-
     Args:
-        retriever: Its name, for the report.
+        retriever: Its name, for the records.
         search: Asks it. Evidence without timings, such as a bare retriever gives, counts with the wall time it took.
         queries: At least one.
         k: Depth of the ranking, in documents.
         progress: Told after each question.
         llm_tokens: Tokens spent on language models so far.
         prepare: Loads and makes what the retriever needs once; not part of any question's time.
+        keep: Called with each record before the next question is asked.
+        asked_before: How many questions an earlier run has asked, for ``progress``.
 
     Raises:
         ConfigurationError: there is no question.
@@ -81,27 +115,51 @@ def run(
         raise ConfigurationError(f"no questions to measure {retriever!r} with; expected at least one")
     spent = llm_tokens()
     prepare()
-    found: list[Evidence] = []
-    timings: list[Timings] = []
-    for done, query in enumerate(queries, 1):
+    for done, query in enumerate(queries, asked_before + 1):
         started = time.perf_counter()
-        found.append(search(query.text, k * PASSAGES))
+        evidence = search(query.text, k * PASSAGES)
         elapsed = Timings(retrieve=1000 * (time.perf_counter() - started))
-        timings.append(found[-1].timings if found[-1].timings.total else elapsed)
-        progress(done, len(queries), f"questions, {retriever}")
-    rankings = [ranked_documents(evidence)[:k] for evidence in found]
-    gold = [query.gold for query in queries]
-    totals = [timing.total for timing in timings]
+        tokens = llm_tokens()
+        timings = evidence.timings if evidence.timings.total else elapsed
+        record = asked(retriever, query, evidence, timings, tokens - spent)
+        spent = tokens
+        keep(record, evidence)
+        progress(done, asked_before + len(queries), f"questions, {retriever}")
+        yield record
+
+
+def summarise(retriever: str, records: Sequence[Asked], k: int) -> RetrieverResult:
+    """The measures and times of one retriever.
+
+    What is judged are documents, ranked by their best passage, since a document may be cut into several.
+
+    Args:
+        retriever: Its name.
+        records: Of the questions asked; at least one.
+        k: Depth of the ranking, in documents.
+    """
+    judged = [(record.documents[:k], record.query.gold) for record in records]
+    totals = [record.milliseconds for record in records]
     return RetrieverResult(
         retriever,
-        recall=statistics.fmean(recall(r, g, k) for r, g in zip(rankings, gold, strict=True)),
-        all_recall=statistics.fmean(all_recall(r, g, k) for r, g in zip(rankings, gold, strict=True)),
-        mrr=statistics.fmean(reciprocal_rank(r, g) for r, g in zip(rankings, gold, strict=True)),
+        recall=statistics.fmean(recall(ranked, gold, k) for ranked, gold in judged),
+        all_recall=statistics.fmean(all_recall(ranked, gold, k) for ranked, gold in judged),
+        mrr=statistics.fmean(reciprocal_rank(ranked, gold) for ranked, gold in judged),
         latency_p50=statistics.median(totals),
         latency_p95=percentile(totals, 95),
-        encode_p50=statistics.median(timing.encode for timing in timings),
-        llm_tokens_per_query=(llm_tokens() - spent) / len(queries),
+        encode_p50=statistics.median(record.encode_ms for record in records),
+        llm_tokens_per_query=statistics.fmean(record.llm_tokens for record in records),
+        hits=statistics.fmean(hits(ranked, gold, k) for ranked, gold in judged),
+        ndcg=statistics.fmean(ndcg(ranked, gold, k) for ranked, gold in judged),
+        at_words={
+            budget: statistics.fmean(_recall_at_words(record, budget) for record in records) for budget in BUDGETS
+        },
     )
+
+
+def _recall_at_words(record: Asked, budget: int) -> float:
+    read = record.within_words(budget)
+    return recall(read, record.query.gold, len(read))
 
 
 def tracked(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:

@@ -1,0 +1,134 @@
+"""What was found for one question: all that measures, tables and pictures are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polyad.evaluation.datasets import Query
+from polyad.model import Evidence, ScoredPassage, Timings
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A passage that a retriever returned.
+
+    Attributes:
+        passage_id, document_id: Which it is.
+        score: The retriever's.
+        words: Length of its text, as white space divides it.
+    """
+
+    passage_id: str
+    document_id: str
+    score: float
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question put to a retriever, and what came back.
+
+    Attributes:
+        retriever: Its name.
+        query: The question with what is judged to be its evidence.
+        passages: Best first.
+        hyperedges: Ids of those that led to the passages, best first.
+        encode_ms, retrieve_ms: Milliseconds in the embedder and everywhere else.
+        llm_tokens: Spent on language models.
+    """
+
+    retriever: str
+    query: Query
+    passages: tuple[Found, ...]
+    hyperedges: tuple[str, ...] = ()
+    encode_ms: float = 0.0
+    retrieve_ms: float = 0.0
+    llm_tokens: int = 0
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Retriever and question: there is one record of each."""
+        return self.retriever, self.query.id
+
+    @property
+    def milliseconds(self) -> float:
+        """All that the search took."""
+        return self.encode_ms + self.retrieve_ms
+
+    @property
+    def documents(self) -> list[str]:
+        """The documents of the passages, each once, in the order of its best passage."""
+        return list(dict.fromkeys(passage.document_id for passage in self.passages))
+
+    def within_words(self, budget: int) -> list[str]:
+        """The documents of the passages that fit, whole and in their order, into a budget of words.
+
+        Reading stops at the first passage that does not fit: so retrievers of long and of short passages can be
+        compared by what their reader has read.
+        """
+        kept: list[str] = []
+        for passage in self.passages:
+            budget -= passage.words
+            if budget < 0:
+                break
+            kept.append(passage.document_id)
+        return list(dict.fromkeys(kept))
+
+
+def asked(retriever: str, query: Query, evidence: Evidence, timings: Timings, llm_tokens: int) -> Asked:
+    """The record of a question from the evidence found."""
+    return Asked(
+        retriever,
+        query,
+        tuple(_found(hit) for hit in evidence.passages),
+        tuple(edge.hyperedge.id for edge in evidence.hyperedges),
+        timings.encode,
+        timings.retrieve,
+        llm_tokens,
+    )
+
+
+def _found(hit: ScoredPassage) -> Found:
+    return Found(hit.passage.id, hit.passage.document_id, float(hit.score), len(hit.passage.text.split()))
+
+
+def to_json(record: Asked) -> dict[str, object]:
+    """A line of ``per_query.jsonl``."""
+    query = record.query
+    return {
+        "query_id": query.id,
+        "retriever": record.retriever,
+        "question": query.text,
+        "gold": sorted(query.gold),
+        "answers": list(query.answers),
+        "passages": [
+            {"passage_id": one.passage_id, "document_id": one.document_id, "score": one.score, "words": one.words}
+            for one in record.passages
+        ],
+        "hyperedges": list(record.hyperedges),
+        "timings_ms": {"encode": record.encode_ms, "retrieve": record.retrieve_ms},
+        "llm_tokens": record.llm_tokens,
+    }
+
+
+def from_json(line: Mapping[str, Any]) -> Asked:
+    """What :func:`to_json` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError: it did not write that.
+    """
+    passages = tuple(
+        Found(str(one["passage_id"]), str(one["document_id"]), float(one["score"]), int(one["words"]))
+        for one in line["passages"]
+    )
+    return Asked(
+        str(line["retriever"]),
+        Query(str(line["query_id"]), str(line["question"]), frozenset(line["gold"]), tuple(line["answers"])),
+        passages,
+        tuple(map(str, line["hyperedges"])),
+        float(line["timings_ms"]["encode"]),
+        float(line["timings_ms"]["retrieve"]),
+        int(line["llm_tokens"]),
+    )

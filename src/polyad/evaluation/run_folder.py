@@ -1,0 +1,350 @@
+"""A run is a folder: what was asked, with what, and what came back. All that is printed of it is made of these files.
+
+``manifest.json`` says what the run is of: data set, settings, code, machine. ``per_query.jsonl`` holds a record of each
+question and retriever, in the order in which they were asked, ``passages.jsonl`` the texts that came back, each once.
+``cost.json`` is what indexing and asking took. From these ``run.trec`` is made, the rankings for other tools, and
+``results.json``, what ``polyad eval --json`` prints. A question is in the folder or not, whatever dies when: the next
+run asks those that are not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+from polyad.errors import ConfigurationError
+from polyad.evaluation.datasets import Query
+from polyad.evaluation.experiment import PASSAGES, RetrieverResult, summarise
+from polyad.evaluation.records import Asked, from_json, to_json
+from polyad.model import Evidence
+from polyad.text.files import write_whole
+
+FORMAT = 1
+"""Of the folder; another one is not read."""
+
+MANIFEST, COST, PER_QUERY, PASSAGES_FILE = "manifest.json", "cost.json", "per_query.jsonl", "passages.jsonl"
+TREC, RESULTS = "run.trec", "results.json"
+
+Json = Mapping[str, Any]
+
+
+class RunWriter:
+    """Adds records to a run folder, each whole before the next question is asked.
+
+    Args:
+        folder: Made when it is not there.
+        manifest: What the run is of; see :func:`polyad.evaluation.manifest.manifest_of`. The retrievers of an earlier
+            run of the same are kept.
+
+    Raises:
+        ConfigurationError: the folder holds the run of something else, something that is no run, or another process
+            is writing into it.
+    """
+
+    def __init__(self, folder: Path, manifest: Json) -> None:
+        self.folder = folder
+        _make(folder)
+        self._records = _Lines(folder / PER_QUERY)
+        self._passages = _Lines(folder / PASSAGES_FILE)
+        try:
+            if (folder / MANIFEST).exists():
+                earlier = _read_json(folder / MANIFEST)
+                _require_same(folder, earlier, manifest)
+                names = list(dict.fromkeys([*earlier["retrievers"], *manifest["retrievers"]]))
+                manifest = {**manifest, "retrievers": names}
+            _write_json(folder / MANIFEST, manifest)
+            self._known: dict[tuple[str, str], Asked] = {}
+            for record in _records(folder):
+                self._known.setdefault(record.key, record)
+            self._texts = {line["passage_id"] for line in _json_lines(folder / PASSAGES_FILE)}
+        except BaseException:
+            self.close()
+            raise
+
+    def keep(self, record: Asked, evidence: Evidence) -> None:
+        """Write what was found for one question."""
+        new = [hit.passage for hit in evidence.passages if hit.passage.id not in self._texts]
+        if new:
+            self._passages.add(
+                {"passage_id": one.id, "document_id": one.document_id, "title": one.title, "text": one.text}
+                for one in new
+            )
+            self._texts.update(one.id for one in new)
+        self._records.add([to_json(record)])
+        self._known[record.key] = record
+
+    def keep_index(self, index: Json) -> None:
+        """Write what indexing took, the first time; a run that is taken up again finds an index or makes it again."""
+        if not (self.folder / COST).exists():
+            _write_json(self.folder / COST, {"index": dict(index)})
+
+    def lacks(self, retriever: str, queries: Iterable[Query]) -> list[Query]:
+        """Those of the questions that have not been put to a retriever."""
+        return [query for query in queries if (retriever, query.id) not in self._known]
+
+    def records(self, retriever: str) -> list[Asked]:
+        """What is there of a retriever."""
+        return [record for record in self._known.values() if record.retriever == retriever]
+
+    def close(self) -> None:
+        """Let others write."""
+        self._records.close()
+        self._passages.close()
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run folder, read.
+
+    Attributes:
+        folder: Where it lies.
+        manifest: What it is of.
+        index: What indexing took; empty where that was not reached.
+        records: By retriever, in the order of the manifest and of the questions.
+    """
+
+    folder: Path
+    manifest: Json
+    index: Json
+    records: Mapping[str, Sequence[Asked]]
+
+    @property
+    def k(self) -> int:
+        """Depth of the ranking, in documents."""
+        return int(self.manifest["k"])
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set."""
+        return str(self.manifest["dataset"]["name"])
+
+    @property
+    def questions(self) -> int:
+        """How many there are to be asked."""
+        return len(self.manifest["dataset"]["questions"])
+
+    def results(self) -> list[RetrieverResult]:
+        """Measures and times of each retriever."""
+        return [summarise(name, records, self.k) for name, records in self.records.items()]
+
+    def to_json(self) -> dict[str, object]:
+        """The shape that ``polyad eval --json`` prints."""
+        return {
+            "dataset": self.dataset,
+            "k": self.k,
+            "queries": self.questions,
+            "index": dict(self.index),
+            "results": [result.to_json(self.k) for result in self.results()],
+        }
+
+    def texts(self) -> dict[str, Json]:
+        """Title, document and text of each passage that came back, by its id."""
+        return {line["passage_id"]: line for line in _json_lines(self.folder / PASSAGES_FILE)}
+
+
+def load(folder: Path) -> Run:
+    """Read a run folder.
+
+    Raises:
+        ConfigurationError: there is none, it is damaged, or a question is missing: says file and line.
+    """
+    manifest = _read_json(folder / MANIFEST)
+    if manifest.get("format") != FORMAT:
+        raise ConfigurationError(
+            f"{str(folder / MANIFEST)!r} has format {manifest.get('format')!r}; expected {FORMAT}: measure again"
+        )
+    found: dict[tuple[str, str], Asked] = {}
+    for record in _records(folder):
+        found.setdefault(record.key, record)
+    wanted = manifest["dataset"]["questions"]
+    for name in manifest["retrievers"]:
+        missing = [id for id in wanted if (name, id) not in found]
+        if missing:
+            raise ConfigurationError(
+                f"{str(folder)!r} lacks {len(missing):,} of {len(wanted):,} questions put to {name}, such as "
+                f"{missing[0]!r}: it was stopped; the same polyad eval goes on from there"
+            )
+    cost = _read_json(folder / COST) if (folder / COST).exists() else {"index": {}}
+    records = {name: [found[name, id] for id in wanted] for name in manifest["retrievers"]}
+    return Run(folder, manifest, cost["index"], records)
+
+
+def write_derived(run: Run) -> None:
+    """Write what is made of the run's own files: the rankings for other tools, what asking took, and the results."""
+    asking = {
+        name: {
+            "questions": len(records),
+            "seconds": round(sum(record.milliseconds for record in records) / 1000, 3),
+            "encode_seconds": round(sum(record.encode_ms for record in records) / 1000, 3),
+            "llm_tokens": sum(record.llm_tokens for record in records),
+        }
+        for name, records in run.records.items()
+    }
+    _write_json(run.folder / COST, {"index": dict(run.index), "asking": asking})
+    write_whole(run.folder / TREC, "".join(trec_lines(run)))
+    _write_json(run.folder / RESULTS, run.to_json())
+
+
+def trec_lines(run: Run) -> Iterator[str]:
+    """The rankings as trec_eval reads them: one line a document, the name of the retriever at its end.
+
+    The scores count down from the depth, as such tools sort by score and break ties in ways of their own; the
+    retriever's scores are in ``per_query.jsonl``. White space in ids is written as in addresses (``%20``).
+    """
+    for name, records in run.records.items():
+        for record in records:
+            for rank, id in enumerate(record.documents, 1):
+                score = run.k * PASSAGES - rank + 1
+                yield f"{_word(record.query.id)} Q0 {_word(id)} {rank} {score} {_word(name)}\n"
+
+
+def _word(id: str) -> str:
+    """An id without white space."""
+    return "".join(quote(letter) if letter.isspace() or letter == "%" else letter for letter in id) or "%"
+
+
+# Files
+
+
+class _Lines:
+    """A file of lines that is only ever added to, by one process at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: FileIO = path.open("a+b", buffering=0)
+        try:
+            _lock(self._file)
+        except OSError as error:
+            self._file.close()
+            raise ConfigurationError(
+                f"another process is writing into {str(path.parent)!r}; wait for it, or give another --out"
+            ) from error
+        self._drop_torn_line()
+
+    def add(self, lines: Iterable[Json]) -> None:
+        """Write lines, at once and past every buffer: a process that is killed then has written them."""
+        self._file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+
+    def close(self) -> None:
+        """Let others write."""
+        self._file.close()
+
+    def _drop_torn_line(self) -> None:
+        """Cut off what was being written when a run was killed: all behind the last end of a line."""
+        self._file.seek(0)
+        contents = self._file.readall()
+        self._file.truncate(contents.rfind(b"\n") + 1)
+
+
+def _lock(file: FileIO) -> None:
+    """Keep other processes from writing; where the system has no such locks, nothing does.
+
+    Raises:
+        OSError: another one has it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
+    others = sorted(path.name for path in folder.iterdir())
+    if others and PER_QUERY not in others:
+        raise ConfigurationError(
+            f"{str(folder)!r} holds {others[0]!r} and is no run; expected a folder that is new, empty or of this run"
+        )
+
+
+def _require_same(folder: Path, earlier: Json, now: Json) -> None:
+    """Refuse to put together what was measured on different things."""
+    for name in sorted((earlier.keys() | now.keys()) - {"retrievers"}):
+        before, after = earlier.get(name), now.get(name)
+        if before != after:
+            what, before, after = _difference(name, before, after)
+            raise ConfigurationError(
+                f"{str(folder)!r} holds a run with {what} = {_short(before)}, not {_short(after)}; give another --out "
+                "for this one"
+            )
+
+
+def _difference(name: str, before: object, after: object) -> tuple[str, object, object]:
+    """The first part of two values that differs."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted(before.keys() | after.keys()):
+            if before.get(key) != after.get(key):
+                return _difference(f"{name}.{key}", before.get(key), after.get(key))
+    return name, before, after
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _records(folder: Path) -> Iterator[Asked]:
+    path = folder / PER_QUERY
+    for number, line in enumerate(_json_lines(path), 1):
+        try:
+            yield from_json(line)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"{str(path)!r}, line {number}: expected the record of a question as polyad eval writes it"
+            ) from error
+
+
+def _json_lines(path: Path) -> Iterator[Json]:
+    """The objects of a file of lines; a last line without its end was being written and is passed over.
+
+    Raises:
+        ConfigurationError: the file is not there, or a line is no object.
+    """
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    for number, line in enumerate(contents.split(b"\n")[:-1], 1):
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise ConfigurationError(f"{str(path)!r}, line {number}: {line[:80]!r} is no JSON") from error
+        if not isinstance(value, dict):
+            raise ConfigurationError(f"{str(path)!r}, line {number}: {line[:80]!r}; expected an object")
+        yield value
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"{str(path)!r} is missing; expected a folder that polyad eval --out has written"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{str(path)!r} cannot be read: {error}") from error
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{str(path)!r}: expected an object")
+    return value
+
+
+def _write_json(path: Path, value: Json) -> None:
+    write_whole(path, json.dumps(value, indent=1) + "\n")

@@ -1,0 +1,137 @@
+"""Runs that are kept: ``polyad eval --out``, and the commands that read such folders."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from polyad.cli import app
+
+Run = Callable[..., Result]
+
+FIVE = {"q1": "Who cast the bell of Tarn?", "q2": "Where was Ines Moreau born?", "q3": "What do otters eat?"}
+CORPUS = {
+    "bell": ("Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau."),
+    "moreau": ("Ines Moreau", "Ines Moreau was born in Aldby, on the river Isk."),
+    "otter": ("otter", "An otter eats fish and crabs."),
+    "isk": ("Isk", "The Isk is a river. Otters live on its banks."),
+}
+GOLD = {"q1": ["bell", "moreau"], "q2": ["moreau"], "q3": ["otter"]}
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    folder = tmp_path / "tarn"
+    (folder / "qrels").mkdir(parents=True)
+    corpus = [{"_id": id, "title": title, "text": text} for id, (title, text) in CORPUS.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
+    queries = [{"_id": id, "text": text, "metadata": {"answers": ["x"]}} for id, text in FIVE.items()]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    judged = "".join(f"{id}\t{document}\t1\n" for id, documents in GOLD.items() for document in documents)
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
+    return folder
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments: str | Path, **environment: str) -> Result:
+        return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+
+    return invoke
+
+
+def measure(run: Run, *arguments: str | Path) -> Any:
+    found = run("eval", *arguments, "--embedder", "hashing:64", "--json")
+    assert found.exit_code == 0, found.output
+    return json.loads(found.stdout)
+
+
+def error_of(found: Result, code: int = 2) -> str:
+    assert (found.exit_code, found.stdout) == (code, ""), found.output
+    return " ".join(found.stderr.split())
+
+
+def test_a_run_that_is_kept_prints_what_its_files_say(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    shape = measure(run, "tarn", "--retriever", "bm25,default", "-k", "2", "--out", "kept", "--store", "kb")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
+    assert files.keys() == {
+        *("manifest.json", "cost.json", "per_query.jsonl", "passages.jsonl", "run.trec", "results.json")
+    }
+    assert shape == json.loads(files["results.json"])
+    (tmp_path / "kept" / "results.json").unlink()
+    (tmp_path / "kept" / "run.trec").unlink()
+    assert measure(run, "tarn", "--retriever", "bm25,default", "-k", "2", "--out", "kept") == shape
+    assert {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()} == files
+    alone = measure(run, "tarn", "--retriever", "bm25,default", "-k", "2", "--store", "kb")
+    for one, other in zip(alone["results"], shape["results"], strict=True):
+        assert {**one, "latency_ms": 0} == {**other, "latency_ms": 0}
+
+
+KILLED = """
+import os, signal, sys
+from polyad.cli import main
+from polyad.engine import Engine
+from polyad.evaluation.run_folder import RunWriter
+
+left, search, keep = int(sys.argv.pop(1)), Engine.search, RunWriter.keep
+log = open(sys.argv.pop(1), "a", buffering=1)
+
+def told(self, question, *rest, **options):
+    print(options["retriever"], question, file=log)
+    return search(self, question, *rest, **options)
+
+def kept(self, record, evidence):
+    global left
+    keep(self, record, evidence)
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Engine.search, RunWriter.keep = told, kept
+main()
+"""
+
+
+def test_a_run_that_was_killed_asks_only_what_is_missing(benchmark: Path, tmp_path: Path) -> None:
+    arguments = [
+        "eval",
+        "tarn",
+        "--retriever",
+        "bm25,default",
+        "--embedder",
+        "hashing:64",
+        "--store",
+        "kb",
+        "--out",
+        "kept",
+        "--json",
+    ]
+
+    def process(questions: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", KILLED, str(questions), "asked.log", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    assert process(2).returncode == -signal.SIGKILL
+    assert process(2).returncode == -signal.SIGKILL
+    assert len((tmp_path / "kept" / "per_query.jsonl").read_text().splitlines()) == 4
+    last = process(99)
+    assert last.returncode == 0, last.stderr
+    asked = (tmp_path / "asked.log").read_text().splitlines()
+    assert asked == [f"{name} {question}" for name in ("bm25", "default") for question in FIVE.values()]
+    assert [row["retriever"] for row in json.loads(last.stdout)["results"]] == ["bm25", "default"]
+
+
+def test_a_run_of_something_else_is_not_mixed_in(run: Run, benchmark: Path) -> None:
+    measure(run, "tarn", "--retriever", "bm25", "--out", "kept")
+    found = run("eval", "tarn", "--retriever", "bm25", "-k", "3", "--embedder", "hashing:64", "--out", "kept")
+    assert "holds a run with k = 5, not 3; give another --out for this one" in error_of(found)
