@@ -135,3 +135,21 @@ def test_a_run_of_something_else_is_not_mixed_in(run: Run, benchmark: Path) -> N
     measure(run, "tarn", "--retriever", "bm25", "--out", "kept")
     found = run("eval", "tarn", "--retriever", "bm25", "-k", "3", "--embedder", "hashing:64", "--out", "kept")
     assert "holds a run with k = 5, not 3; give another --out for this one" in error_of(found)
+
+
+def test_compare_is_a_gate(run: Run, benchmark: Path) -> None:
+    measure(run, "tarn", "--retriever", "bm25,none", "--out", "kept")
+    shape = json.loads(run("compare", "kept", "--json").stdout)
+    (comparison,) = shape["comparisons"]
+    assert (comparison["first"], comparison["second"]) == ("kept:bm25", "kept:none")
+    assert comparison["differences"][0]["difference"] == -comparison["differences"][0]["first"] < 0
+    assert {question["query_id"] for question in comparison["questions"]} <= FIVE.keys()
+    fallen = run("compare", "kept", "--fail-below", "recall@5=-0.5")
+    assert fallen.exit_code == 1
+    assert "kept:none: recall@5 is -" in fallen.stderr
+    assert "against kept:bm25; allowed is -0.50" in fallen.stderr
+    assert "recall@5 is worse on" in fallen.stdout
+    assert "none: not found: bell; not found: moreau" in fallen.stdout
+    assert run("compare", "kept:none", "kept:bm25", "--fail-below", "recall@5=-0.5").exit_code == 0
+    assert "3 runs are named; expected one or two" in error_of(run("compare", "kept", "kept", "kept"))
+    assert "no measure 'luck@5'" in error_of(run("compare", "kept", "--measures", "luck@5"))

@@ -22,6 +22,7 @@ from polyad import __version__, sample
 from polyad.adapters.reading.files import require_reachable
 from polyad.adapters.sqlite import SqliteStore
 from polyad.assembly import retrieval_called
+from polyad.cli import evaluate_runs as cli_evaluate_runs
 from polyad.cli import look as cli_look
 from polyad.cli import measure as cli_measure
 from polyad.cli import output, shapes
@@ -378,6 +379,7 @@ app.command()(cli_look.show)
 app.command("list")(cli_look.list_)
 app.command()(cli_look.facts)
 app.command("eval")(cli_measure.evaluate)
+app.command()(cli_evaluate_runs.compare)
 app.command("train")(cli_train.train)
 
 

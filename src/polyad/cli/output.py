@@ -302,14 +302,14 @@ def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Se
     say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
     say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
     say(f"memory at its peak: {index['peak_rss_mb']} MB")
-    _show_table([table_row(result) for result in results])
+    show_table([table_row(result) for result in results])
 
 
 def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> None:
     """Print what training reached, and where the weights are."""
     for file, report in reports.items():
         say(f"{directory / file}, recall@{K} in per cent:")
-        _show_table(
+        show_table(
             [
                 {
                     "benchmark": name,
@@ -332,7 +332,7 @@ def show_triple_training(
     say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")
     for name, rows in results.items():
         say(f"\n{name}")
-        _show_table(
+        show_table(
             [
                 {
                     "retriever": row.retriever,
@@ -417,7 +417,7 @@ def _on_one_line(item: object) -> str:
     return str(item)
 
 
-def _show_table(rows: Sequence[Mapping[str, str]]) -> None:
+def show_table(rows: Sequence[Mapping[str, str]]) -> None:
     """Print rows of equal keys: the first column as text, the others as numbers."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(rows[0]):

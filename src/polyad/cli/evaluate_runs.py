@@ -1,0 +1,120 @@
+"""The commands that read runs which are kept: ``polyad compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from polyad.cli import output
+from polyad.cli.options import Json
+from polyad.cli.places import shortened
+from polyad.errors import ConfigurationError
+from polyad.evaluation import comparison
+from polyad.evaluation.comparison import Comparison, Difference
+from polyad.evaluation.named_measures import measure_called
+from polyad.evaluation.records import Asked
+
+T = TypeVar("T")
+
+_SHOWN = 4
+"""Passages of each side, where there are more."""
+
+
+def compare(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="One or two: FOLDER or FOLDER:RETRIEVER.")],
+    measures: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Such as recall@5, ndcg@10; in words of text recall@500w.")
+    ] = "recall@5,all_recall@5,mrr@5,ndcg@5,recall@1000w",
+    fail_below: Annotated[
+        list[str] | None,
+        typer.Option(metavar="M=X", help="Exit with 1 where measure M falls by more than X points: recall@5=-0.5."),
+    ] = None,
+    questions: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Show at most so many questions that differ.")
+    ] = 10,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, show_default=False, help="Of intervals and tests. [0]")] = 0,
+    json: Json = False,
+) -> None:
+    """Compare what retrievers found in runs of `polyad eval --out`.
+
+    The first is the baseline. Of one run its retrievers are compared with its first. Differences are means over the
+    questions, in percentage points, with the interval in which they lie with 95 per cent confidence (10,000 bootstrap
+    samples of the questions); p says how likely so large a difference is by chance (randomisation test), corrected by
+    Holm for all differences shown. Below are the questions that differ by the first measure, with what each found.
+
+    Example: polyad compare before/ after/ --fail-below recall@5=-0.5
+    """
+    if len(runs) > 2:
+        raise ConfigurationError(f"{len(runs)} runs are named; expected one or two")
+    bounds = comparison.bounds_from(fail_below or [])
+    names = list(dict.fromkeys([*(name.strip() for name in measures.split(",")), *bounds]))
+    for name in names:
+        measure_called(name)
+    found = comparison.compared(comparison.pairs_of(comparison.systems(runs)), names, seed)
+    if json:
+        output.say_json(comparison.to_json(found))
+    else:
+        for one in found:
+            _show(one, questions)
+    failed = comparison.failures(found, bounds)
+    for line in failed:
+        output.warn("failed", line)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _show(found: Comparison, most: int) -> None:
+    asked = len(found.first.records)
+    output.say(f"{found.second.name} against {found.first.name}: {asked} questions; in percentage points")
+    output.show_table([_row(difference) for difference in found.differences])
+    measure = measure_called(found.differences[0].measure)
+    differing = found.questions(measure)
+    worse = sum(by < 0 for by, *_ in differing)
+    output.say(f"{measure.name} is worse on {worse} questions and better on {len(differing) - worse}")
+    titles = {**found.first.run.texts(), **found.second.run.texts()} if most else {}
+    shown = (
+        differing
+        if len(differing) <= most
+        else [*differing[: most - most // 2], *differing[len(differing) - most // 2 :]]
+    )
+    for by, one, other in shown:
+        output.say(f"\n{100 * by:+.0f}  {one.query.text}  ({one.query.id})")
+        for record in (one, other):
+            output.say(f"   {record.retriever}: {_evidence(record, titles)}")
+    output.say()
+
+
+def _ends(items: Sequence[T], most: int) -> Sequence[T]:
+    """All of the items, or as many from both ends as may be shown."""
+    head, tail = most - most // 2, len(items) - most // 2
+    return items if len(items) <= most else [*items[:head], *items[tail:]]
+
+
+def _row(difference: Difference) -> Mapping[str, str]:
+    return {
+        "measure": difference.measure,
+        "first": f"{100 * difference.first:.1f}",
+        "second": f"{100 * difference.second:.1f}",
+        "by": f"{100 * difference.difference:+.1f}",
+        "from": f"{100 * difference.low:+.1f}",
+        "to": f"{100 * difference.high:+.1f}",
+        "p": f"{difference.p:.4f}",
+        "p (Holm)": f"{difference.holm:.4f}",
+    }
+
+
+def _evidence(record: Asked, texts: Mapping[str, Any]) -> str:
+    """The first documents with a star where they are gold, and what of the gold came at which rank or not at all."""
+    titles: dict[str, str] = {}
+    for found in record.passages:
+        text = texts.get(found.passage_id, {})
+        titles.setdefault(
+            found.document_id, text.get("title") or shortened(text.get("text", ""), 40) or found.document_id
+        )
+    ranked = record.documents
+    first = [f"{'*' if id in record.query.gold else ''}{titles[id]}" for id in ranked[:_SHOWN]]
+    behind = [f"*{titles[id]} at {ranked.index(id) + 1}" for id in ranked[_SHOWN:] if id in record.query.gold]
+    missing = [f"not found: {id}" for id in sorted(record.query.gold - set(ranked))]
+    return "; ".join([*first, *behind, *missing])

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polyad.errors import ConfigurationError
+from polyad.evaluation.comparison import bounds_from, compared, failures, pairs_of, systems, to_json
+from polyad.evaluation.datasets import Query
+from polyad.evaluation.named_measures import measure_called
+from polyad.evaluation.records import Asked, Found
+from polyad.evaluation.records import to_json as record_json
+
+QUERIES = [Query(f"q{number}", f"Question {number}?", frozenset({"gold"})) for number in range(6)]
+
+
+def kept(folder: Path, found: Mapping[str, Sequence[str]], digest: str = "d", k: int = 5) -> str:
+    """A run in which each retriever found one document a question, in the order of the questions."""
+    folder.mkdir()
+    dataset = {"name": "tarn", "digest": digest, "questions": [query.id for query in QUERIES]}
+    manifest = {"format": 1, "dataset": dataset, "k": k, "retrievers": list(found)}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    lines = [
+        record_json(Asked(name, query, (Found(f"{id}#0", id, 1.0, 60),)))
+        for name, ids in found.items()
+        for query, id in zip(QUERIES, ids, strict=True)
+    ]
+    (folder / "per_query.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(folder)
+
+
+WELL, BADLY, MIXED = ["gold"] * 6, ["other"] * 6, ["gold", "other", "gold", "gold", "other", "gold"]
+
+
+def test_the_second_run_is_compared_with_the_first(tmp_path: Path) -> None:
+    runs = [kept(tmp_path / "a", {"bm25": MIXED}), kept(tmp_path / "b", {"bm25": WELL})]
+    (found,) = compared(pairs_of(systems(runs)), ["recall@5", "recall@50w"], seed=0)
+    recall, in_words = found.differences
+    assert (recall.first, recall.second, recall.difference) == pytest.approx((4 / 6, 1.0, 2 / 6))
+    assert recall.low <= 2 / 6 <= recall.high
+    assert recall.p == pytest.approx(0.5, abs=0.02), "two of four signs are as extreme"
+    assert (in_words.difference, in_words.p) == (0.0, 1.0), "no passage fits into 50 words"
+    assert recall.holm == min(1.0, 2 * recall.p)
+    assert [(by, one.query.id) for by, one, _ in found.questions(measure_called("recall@5"))] == [(1, "q1"), (1, "q4")]
+    shape: Any = to_json([found])
+    assert shape["comparisons"][0]["questions"][0] == {
+        "query_id": "q1",
+        "question": "Question 1?",
+        "gold": ["gold"],
+        "difference": 1.0,
+        "first": ["other#0"],
+        "second": ["gold#0"],
+    }
+
+
+def test_what_is_compared_with_what(tmp_path: Path) -> None:
+    one = kept(tmp_path / "a", {"bm25": MIXED, "default": WELL, "standard": BADLY})
+    two = kept(tmp_path / "b", {"default": MIXED, "bm25": WELL})
+
+    def names(*runs: str) -> list[tuple[str, str]]:
+        return [tuple(system.name.rpartition("/")[2] for system in pair) for pair in pairs_of(systems(runs))]  # type: ignore[misc]
+
+    assert names(one) == [("a:bm25", "a:default"), ("a:bm25", "a:standard")]
+    assert names(one, two) == [("a:default", "b:default"), ("a:bm25", "b:bm25")]
+    assert names(f"{one}:standard", two) == [("a:standard", "b:default"), ("a:standard", "b:bm25")]
+    assert names(f"{one}:bm25", f"{one}:default") == [("a:bm25", "a:default")]
+    with pytest.raises(ConfigurationError, match="nothing to compare"):
+        names(f"{one}:bm25")
+    with pytest.raises(ConfigurationError, match="has no retriever 'hypersu'; it has bm25, default, standard"):
+        names(f"{one}:hypersu")
+    with pytest.raises(ConfigurationError, match=r"manifest.json' is missing"):
+        names(str(tmp_path / "nowhere"))
+
+
+def test_runs_of_other_questions_are_not_compared(tmp_path: Path) -> None:
+    runs = [kept(tmp_path / "a", {"bm25": MIXED}), kept(tmp_path / "b", {"bm25": WELL}, digest="other")]
+    with pytest.raises(ConfigurationError, match="are not of the same data set"):
+        pairs_of(systems(runs))
+
+
+@pytest.mark.parametrize(
+    ("bound", "fails"), [("recall@5=-33.3", True), ("recall@5=-33.4", False), ("recall@5=0", True)]
+)
+def test_a_bound_fails_below_it(tmp_path: Path, bound: str, fails: bool) -> None:
+    runs = [kept(tmp_path / "a", {"bm25": WELL}), kept(tmp_path / "b", {"bm25": MIXED})]
+    bounds = bounds_from([bound])
+    found = compared(pairs_of(systems(runs)), list(bounds), seed=0)
+    assert bool(failures(found, bounds)) is fails
+
+
+def test_the_same_run_stays_within_a_bound_of_nothing(tmp_path: Path) -> None:
+    runs = [kept(tmp_path / "a", {"bm25": MIXED}), kept(tmp_path / "b", {"bm25": MIXED})]
+    assert failures(compared(pairs_of(systems(runs)), ["recall@5"], seed=0), {"recall@5": 0.0}) == []
+
+
+@pytest.mark.parametrize("text", ["recall@5", "recall@5=much", "=1"])
+def test_a_bound_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"expected (MEASURE=POINTS|one of recall)"):
+        bounds_from([text])
+
+
+@pytest.mark.parametrize("name", ["recall", "recall@0", "precision@5", "recall@5x", "mrr@"])
+def test_a_measure_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"no measure '{name}'"):
+        measure_called(name)
