@@ -1,11 +1,13 @@
 """Trains the weights that come with polyad, and measures each kind of text by weights that never saw it.
 
-    python benchmarks/default_training.py BEIR_DIR... --prose FOLDER [--store DIR] [--to DIR] [--json FILE]
+    python benchmarks/default_training.py BEIR_DIR... --prose FOLDER --manuals FOLDER [--store DIR] [--to DIR]
+        [--unseen DIR] [--json FILE]
 
 One scorer has to serve every kind of text, so it is trained on several: each benchmark as it is, with its titles
-stripped, and with ten of its articles joined to one document without titles; and questions about books, whose evidence
-are sentences. Each set counts the same. The figures are of weights trained without the benchmark in any shape (those
-named alike but for what follows a hyphen count as one), or without the book.
+stripped, and with ten of its articles joined to one document without titles; and questions about books and about
+manuals, whose evidence are sentences. Each set counts the same. The figures are of weights trained without the
+benchmark in any shape (those named alike but for what follows a hyphen count as one), without the book, or without the
+manuals of the same sixth; ``--unseen`` keeps these last for ``prose.py`` and ``manuals.py``.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ import argparse
 import json
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from manuals import documents_of, parts_of, questions_of
 
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
@@ -37,7 +40,10 @@ from polyad.retrieval.default.signals import Candidates, profile_names, signal_n
 SEED = 7
 JOINED = 10
 RESAMPLES = 2000
-PROSE = "prose"
+PROSE, MANUALS = "prose", "manuals"
+
+Parts = Mapping[str, Sequence[Example]]
+"""The examples of one kind of text, by the book or the like that they are about."""
 
 
 class Shape(NamedTuple):
@@ -61,17 +67,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
     parser.add_argument("--prose", type=Path, required=True, help="books and their questions.jsonl")
+    parser.add_argument("--manuals", type=Path, required=True, help="files that manuals/fetch.py got")
     parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
     parser.add_argument("--to", type=Path, help="write the weights here")
+    parser.add_argument("--unseen", type=Path, help="write the weights that did not see a book or a part here")
     parser.add_argument("--json", type=Path, help="save the figures here")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         stores = arguments.store or Path(temporary)
         sets = articles(arguments.folders, stores)
-        books = prose(arguments.prose, stores)
+        texts = {PROSE: prose(arguments.prose, stores), MANUALS: manuals(arguments.manuals, stores)}
     if arguments.to:
-        write_weights({**sets, PROSE: together(books)}, arguments.to)
-    rows = [*unseen_articles(sets, books), *unseen_books(sets, books)]
+        write_weights({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, arguments.to)
+    rows = [*unseen_articles(sets, texts), *unseen_texts(sets, texts, arguments.unseen)]
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
@@ -146,7 +154,34 @@ def join(documents: Sequence[Document], count: int) -> tuple[list[Document], dic
 def prose(folder: Path, stores: Path) -> dict[str, list[Example]]:
     """The examples of each book; all books are in one index."""
     questions = [json.loads(line) for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
-    books: dict[str, list[Example]] = {}
+    with Engine.open(stores / PROSE) as engine:
+        engine.index(sorted(folder.glob("*.txt")))
+        examples = of_sentences(engine, [(question["text"], question["evidence"]) for question in questions])
+    print(f"signals of {PROSE}", flush=True)
+    return by_part((question["metadata"]["book"] for question in questions), examples)
+
+
+def manuals(folder: Path, stores: Path) -> dict[str, list[Example]]:
+    """The examples of each part of the manuals; all are in one index, which ``manuals.py`` asks too."""
+    documents = documents_of(folder)
+    questions = questions_of(documents)
+    with Engine.open(stores / "manuals-files") as engine:
+        engine.index_documents(documents.values())
+        examples = of_sentences(engine, [(question.text, question.sentences) for question in questions])
+    print(f"signals of {MANUALS}", flush=True)
+    return by_part(parts_of(questions), examples)
+
+
+def by_part(parts: Iterable[str], examples: Iterable[Example]) -> dict[str, list[Example]]:
+    """Examples by the part that each belongs to."""
+    found: dict[str, list[Example]] = {}
+    for part, example in zip(parts, examples, strict=True):
+        found.setdefault(part, []).append(example)
+    return found
+
+
+def of_sentences(engine: Engine, questions: Sequence[tuple[str, Sequence[str]]]) -> list[Example]:
+    """The examples of questions with the sentences that answer them, which any passage may hold."""
     seen: dict[str, str] = {}
 
     def holds(engine: Engine, passage: str, sentence: str) -> bool:
@@ -154,14 +189,11 @@ def prose(folder: Path, stores: Path) -> dict[str, list[Example]]:
             seen[passage] = within([engine.passage(passage).text])
         return found(sentence, seen[passage])
 
-    with Engine.open(stores / PROSE) as engine:
-        engine.index(sorted(folder.glob("*.txt")))
-        signals = engine.signals([question["text"] for question in questions])
-        for question, candidates in zip(questions, signals, strict=True):
-            example = example_of(engine, candidates, question["evidence"], holds)
-            books.setdefault(question["metadata"]["book"], []).append(replace(example, documents=()))
-    print("signals of prose", flush=True)
-    return books
+    signals = engine.signals([text for text, _ in questions])
+    return [
+        replace(example_of(engine, candidates, evidence, holds), documents=())
+        for (_, evidence), candidates in zip(questions, signals, strict=True)
+    ]
 
 
 def example_of(
@@ -178,51 +210,53 @@ def example_of(
     )
 
 
-def unseen_articles(
-    sets: Mapping[str, Sequence[Example]], books: Mapping[str, Sequence[Example]]
-) -> Iterator[dict[str, object]]:
+def unseen_articles(sets: Mapping[str, Sequence[Example]], texts: Mapping[str, Parts]) -> Iterator[dict[str, object]]:
     """Recall on each benchmark in each shape, of weights trained without the benchmark in any."""
     names = signal_names(rewriting=False)
     for family in sorted({family_of(name) for name in sets}):
         others = [examples for name, examples in sets.items() if family_of(name) != family]
         if not others:
             continue
-        scorer = signal_training.train([*others, together(books)], names)
-        calibration = signal_training.calibrate([*others, together(books)], scorer, names)
+        seen = [*others, *map(together, texts.values())]
+        scorer = signal_training.train(seen, names)
+        calibration = signal_training.calibrate(seen, scorer, names)
         for name, examples in sets.items():
             if family_of(name) == family:
                 yield told(name, examples, scorer, calibration)
 
 
-def unseen_books(
-    sets: Mapping[str, Sequence[Example]], books: Mapping[str, Sequence[Example]]
+def unseen_texts(
+    sets: Mapping[str, Sequence[Example]], texts: Mapping[str, Parts], to: Path | None
 ) -> Iterator[dict[str, object]]:
-    """Recall on each book, of weights trained without it."""
+    """Recall on each book and on each part of the manuals, of weights trained without it, which are kept in ``to``."""
     names = signal_names(rewriting=False)
     articles = signal_training.train(list(sets.values()), names)
     calibration = signal_training.calibrate(list(sets.values()), articles, names)
-    yield told("all books, by articles alone", together(books), articles, calibration)
-    for book, scorer in books_without_each(sets, books).items():
-        others = [examples for other, examples in books.items() if other != book]
-        calibration = signal_training.calibrate([*sets.values(), *others], scorer, names)
-        yield told(book, books[book], scorer, calibration)
+    for kind, parts in texts.items():
+        yield told(f"{kind}, by articles alone", together(parts), articles, calibration)
+        for part in parts:
+            seen = seen_without(sets, texts, kind, part)
+            scorer = signal_training.train(seen, names)
+            calibration = signal_training.calibrate(seen, scorer, names)
+            if to:
+                (to / kind).mkdir(parents=True, exist_ok=True)
+                whole = replace(scorer, calibration=calibration)
+                (to / kind / f"{part}.tsv").write_text(whole.to_text(), encoding="utf-8")
+            yield told(part, parts[part], scorer, calibration)
 
 
-def books_without_each(
-    sets: Mapping[str, Sequence[Example]], books: Mapping[str, Sequence[Example]]
-) -> dict[str, LinearScorer]:
-    """By book, a scorer trained on all that is not from it."""
-    names = signal_names(rewriting=False)
-    trained = {}
-    for book in books:
-        others = {other: examples for other, examples in books.items() if other != book}
-        trained[book] = signal_training.train([*sets.values(), together(others)], names)
-    return trained
+def seen_without(
+    sets: Mapping[str, Sequence[Example]], texts: Mapping[str, Parts], kind: str, part: str
+) -> list[Sequence[Example]]:
+    """All sets, of one kind of text without one part."""
+    left = {name: examples for name, examples in texts[kind].items() if name != part}
+    others = [together(parts) for name, parts in texts.items() if name != kind]
+    return [*sets.values(), together(left), *others]
 
 
-def together(books: Mapping[str, Sequence[Example]]) -> list[Example]:
-    """The examples of all books as one set."""
-    return [example for examples in books.values() for example in examples]
+def together(parts: Parts) -> list[Example]:
+    """The examples of all parts as one set."""
+    return [example for examples in parts.values() for example in examples]
 
 
 def family_of(name: str) -> str:

@@ -1,14 +1,16 @@
 """How soon the retrievers show the evidence in real manuals: PDF, HTML, Word, Markdown and text.
 
     python benchmarks/manuals/fetch.py FOLDER
-    python benchmarks/manuals.py FOLDER [--retrievers NAMES] [--limit N] [--store DIR] [--json FILE]
+    python benchmarks/manuals.py FOLDER [--weights WEIGHTS] [--retrievers NAMES] [--limit N] [--store DIR] [--json FILE]
     python benchmarks/manuals.py FOLDER --check
 
 The questions of ``manuals/questions.jsonl`` were written from the manuals, before any retriever was asked. Each names
 the sentences that answer it. A sentence is found where it stands whole in a hit, whichever file that is from; all of
 them must stand in the first so many words of the text returned. Questions about files that are not in the folder are
-left out. The baseline beside the retrievers joins BM25 and dense vectors by reciprocal ranks, on the same passages and
-on plain pieces of 200 words. ``unanswerable.jsonl`` holds questions that the manuals do not answer: how well the best
+left out. The weights that come with polyad were trained on these questions too: with ``--weights``, those that
+``default_training.py --unseen`` kept, each question is asked with weights that saw none about its manual. The baseline
+beside the retrievers joins BM25 and dense vectors by reciprocal ranks, on the same passages and on plain pieces of 200
+words. ``unanswerable.jsonl`` holds questions that the manuals do not answer: how well the best
 hit's relevance (or else score) tells them apart is the area under the curve, 0.5 for not at all, and the share of them
 that are refused where one in twenty of the others is. ``--check`` only reads the folder, and says which evidence it
 does not hold and which absent words it does.
@@ -20,13 +22,15 @@ import argparse
 import json
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
-from polyad.config import ReadSettings, SegmentationSettings, Settings, SplitSettings
+from polyad.config import DefaultSettings, ReadSettings, SegmentationSettings, Settings, SplitSettings
 from polyad.evaluation.evidence import all_evidence, found, reciprocal_rank_of_evidence, within
 from polyad.model import Document, ScoredPassage
 
@@ -39,6 +43,8 @@ FUSED = "bm25+standard"
 DEPTH = 50
 DAMPING = 60
 FALSE_REFUSALS = 0.05
+PARTS = 6
+"""That the manuals are divided into: there are too few questions about one to be a set of its own."""
 WHOLE = Settings(
     split=SplitSettings(passage_tokens=2000), segmentation=SegmentationSettings(method="window", window=10_000)
 )
@@ -64,6 +70,11 @@ class Question(NamedTuple):
     absent_in: Sequence[str] = ()
 
     @property
+    def manual(self) -> str:
+        """What it is about: the folder of its evidence, or where its words are absent."""
+        return self.evidence[0].file.split("/")[0] if self.evidence else next(iter(self.absent_in), "")
+
+    @property
     def sentences(self) -> list[str]:
         """The sentences alone."""
         return [place.text for place in self.evidence]
@@ -76,6 +87,7 @@ def main() -> None:
     """Index the folder, ask everything and print a line for each retriever."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--weights", type=Path, help="where default_training.py put the unseen ones")
     parser.add_argument("--retrievers", default=f"default,bm25,standard,hypersu,{FUSED}")
     parser.add_argument("--limit", type=int, help="only the first so many questions of each kind")
     parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
@@ -83,7 +95,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="only check the questions against the folder")
     arguments = parser.parse_args()
     documents = documents_of(arguments.folder)
-    questions = [q for q in read("questions.jsonl") if all(place.file in documents for place in q.evidence)]
+    questions = questions_of(documents)
     unanswerable = list(read("unanswerable.jsonl"))
     if arguments.check:
         check(documents, [*questions, *unanswerable])
@@ -91,9 +103,12 @@ def main() -> None:
     questions, unanswerable = questions[: arguments.limit], unanswerable[: arguments.limit]
     print(f"{len(documents)} files, {len(questions)} questions, {len(unanswerable)} unanswerable", flush=True)
     rows = []
-    with tempfile.TemporaryDirectory() as temporary:
+    asked = [*questions, *unanswerable] if arguments.weights else []
+    with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
         stores = arguments.store or Path(temporary)
         for corpus, searches in searches_of(stores, documents, arguments.retrievers.split(",")):
+            if corpus == "files" and asked:
+                searches = {**searches, "default": unseen(stack, stores, arguments.weights, asked)}
             for name, search in searches.items():
                 row = {"corpus": corpus, "retriever": name, **measured(search, questions, unanswerable)}
                 rows.append(row)
@@ -106,6 +121,16 @@ def documents_of(folder: Path) -> dict[str, Document]:
     """The documents of the folder by the names that the questions use."""
     read = FileReader(ReadSettings()).read([folder])
     return {Path(each.id).relative_to(folder).as_posix(): each for each in read if isinstance(each, Document)}
+
+
+def questions_of(documents: Container[str]) -> list[Question]:
+    """The questions that files answer which are there."""
+    return [q for q in read("questions.jsonl") if all(place.file in documents for place in q.evidence)]
+
+
+def parts_of(questions: Sequence[Question]) -> list[str]:
+    """The part that each question belongs to, so that those about one manual are in one."""
+    return [f"part {crc32(question.manual.encode()) % PARTS + 1}" for question in questions]
 
 
 def read(name: str) -> Iterator[Question]:
@@ -143,6 +168,18 @@ def searches_of(
     with Engine.open(stores / "manuals-chunks", settings=WHOLE) as engine:
         engine.index_documents([chunk for document in documents.values() for chunk in chunks(document)])
         yield "chunks", {FUSED: search_of(engine, FUSED)}
+
+
+def unseen(stack: ExitStack, stores: Path, weights: Path, questions: Sequence[Question]) -> Search:
+    """How to ask `default` each question with weights that saw none about its manual."""
+    engines = {
+        path.stem: stack.enter_context(
+            Engine.open(stores / "manuals-files", settings=Settings(default=DefaultSettings(weights=str(path))))
+        )
+        for path in sorted((weights / "manuals").glob("*.tsv"))
+    }
+    parts = {question.text: part for question, part in zip(questions, parts_of(questions), strict=True)}
+    return lambda question: search_of(engines[parts[question]], "default")(question)
 
 
 def chunks(document: Document) -> Iterator[Document]:

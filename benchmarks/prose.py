@@ -1,9 +1,10 @@
 """How much of the evidence stands in the first words of what is found in books: one index of long, untitled texts.
 
-    python benchmarks/prose.py FOLDER --train BEIR_DIR... [--store DIR] [--retrievers NAMES] [--json FILE]
+    python benchmarks/default_training.py ... --unseen WEIGHTS
+    python benchmarks/prose.py FOLDER --weights WEIGHTS [--store DIR] [--retrievers NAMES] [--json FILE]
 
 A question's evidence are sentences; one is found when it stands whole in the first 500, 1,000 or 2,000 words returned.
-`default` is asked with weights trained on the benchmarks, in three shapes, and on all books but the one in question.
+`default` is asked with weights that were trained on everything but the book in question.
 Beside the retrievers stand BM25 and dense vectors joined by reciprocal ranks, on the same passages and on plain pieces
 of 200 words, and what `search --words` gives.
 """
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from default_training import articles, books_without_each, prose
 from manuals import FUSED, WHOLE, Search, chunks, fuse
 
 from polyad import Engine
@@ -47,7 +47,7 @@ def main() -> None:
     """Index the books, train without each, ask everything and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="books (.txt) and their questions.jsonl")
-    parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="BEIR_DIR")
+    parser.add_argument("--weights", type=Path, required=True, help="where default_training.py put the unseen ones")
     parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
     parser.add_argument("--retrievers", default=RETRIEVERS)
     parser.add_argument("--json", type=Path, help="save the results here")
@@ -56,17 +56,13 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
         stores = arguments.store or Path(temporary)
-        sets = articles(arguments.train, stores)
-        weights = {}
-        for book, scorer in books_without_each(sets, prose(arguments.folder, stores)).items():
-            weights[book] = Path(temporary) / f"{book}.tsv"
-            weights[book].write_text(scorer.to_text(), encoding="utf-8")
         engines = {
-            book: stack.enter_context(
+            path.stem: stack.enter_context(
                 Engine.open(stores / "prose", settings=Settings(default=DefaultSettings(weights=str(path))))
             )
-            for book, path in weights.items()
+            for path in sorted((arguments.weights / "prose").glob("*.tsv"))
         }
+        next(iter(engines.values())).index(sorted(arguments.folder.glob("*.txt")))
         pieces = stack.enter_context(Engine.open(stores / "prose-pieces", settings=WHOLE))
         pieces.index_documents(pieces_of(arguments.folder))
         for name, searches in searches_of(arguments.retrievers.split(","), engines, pieces).items():

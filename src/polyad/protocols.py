@@ -33,6 +33,9 @@ from polyad.view import View
 TextKind = Literal["query", "passage"]
 VectorKind = Literal["passage", "hyperedge", "entity"]
 
+COMMON_WORDS = -1.0
+"""The strength of an incidence that mentions its entity in words that are no name."""
+
 
 @runtime_checkable
 class Embedder(Protocol):
@@ -206,7 +209,8 @@ class StoredRows:
         hyperedge_vectors: float32 ``[hyperedges, dimension]``.
         incidence_entity, incidence_hyperedge: Numbers, int64 ``[incidences]``.
         incidence_strength: How surely the hyperedge's passage is about the entity, float32 ``[incidences]``: above 0
-            where it is the hyperedge's subject, 1 for members of a fact that was given as data, 0 for all others.
+            where it is the hyperedge's subject, 1 for members of a fact that was given as data. Of all others 0 for
+            those that are written as names, and :data:`COMMON_WORDS` for the rest.
         entity_keys: Keys of the entities in the incidences, by their numbers.
     """
 

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.embedded.linkability import ENOUGH
+from polyad.embedded.linkability import linkability
 from polyad.engine import Engine
 from polyad.model import Document
 from polyad.view import View
+
+ONE_OF_FORTY = linkability(2**32, 40)
 
 DOCUMENTS = [
     Document("log", "Harbour log", "The oil was noticed by Watchman Piet Adler and by Old Tom Reed."),
@@ -78,6 +80,11 @@ DEFINED = Document("weak", "", "They met. The Isk is a river.")
 MENTIONED = Document("log", "", "They crossed the Isk at night.")
 
 
+IN_COMMON_WORDS = Document("low", "", "they go to the root directory for it")
+HEADED = Document("root", "Root directory", "it is the first")
+BY_NAME = Document("high", "", "they go to the Root Directory for it")
+
+
 def fillers(count: int) -> list[Document]:
     """Documents that are about nothing and mention nobody."""
     return [Document(f"n{number}", "", f"they counted {number} of them") for number in range(count)]
@@ -91,22 +98,24 @@ def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("documents", "linkability"),
+    ("documents", "average"),
     [
         ([], 0.0),
-        ([TITLED, MENTIONED, *fillers(18)], 0.05 / ENOUGH),
-        ([TITLED, MENTIONED, Document("too", "", "They saw the Isk at noon."), *fillers(37)], 0.025 / 2 / ENOUGH),
-        ([TITLED, MENTIONED, *fillers(8)], 1.0),
-        ([TITLED, MENTIONED], 1.0),
+        ([TITLED, MENTIONED, *fillers(38)], 1 / 40),
+        ([TITLED, MENTIONED, Document("too", "", "They saw the Isk at noon."), *fillers(37)], 1 / 40 / 2),
+        ([HEADED, BY_NAME, *fillers(38)], 1 / 40),
+        ([HEADED, IN_COMMON_WORDS, *fillers(38)], 0.0),
+        ([TITLED, MENTIONED], 1 / 2),
         ([TITLED, *fillers(18)], 0.0),
         ([DEFINED, MENTIONED, *fillers(18)], 0.0),
         ([TITLED, Document("too", "Isk", "It is old."), *fillers(18)], 0.0),
     ],
     ids=[
         "empty",
-        "one of twenty",
+        "one of forty",
         "one of forty, mentioned twice",
-        "one of ten",
+        "a heading, mentioned by name",
+        "a heading, mentioned in common words",
         "one of two",
         "not mentioned",
         "not sure",
@@ -114,15 +123,20 @@ def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
     ],
 )
 def test_names_lead_as_far_as_passages_are_about_what_others_mention(
-    tmp_path: Path, documents: list[Document], linkability: float
+    tmp_path: Path, documents: list[Document], average: float
 ) -> None:
-    assert view_of(tmp_path, *documents).linkability == pytest.approx(linkability)
+    assert view_of(tmp_path, *documents).linkability == pytest.approx(linkability(int(average * 2**32), 1))
+
+
+@pytest.mark.parametrize(("average", "expected"), [(0, 0), (0.01, 0), (0.0275, 0.5), (0.045, 1), (0.5, 1)])
+def test_names_lead_nowhere_by_chance_and_not_further_than_all_the_way(average: float, expected: float) -> None:
+    assert linkability(int(average * 2**32), 1) == pytest.approx(expected)
 
 
 def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) -> None:
     found = []
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
-        engine.index_documents([TITLED, *fillers(18)])
+        engine.index_documents([TITLED, *fillers(38)])
         found.append(engine.training_parts()[0].linkability)
         engine.index_documents([MENTIONED])
         found.append(engine.training_parts()[0].linkability)
@@ -133,7 +147,7 @@ def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) 
         found.append(engine.training_parts()[0].linkability)
         engine.remove("log")
         found.append(engine.training_parts()[0].linkability)
-    assert found == pytest.approx([0.0, 0.05 / ENOUGH, 0.0, 0.05 / ENOUGH, 0.0]), (
+    assert found == pytest.approx([0.0, ONE_OF_FORTY, 0.0, ONE_OF_FORTY, 0.0]), (
         "not of three places, nor where nobody mentions it"
     )
 
@@ -146,10 +160,10 @@ def test_a_name_that_another_could_be_meant_by_leads_to_none_any_more(tmp_path: 
     other = Document("other", "Ann Jeffrey Smart", "She sang.")
     found = []
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
-        engine.index_documents([*documents, *fillers(18)])
+        engine.index_documents([*documents, *fillers(38)])
         found.append(engine.training_parts()[0].linkability)
         engine.index_documents([other])
         found.append(engine.training_parts()[0].linkability)
         engine.remove("other")
         found.append(engine.training_parts()[0].linkability)
-    assert found == pytest.approx([0.05 / ENOUGH, 0.0, 0.05 / ENOUGH])
+    assert found == pytest.approx([ONE_OF_FORTY, 0.0, ONE_OF_FORTY])

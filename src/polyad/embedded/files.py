@@ -31,7 +31,7 @@ from polyad.hypergraph.incidence import Adjacency, PatchedAdjacency, WeightedAdj
 from polyad.protocols import Moment, Moments
 from polyad.text.files import write_whole
 
-FORMAT = 2
+FORMAT = 3
 """To be raised with whatever the arrays mean, such as how words are told apart or what a link counts."""
 
 FOLDER = "view"

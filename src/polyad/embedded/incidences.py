@@ -26,7 +26,8 @@ class NewIncidences:
         passage_of: Row of the passage of each new hyperedge, in the order of their rows; ``[hyperedges]``.
         scores: Of each new hyperedge; ``[hyperedges]``.
         entities, hyperedges: Rows, ``[incidences]`` each.
-        strengths: How surely the passage is about the entity; above 0 where it is a subject; ``[incidences]``.
+        strengths: How surely the passage is about the entity; above 0 where it is a subject, below where it is
+            mentioned in common words; ``[incidences]``.
     """
 
     passage_of: IntArray
@@ -45,7 +46,8 @@ class Incidences:
         edge_score: The score of each hyperedge, in (0, 10].
         edge_members: Entities of each hyperedge, with the strength of each.
         entity_edges: Hyperedges of each entity, likewise.
-        entity_passages: Passages that mention each entity, with the strength with which each is about it; 0 for not.
+        entity_passages: Passages that mention each entity, with the strength with which each is about it; 0 for not,
+            and below where it is written in common words alone.
         passage_edges: Hyperedges of each passage.
         names: What stands for a subject elsewhere.
     """

@@ -1,9 +1,9 @@
 """How far names lead to what is about them: a statistic of an index that says how much links count.
 
-A passage counts that has a strong subject, of its own, which another document mentions: it counts whole where one other
-passage mentions the subject, and the less, the more do. So it is 1 for articles of an encyclopaedia, where a name that
-is mentioned once leads to its article, and falls to 0 for a novel, where no passage is about anything. The headings of
-manuals are mentioned by others too, but those that are ("file", "root directory") are mentioned everywhere.
+A passage counts that has a strong subject, of its own, which another document mentions by name: it counts whole where
+one other passage mentions the subject, and the less, the more do. So it is 1 for articles of an encyclopaedia, where a
+name that is mentioned once leads to its article, and falls to 0 for a novel, where no passage is about anything. The
+headings of manuals are mentioned by others too, but in common words ("root directory"), which need not mean them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from polyad.model import BoolArray, IntArray
 OWN = 2
 """Most passages that a subject is the strong one of to be their own: the name of a place, not of a kind of place."""
 
-ENOUGH = 0.07
-"""What passages count on average, from which on links are as telling as they get."""
+BY_CHANCE = 0.01
+"""What passages count on average at most where names that are the same hardly ever mean the same."""
+
+ENOUGH = 0.045
+"""From which average on links are as telling as they get."""
 
 _WHOLE = 2**32
 """What a passage counts at most: whole numbers have the same sum in any order."""
@@ -28,7 +31,8 @@ _WHOLE = 2**32
 
 def linkability(linkable: int, passages: int) -> float:
     """In [0, 1], from what all passages count together, and how many there are."""
-    return min(1.0, linkable / _WHOLE / max(1, passages) / ENOUGH)
+    average = linkable / _WHOLE / max(1, passages)
+    return min(1.0, max(0.0, (average - BY_CHANCE) / (ENOUGH - BY_CHANCE)))
 
 
 def passages_touched(graph: Incidences, entities: IntArray) -> IntArray:
@@ -69,7 +73,7 @@ def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> i
 def _mentioned_elsewhere(
     graph: Incidences, document: Column, entities: IntArray
 ) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
-    """How some entities are mentioned, ``[entities]`` each.
+    """How some entities are mentioned by name, ``[entities]`` each.
 
     Passages about an entity do not count as mentions; where none mentions it, no document is before the first, or after
     the last.
@@ -80,9 +84,9 @@ def _mentioned_elsewhere(
     """
     about, owners, strengths = graph.about(entities)
     telling = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= OWN
-    mentioned, mentioning = graph.mentions(entities)
+    mentioned, mentioning, written = graph.entity_passages.gather(entities)
     width = max(int(mentioned.max(initial=0)), int(about.max(initial=0))) + 1
-    only = ~among(mentioning * width + mentioned, owners * width + about)
+    only = (written == 0) & ~among(mentioning * width + mentioned, owners * width + about)
     documents = document.at(mentioned[only]).astype(np.int64)
     first, last = np.full(len(entities), np.iinfo(np.int64).max), np.full(len(entities), -1)
     np.minimum.at(first, mentioning[only], documents)

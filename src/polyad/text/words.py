@@ -10,6 +10,9 @@ _WITHOUT_SPACES = "\u2e80-\U0003ffff"
 """Scripts that put no blanks between words: there each character counts."""
 
 _WORD = re.compile(rf"(?=\S)[{_WITHOUT_SPACES}]|[^\s{_WITHOUT_SPACES}]+")
+_SHORT = 3
+"""Letters of the longest word that names hold in lower case: "of", "and", "von"."""
+
 _TERM = re.compile(rf"(?=\w)[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+")
 
 
@@ -34,3 +37,14 @@ def terms(text: str) -> list[str]:
     ['the', 'trial', 'it', 'was', 'funded']
     """
     return _TERM.findall(text.casefold())
+
+
+def is_written_as_name(text: str) -> bool:
+    """Whether all words but short ones begin with a capital, as in a name; where there are no capitals, always.
+
+    >>> is_written_as_name("University of Leeds"), is_written_as_name("root directory"), is_written_as_name("東京")
+    (True, False, True)
+    """
+    words = text.split()
+    longer = [word for word in words if len(word) > _SHORT] or words
+    return not any(word[0].islower() for word in longer)

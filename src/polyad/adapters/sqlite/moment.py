@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from polyad.adapters.sqlite.checksums import sound
@@ -22,7 +23,8 @@ from polyad.adapters.sqlite.rows import (
     require_numbers,
 )
 from polyad.model import SUBJECT, Entity, Hyperedge, HyperedgeKind, Origin, Passage
-from polyad.protocols import Changes, StoredRows
+from polyad.protocols import COMMON_WORDS, Changes, StoredRows
+from polyad.text.words import is_written_as_name
 
 _BATCH = 400  # values bound to one statement; SQLite's oldest limit is 999
 
@@ -40,7 +42,7 @@ WHERE document.number IN ({{}}) AND {sound("hyperedge")} ORDER BY hyperedge.numb
 """
 
 _INCIDENCES = f"""
-SELECT incidence.entity, incidence.hyperedge, CASE WHEN role = ? OR kind = ? THEN strength ELSE 0 END
+SELECT incidence.entity, incidence.hyperedge, CASE WHEN role = ? OR kind = ? THEN strength ELSE 0 END, name
 FROM document JOIN passage ON passage.document = document.number JOIN hyperedge ON hyperedge.passage = passage.number
 JOIN incidence ON incidence.hyperedge = hyperedge.number
 WHERE document.number IN ({{}}) AND {sound("incidence")}
@@ -141,7 +143,7 @@ class SqliteMoment:
                 hyperedge_vectors=matrix_from([row[4] for row in hyperedges], self._dimension),
                 incidence_entity=pairs[:, 0],
                 incidence_hyperedge=pairs[:, 1],
-                incidence_strength=numbers_from([row[2] for row in incidences]),
+                incidence_strength=numbers_from(_strengths(incidences)),
                 entity_keys=dict(
                     self._in_batches(
                         f"SELECT number, key FROM entity WHERE number IN ({{}}) AND {sound('entity')}", new, int, str
@@ -192,6 +194,12 @@ class SqliteMoment:
         placed = query.format(_places(values[:bound]))
         rows = self._connection.execute(placed, values).fetchall()
         return as_written(rows, *types) if types else rows
+
+
+def _strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
+    """The strength of each incidence, which its last column names: below 0 for a mention in common words."""
+    is_name = cache(is_written_as_name)
+    return [row[2] if row[2] or is_name(row[3]) else COMMON_WORDS for row in incidences]
 
 
 def _places(values: Sequence[object]) -> str:
