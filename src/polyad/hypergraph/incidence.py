@@ -23,8 +23,9 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     Returns:
         Shape ``[sum of counts]``.
     """
-    before = np.cumsum(counts) - counts
-    numbers: IntArray = np.arange(counts.sum()) + np.repeat(starts - before, counts)
+    ends = counts.cumsum()
+    numbers: IntArray = (starts - ends + counts).repeat(counts)
+    numbers += np.arange(len(numbers))
     return numbers
 
 
@@ -35,7 +36,14 @@ def distinct(numbers: IntArray) -> IntArray:
     [1, 3]
     """
     ordered = np.sort(numbers)
-    return ordered[np.diff(ordered, prepend=-1) > 0]
+    return ordered[first_of_equals(ordered)]
+
+
+def first_of_equals(ordered: IntArray) -> BoolArray:
+    """Which of some sorted numbers differ from the one before."""
+    first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,8 +168,8 @@ class PatchedAdjacency:
         Those of one row are sorted.
         """
         starts, counts, is_patched = self._ranges(rows)
-        owners = np.repeat(np.arange(len(rows)), counts)
-        if not is_patched.any():
+        owners = np.arange(len(rows)).repeat(counts)
+        if is_patched is None:
             places = ranges(starts, counts)
             return self.base.adjacency.neighbours[places].astype(np.int64), owners, self.base.weights[places]
         from_patch = is_patched[owners]
@@ -196,25 +204,33 @@ class PatchedAdjacency:
         )
         return PatchedAdjacency(self.base, patched[order], patch)
 
-    def _ranges(self, rows: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
-        """Where the neighbours of each row begin, how many there are, and whether they are in the patch."""
-        offsets = self.base.adjacency.offsets
-        known = np.minimum(rows, len(offsets) - 2) if len(offsets) > 1 else None
-        if known is None:
-            starts, counts = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-        else:
-            starts = offsets[known].astype(np.int64)
-            counts = np.where(known == rows, offsets[known + 1] - starts, 0)
+    def _ranges(self, rows: IntArray) -> tuple[IntArray, IntArray, BoolArray | None]:
+        """Where the neighbours of each row begin, how many there are, and which are in the patch; None for no row."""
+        starts, counts = self._base_ranges(rows)
         if not len(self.patched):
-            return starts, counts, np.zeros(len(rows), dtype=bool)
-        places = np.minimum(np.searchsorted(self.patched, rows), len(self.patched) - 1)
+            return starts, counts, None
+        places = np.minimum(self.patched.searchsorted(rows), len(self.patched) - 1)
         is_patched = self.patched[places] == rows
+        if not is_patched.any():
+            return starts, counts, None
         patch = self.patch.adjacency.offsets
         return (
             np.where(is_patched, patch[places], starts),
             np.where(is_patched, patch[places + 1] - patch[places], counts),
             is_patched,
         )
+
+    def _base_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        offsets = self.base.adjacency.offsets
+        last = len(offsets) - 2
+        if last < 0:
+            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+        if len(rows) and rows.max() <= last:
+            starts = offsets[rows].astype(np.int64)
+            return starts, offsets[rows + 1] - starts
+        known = np.minimum(rows, last)
+        starts = offsets[known].astype(np.int64)
+        return starts, np.where(known == rows, offsets[known + 1] - starts, 0)
 
 
 def _without_rows() -> WeightedAdjacency:

@@ -37,7 +37,7 @@ class Scores:
     @classmethod
     def of(cls, rows: IntArray, values: Values) -> Scores:
         """Scores of rows in any order, each given once."""
-        order = np.argsort(rows)
+        order = rows.argsort()
         return cls(rows[order], values[order].astype(np.float32, copy=False))
 
     @classmethod
@@ -73,7 +73,7 @@ class Scores:
 
     def places(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
         """Where some rows stand in :attr:`rows`, and which of them do at all. Only for scores that are not empty."""
-        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        places = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
         return places, self.rows[places] == rows
 
     def with_more(self, rows: IntArray, values: FloatArray) -> Scores:
@@ -98,7 +98,7 @@ def among(rows: IntArray, known: IntArray) -> BoolArray:
     """
     if not len(known):
         return np.zeros(len(rows), dtype=bool)
-    found: BoolArray = known[np.minimum(np.searchsorted(known, rows), len(known) - 1)] == rows
+    found: BoolArray = known[np.minimum(known.searchsorted(rows), len(known) - 1)] == rows
     return found
 
 
@@ -118,8 +118,8 @@ def best_places(values: Values, k: int, order: Order) -> IntArray:
     if k <= 0:
         return np.empty(0, dtype=np.int64)
     least = np.partition(values, -k)[-k] if k < len(values) else -np.inf
-    places = np.flatnonzero(values >= least)
-    ranked = places[np.argsort(-values[places], kind="stable")]
+    places = (values >= least).nonzero()[0]
+    ranked = places[(-values[places]).argsort(kind="stable")]
     descending = values[ranked]
     if (descending[1:] == descending[:-1]).any():
         ranked = places[np.lexsort((order(places), -values[places]))]
@@ -128,4 +128,4 @@ def best_places(values: Values, k: int, order: Order) -> IntArray:
 
 def _places(rows: IntArray) -> tuple[IntArray, IntArray]:
     known = distinct(rows)
-    return known, np.searchsorted(known, rows)
+    return known, known.searchsorted(rows)
