@@ -9,6 +9,7 @@ ties are broken by id (:meth:`View.order`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from polyad.model import BoolArray, Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
@@ -131,8 +132,8 @@ class View(Protocol):
     def find(self, keys: Iterable[str]) -> dict[str, int]:
         """The row of each of some entity keys that is known."""
 
-    def subject_of(self, name: str) -> int | None:
-        """The entity that a name, by its key, stands for which is none itself; None where none can be told."""
+    def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
+        """The entity that each of some names, by its key, stands for which is none itself; where that can be told."""
 
     def named_with(self, word: str) -> list[int]:
         """The entities whose keys hold a word."""
@@ -147,6 +148,9 @@ class View(Protocol):
         """The documents of some passages."""
 
     # Texts
+
+    def reading(self) -> AbstractContextManager[object]:
+        """For a block that asks for several texts: where they are kept, they are asked for together."""
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
         """Passages, in order."""

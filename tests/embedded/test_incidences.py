@@ -155,6 +155,6 @@ def test_what_went_is_nowhere(graph: Graph) -> None:
 
 
 def test_a_name_is_told_by_what_is_a_subject_now(graph: Graph) -> None:
-    assert graph.incidences.subject_of("a b lee") == graph.row(FULL)
+    assert graph.incidences.subjects_of(["a b lee"]) == {"a b lee": graph.row(FULL)}
     graph.change({}, gone=(0,))
-    assert graph.incidences.subject_of("a b lee") is None
+    assert graph.incidences.subjects_of(["a b lee"]) == {}

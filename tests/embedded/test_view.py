@@ -148,10 +148,7 @@ def shown_by(view: EmbeddedView) -> dict[str, object]:
         entities.append(row)
     shown: dict[str, object] = {
         "statistics": (view.passage_count, view.linkability, view.mean_cosines(vectors).tolist()),
-        "subjects": {
-            name: view.subject_of(name) is not None and ids("entity", np.array([view.subject_of(name)]))
-            for name in NAMES
-        },
+        "subjects": {name: ids("entity", np.array([row])) for name, row in sorted(view.subjects_of(NAMES).items())},
         "words": {word: sorted(view.ids("entity", view.named_with(word))) for word in ("bo", "isk", "lee", "bell")},
         "frequencies": view.words.frequencies(["bell", "isk", "noth"]).tolist(),
     }

@@ -6,6 +6,7 @@ would be by a title. These names are put in where neighbours are asked for; what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -109,6 +110,8 @@ class Incidences:
         """The hyperedges of each of some entities, and for each the position in ``entities`` it belongs to."""
         own, owners, _ = self.entity_edges.gather(entities)
         named, subjects = self._subjects(entities)
+        if not len(named):
+            return own, owners
         edges, places, strengths = self.entity_edges.gather(subjects)
         about = strengths > 0
         return _united((own, owners), (edges[about], named[places[about]]))
@@ -117,6 +120,8 @@ class Incidences:
         """The passages that mention each of some entities, or are about it, and the position each belongs to."""
         own, owners, _ = self.entity_passages.gather(entities)
         named, subjects = self._subjects(entities)
+        if not len(named):
+            return own, owners
         lent, places, strengths = self.entity_passages.gather(subjects)
         about = strengths > 0
         return _united((own, owners), (lent[about], named[places[about]]))
@@ -129,10 +134,12 @@ class Incidences:
         passages = np.concatenate([own, lent])
         owners = np.concatenate([owners, named[places]])
         strengths = np.concatenate([strengths, lent_strengths])
+        subject = strengths > 0
+        passages, owners, strengths = passages[subject], owners[subject], strengths[subject]
         order = np.lexsort((-strengths, passages, owners))
         passages, owners, strengths = passages[order], owners[order], strengths[order]
-        kept = _first(owners, passages) & (strengths > 0)
-        return passages[kept], owners[kept], strengths[kept]
+        first = _first(owners, passages)
+        return passages[first], owners[first], strengths[first]
 
     def degrees(self, entities: IntArray) -> IntArray:
         """How many passages mention each of some entities, or are about it."""
@@ -143,16 +150,16 @@ class Incidences:
             found[named] = np.bincount(self.mentions(entities[named])[1], minlength=len(named))
         return found
 
-    def subject_of(self, name: str) -> int | None:
-        """The entity that a name stands for which is none itself; None where there is none."""
-        row = int(self.names.subjects_of([name], self.are_subjects)[0])
-        return None if row < 0 else row
+    def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
+        """The entity that each of some names stands for which is none itself; of those that stand for one."""
+        rows = self.names.subjects_of(names, self.are_subjects).tolist()
+        return {name: row for name, row in zip(names, rows, strict=True) if row >= 0}
 
     def _subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """Positions of the entities that stand for a subject, and the row of each one's."""
-        subjects = self.names.subject.at(entities).astype(np.int64)
-        named = np.flatnonzero(subjects >= 0)
-        return named, subjects[named]
+        subjects = self.names.subject.at(entities)
+        named = (subjects >= 0).nonzero()[0]
+        return named, subjects[named].astype(np.int64)
 
     # Moving on
 
@@ -225,5 +232,6 @@ def _united(stored: tuple[IntArray, IntArray], lent: tuple[IntArray, IntArray]) 
 def _first(owners: IntArray, neighbours: IntArray) -> BoolArray:
     """Which of some sorted pairs differ from the one before."""
     first = np.ones(len(owners), dtype=bool)
-    first[1:] = (owners[1:] != owners[:-1]) | (neighbours[1:] != neighbours[:-1])
+    np.not_equal(owners[1:], owners[:-1], out=first[1:])
+    first[1:] |= neighbours[1:] != neighbours[:-1]
     return first

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -261,9 +262,9 @@ class EmbeddedView:
         there = known[self.graph.are_there(rows[known])]
         return {wanted[place]: int(rows[place]) for place in there.tolist()}
 
-    def subject_of(self, name: str) -> int | None:
-        """The entity that a name, by its key, stands for which is none itself; None where none can be told."""
-        return self.graph.subject_of(name)
+    def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
+        """The entity that each of some names, by its key, stands for which is none itself; where that can be told."""
+        return self.graph.subjects_of(names)
 
     def passage_rows(self, ids: Sequence[str]) -> dict[str, int]:
         """The row of each of some passages that is known."""
@@ -282,6 +283,10 @@ class EmbeddedView:
         return {"passage": self.passage_ids, "hyperedge": self.hyperedge_ids, "entity": self.keys.ids}[kind]
 
     # Texts
+
+    def reading(self) -> AbstractContextManager[object]:
+        """For a block that asks for several texts: they are read in one transaction."""
+        return self.store.moment()
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
         """Passages, in order."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from polyad.model import Evidence, ScoredEntity, ScoredHyperedge, ScoredPassage, TraceStep
+from polyad.model import Entity, Evidence, ScoredEntity, ScoredHyperedge, ScoredPassage, TraceStep
 from polyad.view import View
 
 
@@ -34,17 +34,17 @@ def evidence(
         StaleViewError: some of it has been removed since.
     """
     rows = [row for row, _, _ in passages]
-    shown = view.entities([row for row, _ in entities])
+    with view.reading():
+        edges, shown = _hyperedges(view, hyperedges, [row for row, _ in entities])
+        found, origins = view.passages(rows), view.origins(rows)
     return Evidence(
         question,
         retriever,
         tuple(
             ScoredPassage(passage, score, reason, origin)
-            for passage, origin, (_, score, reason) in zip(
-                view.passages(rows), view.origins(rows), passages, strict=True
-            )
+            for passage, origin, (_, score, reason) in zip(found, origins, passages, strict=True)
         ),
-        scored_hyperedges(view, hyperedges),
+        edges,
         tuple(ScoredEntity(entity, score) for entity, (_, score) in zip(shown, entities, strict=True)),
         tuple(trace),
     )
@@ -52,17 +52,26 @@ def evidence(
 
 def scored_hyperedges(view: View, scored: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
     """Hyperedges with their members as stored, sorted by key; ``scored`` are (row, score)."""
+    with view.reading():
+        return _hyperedges(view, scored, [])[0]
+
+
+def _hyperedges(
+    view: View, scored: Sequence[tuple[int, float]], others: Sequence[int]
+) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
+    """Hyperedges with their members, and some other entities, which are read with these."""
+    if not scored:
+        return (), view.entities(others)
     rows = np.array([row for row, _ in scored], dtype=np.int64)
     members, owners = view.graph.stored_members(rows)
     order = np.lexsort((view.order("entity", members), owners))
-    entities = view.entities(members[order].tolist())
-    own: list[list[int]] = [[] for _ in scored]
-    for place, owner in enumerate(owners[order].tolist()):
-        own[owner].append(place)
-    return tuple(
-        ScoredHyperedge(edge, tuple(entities[place] for place in places), score)
-        for edge, places, (_, score) in zip(view.hyperedges(rows.tolist()), own, scored, strict=True)
-    )
+    entities = view.entities([*members[order].tolist(), *others])
+    own: list[list[Entity]] = [[] for _ in scored]
+    for entity, owner in zip(entities[: len(members)], owners[order].tolist(), strict=True):
+        own[owner].append(entity)
+    edges = zip(view.hyperedges(rows.tolist()), own, scored, strict=True)
+    found = tuple(ScoredHyperedge(edge, tuple(joined), score) for edge, joined, (_, score) in edges)
+    return found, entities[len(members) :]
 
 
 def entity_names(view: View, rows: Iterable[int]) -> dict[int, str]:

@@ -71,8 +71,7 @@ class QuestionLinker:
     def _rows(self, keys: Sequence[str]) -> dict[str, int]:
         """The row of the entity that each key stands for, where there is one: of that name, or of a similar one."""
         known = self._view.find(key for key in keys if key)
-        others = [key for key in keys if key and key not in known]
-        rows = known | {key: row for key in others if (row := self._view.subject_of(key)) is not None}
+        rows = known | self._view.subjects_of([key for key in dict.fromkeys(keys) if key and key not in known])
         if self._similar:
             rows |= self._similar.nearest([key for key in keys if key and key not in rows])
         return rows

@@ -56,8 +56,8 @@ class Vocabulary:
     def find(self, text: str) -> list[Mention]:
         """Mentions of known names by ``start``, disjoint: from left to right, at each word the longest."""
         words = list(_words(text))
-        windows = [_keys(words[start : start + _LONGEST]) for start in range(len(words))]
-        known = self._known({key for keys in windows for spelt in keys for key in _spellings(spelt)})
+        windows = [_keys(text, words[start : start + _LONGEST]) for start in range(len(words))]
+        known = self._known({key for keys in windows for spelt in keys for key in _spellings(spelt) if key})
         found: list[Mention] = []
         position = 0
         while position < len(words):
@@ -73,7 +73,7 @@ class Vocabulary:
     def _match(self, text: str, window: list[_Word], keys: Sequence[str], known: Container[str]) -> int:
         """Words of the longest known name that the window begins with; 0 when there is none."""
         for length in range(len(window), 0, -1):
-            if keys[length - 1] and not any(key in known for key in _spellings(keys[length - 1])):
+            if not any(key in known for key in _spellings(keys[length - 1])):
                 continue
             key = entity_key(text[window[0].start : window[length - 1].end])
             is_known = key in known or (bool(key) and key in self._known([key]))
@@ -82,14 +82,14 @@ class Vocabulary:
         return 0
 
 
-def _keys(window: Sequence[_Word]) -> list[str]:
-    """The key of the first word, the first two and so on; empty where it depends on more than the words."""
+def _keys(text: str, window: Sequence[_Word]) -> list[str]:
+    """The key of the first word, the first two and so on; taken from the text where it depends on more than words."""
     keys = []
     joined = ""
     irregular = False
     for word in window:
         irregular = irregular or word.irregular
-        keys.append("" if irregular else joined + word.last)
+        keys.append(entity_key(text[window[0].start : word.end]) if irregular else joined + word.last)
         joined += word.inner + " "
     return keys
 
