@@ -46,7 +46,8 @@ def by_document(view: View, passages: IntArray, values: FloatArray) -> dict[str,
 def mentions(view: View, *followed: tuple[str, str, float]) -> Mentions:
     """Mentions by entity, the document of their source, and its weight."""
     weights = np.array([weight for *_, weight in followed], dtype=np.float32)
-    return Mentions(
+    return Mentions.of(
+        view,
         np.array([view.find([key])[key] for key, *_ in followed], dtype=np.int64),
         np.concatenate([rows(view, document) for _, document, _ in followed]),
         weights,
@@ -56,24 +57,25 @@ def mentions(view: View, *followed: tuple[str, str, float]) -> Mentions:
 
 def test_a_passage_covers_the_share_of_the_question_that_its_words_are_of_by_their_rarity(view: View) -> None:
     every = np.arange(6)
-    found = by_document(view, every, covered(QuestionWords.of(QUESTION, view), every))
+    found = by_document(view, every, covered(QuestionWords.of(QUESTION, view, np.arange(6)), every))
     assert found == pytest.approx({"moreau": BRONZE + VILLAGE, "aldby": VILLAGE})
 
 
 def test_a_passage_with_all_words_in_any_form_covers_the_question(view: View) -> None:
     every = np.arange(6)
-    found = by_document(view, every, covered(QuestionWords.of("the villages of walnut?", view), every))
+    found = by_document(view, every, covered(QuestionWords.of("the villages of walnut?", view, every), every))
     assert found["aldby"] == pytest.approx(1)
 
 
 def test_a_question_without_words_is_covered_by_nothing(view: View) -> None:
-    assert covered(QuestionWords.of("?!", view), np.arange(6)).tolist() == [0] * 6
+    assert covered(QuestionWords.of("?!", view, np.arange(6)), np.arange(6)).tolist() == [0] * 6
 
 
 def test_a_passage_that_shares_an_entity_with_a_source_gains_the_words_that_the_source_lacks(
     view: View,
 ) -> None:
-    words, every = QuestionWords.of(QUESTION, view), np.arange(6)
+    every = np.arange(6)
+    words = QuestionWords.of(QUESTION, view, every)
     from_aldby = words.gain(every, words.held(every), mentions(view, ("aldby", "aldby", 0.5)))
     assert by_document(view, every, from_aldby) == pytest.approx({"moreau": 0.5 * BRONZE}), "both have the village"
     from_bell = words.gain(every, words.held(every), mentions(view, ("ines moreau", "bell", 1.0)))
@@ -81,14 +83,15 @@ def test_a_passage_that_shares_an_entity_with_a_source_gains_the_words_that_the_
 
 
 def test_of_several_sources_the_one_that_brings_the_most_counts(view: View) -> None:
-    words, every = QuestionWords.of(QUESTION, view), np.arange(6)
+    every = np.arange(6)
+    words = QuestionWords.of(QUESTION, view, every)
     both = mentions(view, ("ines moreau", "bell", 0.25), ("aldby", "aldby", 1.0))
     found = by_document(view, every, words.gain(every, words.held(every), both))
     assert found == pytest.approx({"moreau": max(0.25 * (BRONZE + VILLAGE), BRONZE)})
 
 
 def test_only_the_passages_asked_for_gain_each_in_its_place(view: View) -> None:
-    words, followed = QuestionWords.of(QUESTION, view), mentions(view, ("ines moreau", "bell", 1.0))
+    words, followed = QuestionWords.of(QUESTION, view, np.arange(6)), mentions(view, ("ines moreau", "bell", 1.0))
     some = rows(view, "otter", "moreau")
     assert by_document(view, some, words.gain(some, words.held(some), followed)) == pytest.approx(
         {"moreau": BRONZE + VILLAGE}
@@ -99,6 +102,7 @@ def test_only_the_passages_asked_for_gain_each_in_its_place(view: View) -> None:
 
 def test_without_sources_nothing_is_gained(view: View) -> None:
     nothing = np.zeros(0, dtype=np.int64)
-    none = Mentions(nothing, nothing, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
-    words, every = QuestionWords.of(QUESTION, view), np.arange(6)
+    none = Mentions.of(view, nothing, nothing, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
+    every = np.arange(6)
+    words = QuestionWords.of(QUESTION, view, every)
     assert words.gain(every, words.held(every), none).tolist() == [0] * 6

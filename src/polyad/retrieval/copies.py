@@ -30,8 +30,9 @@ class Wording:
     def of(cls, text: str) -> Self:
         """The wording of ``text``."""
         words = terms(text)
-        runs = (tuple(words[start : start + _RUN]) for start in range(max(1, len(words) - _RUN + 1)))
-        return cls(frozenset(runs), frozenset(word for word in words if any(map(str.isdigit, word))))
+        runs = zip(*(words[start:] for start in range(_RUN)), strict=False) if len(words) >= _RUN else [tuple(words)]
+        numbers = (word for word in words if not word.isalpha() and any(map(str.isdigit, word)))
+        return cls(frozenset(runs), frozenset(numbers))
 
     def repeats(self, other: Wording) -> bool:
         """Whether all but a little of it stands in ``other`` too; never where it has a number that is not there.

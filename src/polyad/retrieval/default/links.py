@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from polyad.hypergraph.incidence import distinct
-from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.incidence import distinct, first_of_equals
+from polyad.hypergraph.sparse import Scores, among
 from polyad.model import FloatArray, IntArray
 from polyad.view import View
 
@@ -43,6 +43,7 @@ class SimilarityScale:
     Attributes:
         vectors: As given.
         nearest: The passages nearest to each, best first.
+        similar: Those of them that are more similar than the mean of the corpus.
         means: Mean cosine of the corpus to each, ``[2]``.
         spreads: Highest cosine of the corpus to each, less its mean, ``[2]``.
     """
@@ -51,9 +52,10 @@ class SimilarityScale:
         found = view.nearest("passage", vectors, NEAREST)
         highest = np.array([cosines[0] for _, cosines in found], dtype=np.float32)
         self.vectors = vectors
-        self.nearest = tuple(rows for rows, _ in found)
         self.means = view.mean_cosines(vectors)
         self.spreads = np.maximum(highest - self.means, 1e-6)
+        self.nearest = tuple(rows for rows, _ in found)
+        self.similar = tuple(rows[cosines > mean] for (rows, cosines), mean in zip(found, self.means, strict=True))
         self._view = view
         nothing = np.empty(0, dtype=np.int64), np.empty((0, len(vectors)), dtype=np.float32)
         self._known = {"passage": nothing, "hyperedge": nothing}
@@ -61,14 +63,14 @@ class SimilarityScale:
     def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
         """Similarity of each of some rows to the question and to its remainder, ``[rows, 2]``."""
         known, values = self._known[kind]
-        places = np.minimum(np.searchsorted(known, rows), len(known) - 1)
-        missing = distinct(rows[known[places] != rows]) if len(known) else distinct(rows)
+        missing = distinct(rows[~among(rows, known)])
         if len(missing):
             found = self._view.cosines(kind, missing, self.vectors)
-            relative = np.maximum(0, (found - self.means) / self.spreads).astype(np.float32)
-            order = np.argsort(both := np.concatenate([known, missing]))
-            known, values = self._known[kind] = both[order], np.concatenate([values, relative])[order]
-        similar: FloatArray = values[np.searchsorted(known, rows)]
+            relative = np.maximum(0, (found - self.means) / self.spreads).astype(np.float32, copy=False)
+            known = np.concatenate([known, missing])
+            order = known.argsort(kind="stable")  # of two sorted runs: they are merged
+            known, values = self._known[kind] = known[order], np.concatenate([values, relative])[order]
+        similar: FloatArray = values[known.searchsorted(rows)]
         return similar
 
 
@@ -81,12 +83,29 @@ class Mentions:
         sources: Row of the passage that mentions it.
         weights: Of the source, in [0, 1].
         nearness: Similarity of the hyperedge to the question or its remainder.
+        rarities: Of the entity.
+        others: Rows of the passages that mention an entity beside its source; ``pairs`` says by which mention each.
     """
 
     entities: IntArray
     sources: IntArray
     weights: FloatArray
     nearness: FloatArray
+    rarities: FloatArray
+    others: IntArray
+    pairs: IntArray
+
+    @classmethod
+    def of(
+        cls, view: View, entities: IntArray, sources: IntArray, weights: FloatArray, nearness: FloatArray
+    ) -> Mentions:
+        """Those of entities that are not too common, from parallel arrays."""
+        degrees = view.graph.degrees(entities)
+        telling = degrees <= COMMON
+        entities, sources, weights, nearness = entities[telling], sources[telling], weights[telling], nearness[telling]
+        others, pairs = view.graph.mentions(entities)
+        away = others != sources[pairs]
+        return cls(entities, sources, weights, nearness, rarity(view, degrees[telling]), others[away], pairs[away])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,30 +113,47 @@ class Hop:
     """What following the mentions of the best passages led to.
 
     Attributes:
-        strong: The best link to each passage, whose strong subject it names.
-        weak: The same for weaker subjects, times their strength.
-        link: The best of both.
-        about_link: The best of both from passages about an entity of the question, times the hyperedge's nearness.
+        link: The best link to each passage.
+        strong: Of each passage in ``link``, the best where it is the entity's strong subject; ``[link]``, as the rest.
+        weak: The best where it is a weaker subject, times the strength.
+        about_link: The best from passages about an entity of the question, times the hyperedge's nearness.
+        sources: Row of the passage that the best link to it came from.
+        entities: Row of the entity that made that link.
         mention: The best mention that each passage shares with a source, by the source's weight and its rarity.
-        origins: The passage that the best link to each passage came from, and the entity that made it.
         mentions: What was followed.
-        followed: The entities that made links, with the strength of the strongest.
+        followed: Entity and strength of each link.
     """
 
-    strong: Scores
-    weak: Scores
     link: Scores
-    about_link: Scores
+    strong: FloatArray
+    weak: FloatArray
+    about_link: FloatArray
+    sources: IntArray
+    entities: IntArray
     mention: Scores
-    origins: dict[int, tuple[int, int]]
     mentions: Mentions
-    followed: Scores
+    followed: tuple[IntArray, FloatArray]
+
+    def links_to(self, passages: IntArray) -> FloatArray:
+        """What strong, weak and about links count for each of some passages, ``[3, passages]``."""
+        found = np.zeros((3, len(passages)), dtype=np.float32)
+        if len(self.link):
+            places, known = self.link.places(passages)
+            np.copyto(found, np.stack([self.strong, self.weak, self.about_link])[:, places], where=known)
+        return found
+
+    def origin(self, passage: int) -> tuple[float, int, int]:
+        """Strength, source and entity of the best link to a passage; (0, -1, -1) where none leads there."""
+        place = int(self.link.rows.searchsorted(passage))
+        if place == len(self.link) or self.link.rows[place] != passage:
+            return 0.0, -1, -1
+        return float(self.link.values[place]), int(self.sources[place]), int(self.entities[place])
 
 
-def rarity(view: View, entities: IntArray) -> FloatArray:
-    """How telling each entity is: 1 for one passage, falling with the logarithm of their number; ``[entities]``."""
+def rarity(view: View, degrees: IntArray) -> FloatArray:
+    """How telling entities of some degrees are: 1 for one passage, falling with the logarithm; ``[degrees]``."""
     everywhere = np.log(view.passage_count + 1)
-    telling: FloatArray = (1 - np.log(np.maximum(view.graph.degrees(entities), 1)) / everywhere).astype(np.float32)
+    telling: FloatArray = (1 - np.log(np.maximum(degrees, 1)) / everywhere).astype(np.float32)
     return telling
 
 
@@ -155,22 +191,24 @@ def follow(view: View, scores: Scores, about: Scores, scale: SimilarityScale) ->
     # By target, then the strongest, then source and entity by id: the first of each target is where its link is from.
     ties = view.order("entity", entities), view.order("passage", sources)
     order = np.lexsort((*ties, -values, targets))
-    first = order[np.diff(targets[order], prepend=-1) > 0]
+    starts = first_of_equals(targets[order]).nonzero()[0]
+    first = order[starts]
+
+    def best(links: FloatArray) -> FloatArray:
+        """The highest of the links to each target."""
+        found: FloatArray = np.maximum.reduceat(links[order], starts) if len(starts) else links
+        return found
+
     return Hop(
-        strong=Scores.highest(targets[is_strong], values[is_strong]),
-        weak=Scores.highest(targets[~is_strong], values[~is_strong]),
-        link=Scores.highest(targets, values),
-        about_link=Scores.highest(targets, about.at(sources) * share * nearness),
-        mention=_shared(view, mentions),
-        origins=dict(
-            zip(
-                targets[first].tolist(),
-                zip(sources[first].tolist(), entities[first].tolist(), strict=True),
-                strict=True,
-            )
-        ),
+        link=Scores(targets[first], values[first]),
+        strong=best(np.where(is_strong, values, np.float32(0))),
+        weak=best(np.where(is_strong, np.float32(0), values)),
+        about_link=best(about.at(sources) * share * nearness),
+        sources=sources[first],
+        entities=entities[first],
+        mention=Scores.highest(mentions.others, (mentions.weights * mentions.rarities)[mentions.pairs]),
         mentions=mentions,
-        followed=Scores.highest(entities, values * (STRENGTH_FLOOR + nearness)),
+        followed=(entities, values * (STRENGTH_FLOOR + nearness)),
     )
 
 
@@ -181,17 +219,8 @@ def _mentions(view: View, scores: Scores, scale: SimilarityScale) -> Mentions:
     edges, source_of_edge = view.graph.hyperedges(sources)
     nearness = scale.similarities("hyperedge", edges).max(axis=1)
     entities, edge_of = view.graph.members(edges)
-    telling = view.graph.degrees(entities) <= COMMON
-    entities, edge_of = entities[telling], edge_of[telling]
     places = source_of_edge[edge_of]
-    return Mentions(entities, sources[places], weights[places], nearness[edge_of])
-
-
-def _shared(view: View, mentions: Mentions) -> Scores:
-    targets, pairs = view.graph.mentions(mentions.entities)
-    values = (mentions.weights * rarity(view, mentions.entities))[pairs]
-    away = targets != mentions.sources[pairs]
-    return Scores.highest(targets[away], values[away])
+    return Mentions.of(view, entities, sources[places], weights[places], nearness[edge_of])
 
 
 def anchored(view: View, entities: Scores, scale: SimilarityScale, away_from: int = -1) -> Scores:
@@ -209,12 +238,11 @@ def anchored(view: View, entities: Scores, scale: SimilarityScale, away_from: in
     Returns:
         weight x rarity x similarity, of passages that have such a hyperedge.
     """
-    telling = view.graph.degrees(entities.rows) <= COMMON
-    rows, weights = entities.rows[telling], entities.values[telling]
-    edges, owners = view.graph.memberships(rows)
-    unique = distinct(edges)
-    similarity = scale.similarities("hyperedge", unique)[:, 1][np.searchsorted(unique, edges)]
-    values = (weights * rarity(view, rows))[owners] * similarity
+    degrees = view.graph.degrees(entities.rows)
+    telling = degrees <= COMMON
+    weights = entities.values[telling] * rarity(view, degrees[telling])
+    edges, owners = view.graph.memberships(entities.rows[telling])
+    values = weights[owners] * scale.similarities("hyperedge", edges)[:, 1]
     passages = view.graph.passages(edges)
     away = passages != away_from
     return Scores.highest(passages[away], values[away])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import among
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.default.links import Mentions
@@ -18,28 +19,29 @@ class QuestionWords:
     """The words of a question that tell passages apart.
 
     Attributes:
-        view: The index.
-        words: Each once.
         weights: Of each word, its inverse document frequency as a share of the sum over all of the question, those that
             no passage holds included; ``[words]``.
+        passages: Rows of those that were looked into, sorted.
+        holds: Which words each of them holds, ``[passages, words]``.
     """
 
-    view: View
-    words: tuple[str, ...]
     weights: FloatArray
+    passages: IntArray
+    holds: BoolArray
 
     @classmethod
-    def of(cls, question: str, view: View) -> QuestionWords:
-        """The words of a question, over an index."""
+    def of(cls, question: str, view: View, passages: IntArray) -> QuestionWords:
+        """The words of a question, over an index, in some of its passages."""
         words = telling_words(question)
         counts = np.maximum(1, view.words.frequencies(words)).astype(np.float32)
         rarity = np.log(1 + view.passage_count / counts)
         weights: FloatArray = (rarity / max(float(rarity.sum()), 1e-9)).astype(np.float32)
-        return cls(view, tuple(words), weights)
+        return cls(weights, passages, view.words.holds(words, passages))
 
     def held(self, passages: IntArray) -> BoolArray:
-        """Which words each of some passages holds, ``[passages, words]``."""
-        return self.view.words.holds(self.words, passages)
+        """Which words each of some passages holds that were looked into, ``[passages, words]``."""
+        found: BoolArray = self.holds[self.passages.searchsorted(passages)]
+        return found
 
     def coverage(self, held: BoolArray) -> FloatArray:
         """The share of the question, by the rarity of its words, that each passage holds; in [0, 1]."""
@@ -58,16 +60,11 @@ class QuestionWords:
             The most over all such sources of the source's weight x the share of the question that the passage holds
             and the source does not; 0 where it shares nothing; ``[passages]``.
         """
-        sources = np.unique(mentions.sources)
-        targets, pairs = self.view.graph.mentions(mentions.entities)
-        known = among(targets, passages)
-        places = np.searchsorted(passages, targets)
+        sources = distinct(mentions.sources)
+        known = among(mentions.others, passages)
+        places, pairs = passages.searchsorted(mentions.others[known]), mentions.pairs[known]
         weights = np.zeros((len(sources), len(passages)), dtype=np.float32)
-        np.maximum.at(
-            weights,
-            (np.searchsorted(sources, mentions.sources[pairs[known]]), places[known]),
-            mentions.weights[pairs[known]],
-        )
+        np.maximum.at(weights, (sources.searchsorted(mentions.sources[pairs]), places), mentions.weights[pairs])
         missing = (~self.held(sources)) * self.weights
         gained = weights * (missing @ held.T.astype(np.float32))
         most: FloatArray = gained.max(axis=0, initial=0.0)

@@ -6,6 +6,7 @@ Candidates come from similarity, words and two hops of links; a linear scorer we
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,22 +82,26 @@ class DefaultRetriever:
         state, parts, scores = ranked.state, ranked.parts, ranked.scores
         chosen = best_places(scores, query.k, lambda places: view.order("passage", state.candidates[places]))
         rows = state.candidates[chosen]
-        links = _links(view, state, rows)
-        hits = [
-            (row, float(scores[place]), "; ".join([*self._strongest(parts[place]), *links.get(row, ())]))
-            for row, place in zip(rows.tolist(), chosen.tolist(), strict=True)
-        ]
+        origins = {row: origin for row in rows.tolist() if (origin := _origin(state, row))[0] >= 0}
         edges, similarities, owners = _hyperedges(view, state, rows)
         relevance = self._calibration.relevance(measures_of(state, scores)[chosen])
-        found = evidence(
-            view,
-            query.text,
-            self.name,
-            hits,
-            list(zip(edges.tolist(), similarities.tolist(), strict=True)),
-            [(entity, 1.0) for entity in state.question.entities],
-            _trace(view, state, edges, similarities, rows[owners]),
-        )
+        with view.reading():
+            names = entity_names(view, sorted({entity for _, entity in origins.values()}))
+            linking = {row: names[entity] for row, (_, entity) in origins.items()}
+            links = _links(view, origins, linking)
+            hits = [
+                (row, float(scores[place]), "; ".join([*self._strongest(parts[place]), *links.get(row, ())]))
+                for row, place in zip(rows.tolist(), chosen.tolist(), strict=True)
+            ]
+            found = evidence(
+                view,
+                query.text,
+                self.name,
+                hits,
+                list(zip(edges.tolist(), similarities.tolist(), strict=True)),
+                [(entity, 1.0) for entity in state.question.entities],
+                _trace(view, query.text, edges, similarities, rows[owners], linking),
+            )
         passages = (replace(hit, relevance=own) for hit, own in zip(found.passages, relevance, strict=True))
         return replace(found, passages=tuple(passages))
 
@@ -118,15 +123,19 @@ class DefaultRetriever:
         return [f"{IN_WORDS[self._names[place]]} +{parts[place]:.2f}" for place in strongest]
 
 
-def _links(view: View, state: State, passages: IntArray) -> dict[int, tuple[str]]:
-    """In words, the strongest link to each of some passages that any leads to."""
-    origins = {row: origin for row in passages.tolist() if (origin := _origin(state, row))[0] >= 0}
+def _links(view: View, origins: Mapping[int, tuple[int, int]], linking: Mapping[int, str]) -> dict[int, tuple[str]]:
+    """In words, the strongest link to each passage that any leads to.
+
+    Args:
+        view: The index.
+        origins: Source and entity of each link, by the row it leads to.
+        linking: The names of the entities.
+    """
     sources = sorted({source for source, _ in origins.values()})
     titles = {row: passage.title or passage.id for row, passage in zip(sources, view.passages(sources), strict=True)}
-    names = entity_names(view, sorted({entity for _, entity in origins.values()}))
     return {
-        row: (f"linked from {titles[source]!r}, which mentions {names[entity]!r}",)
-        for row, (source, entity) in origins.items()
+        row: (f"linked from {titles[source]!r}, which mentions {linking[row]!r}",)
+        for row, (source, _) in origins.items()
     }
 
 
@@ -140,22 +149,28 @@ def _hyperedges(view: View, state: State, passages: IntArray) -> tuple[IntArray,
     return edges[shown], similarities[shown], owners[shown]
 
 
-def _trace(view: View, state: State, edges: IntArray, similarities: FloatArray, passages: IntArray) -> list[TraceStep]:
-    origins = [_origin(state, passage)[1] for passage in passages.tolist()]
-    names = entity_names(view, sorted({entity for entity in origins if entity >= 0}))
+def _trace(
+    view: View,
+    question: str,
+    edges: IntArray,
+    similarities: FloatArray,
+    passages: IntArray,
+    linking: Mapping[int, str],
+) -> list[TraceStep]:
+    """Why some hyperedges are shown, each of a passage; ``linking`` names what links to some of these, by row."""
     return [
         TraceStep(
             edge_id,
             passage_id,
-            state.question.text,
-            "link" if entity >= 0 else "question",
-            (names[entity],) if entity >= 0 else (),
+            question,
+            "link" if row in linking else "question",
+            (linking[row],) if row in linking else (),
             similarity,
         )
-        for edge_id, passage_id, entity, similarity in zip(
+        for edge_id, passage_id, row, similarity in zip(
             view.ids("hyperedge", edges),
             view.ids("passage", passages),
-            origins,
+            passages.tolist(),
             similarities.tolist(),
             strict=True,
         )
@@ -164,6 +179,5 @@ def _trace(view: View, state: State, edges: IntArray, similarities: FloatArray, 
 
 def _origin(state: State, passage: int) -> tuple[int, int]:
     """(source passage, entity) of the strongest link to a passage; (-1, -1) when none leads there."""
-    row = np.array([passage])
-    hop = max(state.hops, key=lambda hop: float(hop.link.at(row)[0]))
-    return hop.origins.get(passage, (-1, -1))
+    _, source, entity = max((hop.origin(passage) for hop in state.hops), key=lambda origin: origin[0])
+    return source, entity

@@ -68,6 +68,8 @@ class State:
         scale: Measures similarity to the question and its remainder.
         candidates: Rows of the passages to score, sorted.
         hops: The first and the second hop.
+        links: What strong links, weak links and those from what is about an entity of the question count, by the hop
+            in which it is the most; ``[3, candidates]``.
         dense: Similarity to the question.
         remainder: Similarity to the question without the names it links to.
         dense_rank, words_rank: The place by similarity, and by words, inverted; 0 beyond those that are ranked.
@@ -90,6 +92,7 @@ class State:
     scale: SimilarityScale
     candidates: IntArray
     hops: tuple[Hop, Hop]
+    links: FloatArray
     dense: FloatArray
     remainder: FloatArray
     dense_rank: FloatArray
@@ -106,11 +109,6 @@ class State:
     hop_anchor: FloatArray
     hyperedges: FloatArray
     rewrites: FloatArray
-
-    def hop(self, part: Callable[[Hop], Scores]) -> FloatArray:
-        """The higher score that either hop gives each candidate."""
-        first, second = (part(hop).at(self.candidates) for hop in self.hops)
-        return np.maximum(first, second)
 
 
 Signal = Callable[[State], FloatArray]
@@ -134,11 +132,11 @@ SIGNALS: dict[str, Signal] = {
     "score before links": lambda s: s.prior,
     "hyperedge with an entity of the question": lambda s: s.anchor,
     "hyperedge with a followed entity": lambda s: s.hop_anchor,
-    "link": lambda s: s.hop(lambda hop: hop.strong),
-    "link, and similar to the remainder": lambda s: s.hop(lambda hop: hop.strong) * s.remainder,
-    "weak link": lambda s: s.hop(lambda hop: hop.weak),
-    "weak link, and similar to the remainder": lambda s: s.hop(lambda hop: hop.weak) * s.remainder,
-    "link from what is about an entity of the question": lambda s: s.hop(lambda hop: hop.about_link),
+    "link": lambda s: s.links[0],
+    "link, and similar to the remainder": lambda s: s.links[0] * s.remainder,
+    "weak link": lambda s: s.links[1],
+    "weak link, and similar to the remainder": lambda s: s.links[1] * s.remainder,
+    "link from what is about an entity of the question": lambda s: s.links[2],
     "shared mention": lambda s: s.hops[0].mention.at(s.candidates),
     "shared mention at the second hop": lambda s: s.hops[1].mention.at(s.candidates),
 }
@@ -315,86 +313,96 @@ class SignalExtractor:
         named = self._linker.link(question)
         scale = SimilarityScale(self._embedder.encode([question, named.remainder], "query"), view)
         found, words = self._words(question)
-        strong, weak, mentions = self._question_entities(named)
+        entities = np.array(list(named.entities), dtype=np.int64)
+        degrees = view.graph.degrees(entities)
+        telling, is_hub = rarity(view, degrees), degrees > EVERYWHERE
+        strong, weak, mentions = self._question_entities(entities[~is_hub], telling[~is_hub])
         about = Scores.highest(np.concatenate([strong.rows, weak.rows]), np.concatenate([strong.values, weak.values]))
         prior = self._prior(union([scale.nearest[0], words.rows, about.rows]), words, about, scale)
         first = follow(view, prior, about, scale)
         second = follow(view, self._after(first, words, about, scale), about, scale)
-        entities = np.array(sorted(named.entities), dtype=np.int64)
-        anchor = anchored(view, Scores(entities, np.ones(len(entities), dtype=np.float32)), scale)
-        followed = _strongest([first.mentions, second.mentions])
+        hops = first, second
+        anchor = anchored(view, Scores(np.sort(entities), np.ones(len(entities), dtype=np.float32)), scale)
         best_source = prior.best(1, self._order)
-        hop_anchor = anchored(view, followed, scale, away_from=int(best_source[0]))
+        hop_anchor = anchored(view, _strongest([hop.mentions for hop in hops]), scale, away_from=int(best_source[0]))
         few = [mentions, first.mention, second.mention, anchor, hop_anchor]
         many = [about, first.link, second.link]
         candidates = union(
             [
-                *(self._similar(rows[:NEAREST_TAKEN], scale, column) for column, rows in enumerate(scale.nearest)),
+                *(rows[:NEAREST_TAKEN] for rows in scale.similar),
                 found[:NEAREST_TAKEN],
-                *(scores.above(0).best(NEAREST_TAKEN, self._order) for scores in few),
-                *(scores.above(0).best(LINKED, self._order) for scores in many),
+                *(self._best(scores, NEAREST_TAKEN) for scores in few),
+                *(self._best(scores, LINKED) for scores in many),
             ]
         )
         if not len(candidates):  # nothing speaks for any passage, as in an index of one
             candidates = np.sort(scale.nearest[0][:NEAREST_TAKEN])
-        similar = self._similar(scale.nearest[0], scale, 0)
         dense, remainder = scale.similarities("passage", candidates).T
-        question_words = QuestionWords.of(question, view)
+        sources = [hop.mentions.sources for hop in hops]
+        question_words = QuestionWords.of(question, view, union([candidates, *sources]))
         held = question_words.held(candidates)
         return State(
             named,
             scale,
             candidates,
-            (first, second),
+            hops,
+            np.maximum(*(hop.links_to(candidates) for hop in hops)),
             dense=dense,
             remainder=remainder,
             dense_rank=_inverted(scale.nearest[0], candidates),
             words_rank=_inverted(found, candidates),
-            fused_rank=_fused([similar, found], candidates),
+            fused_rank=_fused([scale.similar[0], found], candidates),
             words=words.at(candidates),
             coverage=question_words.coverage(held),
-            gain=np.maximum(*(question_words.gain(candidates, held, hop.mentions) for hop in (first, second))),
+            gain=np.maximum(*(question_words.gain(candidates, held, hop.mentions) for hop in hops)),
             strong=strong.at(candidates),
             weak=weak.at(candidates),
-            mentions=mentions.at(candidates) + self._mentions_of_hubs(named, candidates),
+            mentions=mentions.at(candidates) + self._mentions_of_hubs(entities[is_hub], telling[is_hub], candidates),
             prior=self._prior(candidates, words, about, scale).values,
             anchor=anchor.at(candidates),
             hop_anchor=hop_anchor.at(candidates),
             hyperedges=self._hyperedge_similarities(candidates, scale),
-            rewrites=self._rewrites(named, candidates, (first, second), scale),
+            rewrites=self._rewrites(named, candidates, hops, scale),
         )
+
+    def _best(self, scores: Scores, k: int) -> IntArray:
+        """The rows of the ``k`` highest scores above 0, in any order."""
+        above = scores.above(0)
+        return above.rows if len(above) <= k else above.best(k, self._order)
 
     def _words(self, question: str) -> tuple[IntArray, Scores]:
         """The passages with words of the question, best first, and their BM25 relative to the best."""
         rows, scores = self._view.words.best(question, WORD_HITS)
         return rows, Scores.of(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
-    def _question_entities(self, question: LinkedQuestion) -> tuple[Scores, Scores, Scores]:
-        """Of passages: those surely, or perhaps, about an entity of the question, and those that mention some."""
-        named = np.array(list(question.entities), dtype=np.int64)
-        entities = named[self._view.graph.degrees(named) <= EVERYWHERE]
+    def _question_entities(self, entities: IntArray, telling: FloatArray) -> tuple[Scores, Scores, Scores]:
+        """Of passages: those surely, or perhaps, about one of some entities, and those that mention some.
+
+        Args:
+            entities: Of the question, but hubs.
+            telling: The rarity of each.
+        """
         rows, _, share, strengths = linked(self._view, entities)
         is_strong = strengths >= 1
         mentioned, owners = self._view.graph.mentions(entities)
         return (
             Scores.highest(rows[is_strong], share[is_strong]),
             Scores.highest(rows[~is_strong], share[~is_strong]),
-            Scores.summed(mentioned, rarity(self._view, entities)[owners]),
+            Scores.summed(mentioned, telling[owners]),
         )
 
-    def _mentions_of_hubs(self, question: LinkedQuestion, passages: IntArray) -> FloatArray:
-        """Summed rarity of the question's entities that are mentioned everywhere, in each of some passages."""
+    def _mentions_of_hubs(self, hubs: IntArray, telling: FloatArray, passages: IntArray) -> FloatArray:
+        """Summed rarity, as given, of some entities that are mentioned everywhere, in each of some passages."""
         graph = self._view.graph
-        named = np.array(sorted(question.entities), dtype=np.int64)
-        hubs = named[graph.degrees(named) > EVERYWHERE]
         found = np.zeros(len(passages), dtype=np.float32)
         if len(hubs):
+            order = hubs.argsort()
             edges, owners = graph.hyperedges(passages)
             members, places = graph.members(edges)
-            mentioned = among(members, hubs)
-            hub_of = np.searchsorted(hubs, members[mentioned])
+            mentioned = among(members, hubs[order])
+            hub_of = hubs[order].searchsorted(members[mentioned])
             pairs = distinct(owners[places[mentioned]] * len(hubs) + hub_of)
-            np.add.at(found, pairs // len(hubs), rarity(self._view, hubs)[pairs % len(hubs)])
+            np.add.at(found, pairs // len(hubs), telling[order][pairs % len(hubs)])
         return found
 
     def _prior(self, rows: IntArray, words: Scores, about: Scores, scale: SimilarityScale) -> Scores:
@@ -409,10 +417,6 @@ class SignalExtractor:
         remainder = scale.similarities("passage", rows)[:, 1]
         return Scores(rows, prior.values + hop.link.at(rows) * (LINK_FLOOR + remainder))
 
-    def _similar(self, rows: IntArray, scale: SimilarityScale, column: int) -> IntArray:
-        """Those of some passages that are more similar than the mean of the corpus."""
-        return rows[scale.similarities("passage", rows)[:, column] > 0]
-
     def _hyperedge_similarities(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
         edges, owners = self._view.graph.hyperedges(candidates)
         found = np.zeros((len(candidates), 2), dtype=np.float32)
@@ -422,15 +426,14 @@ class SignalExtractor:
     def _rewrites(
         self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
     ) -> FloatArray:
-        view = self._view
-        rows, values = (
-            np.concatenate(column)
-            for column in zip(*((hop.followed.rows, hop.followed.values) for hop in hops), strict=True)
-        )
+        view, none = self._view, np.zeros((len(candidates), 2), dtype=np.float32)
+        if not self._rewriting:
+            return none
+        rows, values = (np.concatenate(column) for column in zip(*(hop.followed for hop in hops), strict=True))
         followed = Scores.highest(rows, values)
         chosen = followed.best(REWRITES, partial(view.order, "entity"))
-        if not len(chosen) or not self._rewriting:
-            return np.zeros((len(candidates), 2), dtype=np.float32)
+        if not len(chosen):
+            return none
         vectors = self._embedder.encode([f"{question.remainder} {key}" for key in view.ids("entity", chosen)], "query")
         found = view.cosines("passage", candidates, vectors)
         similarities = np.maximum(0, (found - view.mean_cosines(vectors)) / scale.spreads[0])
