@@ -21,6 +21,7 @@ from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
         ("never opened</think> yes", "yes"),
         ("1 < 2 <thin", "1 < 2 <thin"),
         ("<thinking>no</thinking>yes", "yes"),
+        ("<reasoning>no</reasoning>yes", "yes"),
         ("[THINK]no [1]?[/THINK]yes [1]", "yes [1]"),
         ("<|channel>thought\nno<channel|>yes", "yes"),
         ("<|channel|>analysis<|message|>no<|end|><|start|>assistant<|channel|>final<|message|>yes", "yes"),
@@ -64,6 +65,7 @@ DATA = ['{"text": "It writes <think>, then </think>."}', '[["</think>"]]', '("en
         "Never opened, {} or [],\n</think>\n\n",
         "never opened</think>",
         "[THINK]{} or []?[/THINK]",
+        "<reasoning>{} or []?</reasoning>",
         "<|channel>thought\n{} or []?\n<channel|>",
         "<|channel|>analysis<|message|>{}?<|end|><|start|>assistant<|channel|>final<|message|>",
         "<|channel|>final <|constrain|>JSON<|message|>",
@@ -76,10 +78,29 @@ def test_tags_within_data_are_kept_and_thoughts_in_front_of_it_are_not(before: s
 
 
 @pytest.mark.parametrize(
-    "said", ['{"a": "b"} <think>c', "[1] </think> [2]", "[1] <think>\n</think>\n[2]", '("a</think>\nb")']
+    "said",
+    [
+        '{"a": "b"} <think>c',
+        "[1] </think> [2]",
+        '{"a": "</think>{}"} []',
+        "[1] <think>\n</think>\n[2]",
+        '("a</think>\nb")',
+    ],
 )
 def test_what_may_be_data_is_never_dropped(said: str) -> None:
     assert after_thoughts(said) == said
+
+
+RECORD = '("hyper-relation"<|>Ada met Bo.<|>9)'
+
+
+@pytest.mark.parametrize("data", ['{"facts": []}', '[{"text": "</think>"}]', RECORD, "```json\n[]"])
+@pytest.mark.parametrize("between", ["", " ", "\n", " So: ", "\nHere is what the passage says:\n\n"])
+@pytest.mark.parametrize(
+    "draft", ['{"facts": [{"text": "draft"}]}', f"Perhaps {RECORD}?", "[1, 2", '{"a": "</think>{}"}']
+)
+def test_a_draft_before_a_closing_tag_on_the_same_line_is_no_data(draft: str, between: str, data: str) -> None:
+    assert after_thoughts(f"{draft}</think>{between}{data}") == data
 
 
 @pytest.mark.parametrize(

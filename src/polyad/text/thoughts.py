@@ -1,10 +1,10 @@
 """Keeps the thoughts of a reasoning model out of what it says.
 
 Servers that do not parse a reasoning model's output hand its thoughts on inside the reply, between the tags of its
-maker: ``<think>`` and ``</think>`` for most, ``[THINK]`` and ``[/THINK]`` for Mistral's, ``<|channel>`` and
-``<channel|>`` for Gemma 4, and for gpt-oss whole messages of the channel ``analysis``, which end where the channel
-``final`` begins. A reply cut short may never close them, and some chat templates open them in the prompt, so that only
-the end is seen.
+maker: ``<think>`` and ``</think>`` for most, ``<reasoning>`` for some, ``[THINK]`` and ``[/THINK]`` for Mistral's,
+``<|channel>`` and ``<channel|>`` for Gemma 4, and for gpt-oss whole messages of the channel ``analysis``, which end
+where the channel ``final`` begins. A reply cut short may never close them, and some chat templates open them in the
+prompt, so that only the end is seen.
 
 What is shown to people must never hold a thought, wherever it stands: :class:`ThoughtFilter`, :func:`without_thoughts`.
 What is read as data may tell of such tags itself, in a fact about reasoning models, and must not lose what stands
@@ -13,11 +13,13 @@ before them: :func:`after_thoughts`.
 
 from __future__ import annotations
 
+import json
 import re
 
 _OPENING_TAGS = (
     "<think>",
     "<thinking>",
+    "<reasoning>",
     "[think]",
     "<|channel>",
     "<|channel|>analysis<|message|>",
@@ -26,6 +28,7 @@ _OPENING_TAGS = (
 _CLOSING_TAGS = (
     "</think>",
     "</thinking>",
+    "</reasoning>",
     "[/think]",
     "<channel|>",
     "<|channel|>final<|message|>",
@@ -39,7 +42,22 @@ _LONGEST_TAG = max(map(len, _TAGS))
 
 _DATA = r"[{\[]|```|\(\s*[\"“]"
 _TAG_OR_DATA = re.compile(rf"(?P<opening>{_OPENING.pattern})|(?P<closing>{_CLOSING.pattern})|{_DATA}", re.IGNORECASE)
+_BEGIN = r"""[{\[]\s*["{\[\]}]|```|\(\s*["“][\w -]{1,30}["”]\s*<"""
+_TAG_BEFORE_DATA = re.compile(
+    rf"(?:{_CLOSING.pattern})(?:[^`\"<>{{}}()|\[\]]{{0,100}}[:\n])?\s*(?={_BEGIN})", re.IGNORECASE
+)
+"""A closing tag that data follows, perhaps after a few words: of JSON or of records, with more than its first sign."""
+
+_MOST_DRAFTS = 20
+"""Drafts that a reply may begin with; a model that repeats itself does not stop by itself."""
+
+_MOST_VALUES = 50
+"""JSON values in which a tag is looked for; beyond, it is taken for one that stands in none."""
+
 _TAG_ON_A_LINE = re.compile(rf"^[ \t]*(?:{_CLOSING.pattern})[ \t]*\n\s*(?={_DATA})", re.IGNORECASE | re.MULTILINE)
+
+
+_OPENING_BRACKET = re.compile(r"[{\[]")
 
 
 class ThoughtFilter:
@@ -103,25 +121,54 @@ def after_thoughts(reply: str) -> str:
 
     Data begins with a brace, a bracket, a code fence or a record's ``("``; a reply without any is not data, and loses
     all its thoughts. From there on, tags are part of the data. The exception is a closing tag that was never opened,
-    on a line of its own, which no JSON string allows, before the beginning of data: what came before was a draft.
+    between data and other data, and inside no JSON: what came before was a draft.
 
     >>> after_thoughts('<think>[]?</think> {"text": "It ends in </think>."}')
     '{"text": "It ends in </think>."}'
     >>> after_thoughts('[]? No.\n</think>\n\n[1]')
     '[1]'
+    >>> after_thoughts('{"facts": []}? No.</think>{"facts": ["Ada"]}')
+    '{"facts": ["Ada"]}'
     """
-    kept, position = "", 0
+    kept, position, drafts = "", 0, 0
     while tag := _TAG_OR_DATA.search(reply, position):
         if tag["opening"]:
             end = _CLOSING.search(reply, tag.end())
             kept += reply[position : tag.start()]
             position = end.end() if end else len(reply)
             continue
-        closing = tag if tag["closing"] else _TAG_ON_A_LINE.search(reply, position)
+        closing = tag if tag["closing"] else _end_of_draft(reply, tag.start()) if drafts < _MOST_DRAFTS else None
+        drafts += 1
         if closing is None or _OPENING.search(reply, position, closing.start()):
             break
         kept, position = "", closing.end()
     return (kept + reply[position:]).strip()
+
+
+def _end_of_draft(reply: str, start: int) -> re.Match[str] | None:
+    """The first closing tag after ``start`` that other data follows and no JSON value holds."""
+    found = (_TAG_ON_A_LINE.search(reply, start), _TAG_BEFORE_DATA.search(reply, start))
+    first = min((tag for tag in found if tag), key=lambda tag: tag.start(), default=None)
+    while first is not None and first.re is _TAG_BEFORE_DATA and (end := _end_of_json(reply, start, first.start())):
+        start = end
+        first = _TAG_BEFORE_DATA.search(reply, end)
+    return first
+
+
+def _end_of_json(text: str, start: int, place: int) -> int:
+    """Where the JSON value that holds ``place`` ends; 0 where none does that begins at ``start`` or after it."""
+    decoder = json.JSONDecoder(strict=False)
+    for _ in range(_MOST_VALUES):
+        opening = _OPENING_BRACKET.search(text, start, place)
+        if opening is None:
+            break
+        try:
+            _, start = decoder.raw_decode(text, opening.start())
+        except (ValueError, RecursionError):
+            start = opening.end()
+        if start > place:
+            return start
+    return 0
 
 
 def _unfinished_tag(text: str) -> int:
