@@ -123,10 +123,20 @@ class NoMoreRepliesError(LanguageModelError):
     """Asking further is of no use: the key, the model or the address is wrong, or the budget is spent."""
 
 
+class CutReplyError(LanguageModelError):
+    """The language model reached its limit of tokens before it had said all; what it said is used and kept."""
+
+
 class UnreadableReplyError(LanguageModelError):
-    """The language model replied in another form than it was asked for. Such a reply is not kept."""
+    """The language model replied in another form than it was asked for. Such a reply is not kept.
+
+    Attributes:
+        reply: What it said.
+        expected: What it should have.
+    """
 
     def __init__(self, reply: str, expected: str) -> None:
+        self.reply, self.expected = reply, expected
         super().__init__(
             f"expected {expected}, but the language model replied {reply[:200]!r}; asking again may help, else another "
             "model"

@@ -1,105 +1,26 @@
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from polyad.errors import ConfigurationError, LanguageModelError, UnreadableReplyError
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import (
-    ENTITY_SCORES,
-    FACT_SCORES,
     ExtractedEntity,
     ExtractedFact,
     Extraction,
     entity_from_fields,
     extraction,
-    is_score,
     merged,
     one_line,
+    scaled,
     union,
 )
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.facts.style import ExtractionStyle, instructions
 from polyad.model import Passage
-
-
-@pytest.mark.parametrize(
-    ("value", "score"),
-    [
-        (8, 8.0),
-        (7.5, 7.5),
-        ("8", 8.0),
-        (" 8.5 ", 8.5),
-        ("8,5", 8.5),
-        ('"8"', 8.0),
-        ("Score: 8", 8.0),
-        ("9).", 9.0),
-        ("9 because it stands alone", 9.0),
-        (0, 0.5),
-        ("0", 0.5),
-        (0.0, 0.5),
-        (10, 10.0),
-    ],
-)
-def test_a_score_in_range_is_read_without_a_note(value: object, score: float) -> None:
-    notes: Counter[str] = Counter()
-    assert FACT_SCORES.read(value, notes) == score
-    assert not +notes
-
-
-@pytest.mark.parametrize(
-    ("value", "score", "note"),
-    [
-        (None, 10.0, "score missing"),
-        ("", 10.0, "score missing"),
-        ("high", 10.0, "score that is not a number"),
-        (True, 10.0, "score that is not a number"),
-        (False, 10.0, "score that is not a number"),
-        (math.nan, 10.0, "score that is not a number"),
-        ([9], 10.0, "score that is not a number"),
-        ({"value": 9}, 10.0, "score that is not a number"),
-        (85, 10.0, "score out of range"),
-        (math.inf, 10.0, "score out of range"),
-        pytest.param(10**400, 10.0, "score out of range", id="huge"),
-        pytest.param(-(10**400), 0.5, "score out of range", id="huge below 0"),
-        (-3, 0.5, "score out of range"),
-        ("-3", 0.5, "score out of range"),
-        ("8/10", 8.0, "score given as a share"),
-        ("4 out of 5", 8.0, "score given as a share"),
-        ("90 %", 9.0, "score given as a share"),
-    ],
-)
-def test_a_score_that_is_repaired_is_noted(value: object, score: float, note: str) -> None:
-    notes: Counter[str] = Counter()
-    assert FACT_SCORES.read(value, notes) == pytest.approx(score)
-    assert +notes == {note: 1}
-
-
-def test_a_share_of_nothing_is_no_share() -> None:
-    assert FACT_SCORES.read("8/0", Counter()) == 8.0
-
-
-def test_an_importance_of_zero_is_low_and_in_range() -> None:
-    notes: Counter[str] = Counter()
-    assert ENTITY_SCORES.read(0, notes) == 1.0
-    assert ENTITY_SCORES.read("8/10", notes) == 80.0
-    assert +notes == {"score given as a share": 1}
-
-
-@given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.from_regex(r"-?\d+[/%,.]\d*")))
-def test_any_value_becomes_a_score_in_range(value: object) -> None:
-    assert 0 < FACT_SCORES.read(value, Counter()) <= 10
-    assert 0 < ENTITY_SCORES.read(value, Counter()) <= 100
-
-
-@pytest.mark.parametrize(("text", "holds"), [("90", True), ("9/10", True), ("90)", True), ("born 1815", False)])
-def test_a_field_with_more_than_a_score_is_no_score(text: str, holds: bool) -> None:
-    assert is_score(text) is holds
 
 
 def test_text_is_put_on_one_line_and_half_a_character_is_no_text() -> None:
@@ -156,6 +77,24 @@ def test_facts_of_equal_text_are_joined_and_noted() -> None:
         (ExtractedFact("A.", 7.0, (ada, bab)), ExtractedFact("B.")),
         {"entity named twice in a fact": 1, "fact given twice": 1},
     )
+
+
+def test_scores_that_are_all_from_0_to_1_are_shares_of_their_scale_and_noted() -> None:
+    notes: Counter[str] = Counter()
+    facts = [ExtractedFact("A.", 0.9, (ExtractedEntity("Ada", score=0.8), ExtractedEntity("Bo"))), ExtractedFact("B.")]
+    first, second = scaled(facts, notes)
+    assert (first.score, second.score) == (9.0, None)
+    assert [entity.score for entity in first.entities] == [80.0, None]
+    assert +notes == {"scores from 0 to 1 taken as shares": 2}
+
+
+@pytest.mark.parametrize("importance", [80.0, None])
+def test_a_lone_score_of_1_is_low_unless_the_reply_scores_from_0_to_1(importance: float | None) -> None:
+    notes: Counter[str] = Counter()
+    (fact,) = scaled([ExtractedFact("A.", 1.0, (ExtractedEntity("Ada", score=importance),))], notes)
+    assert (fact.score, fact.entities[0].score, +notes) == (1.0, importance, {})
+    (fact,) = scaled([ExtractedFact("A.", 1.0, (ExtractedEntity("Ada", score=0.5),))], notes)
+    assert (fact.score, fact.entities[0].score) == (10.0, 50.0)
 
 
 def test_two_replies_are_merged_with_their_notes() -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.config import FactSettings, SplitSettings
-from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
+from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.builder import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FEW, JOINED, NOTHING, UNGROUNDED, FactBuilder
@@ -277,10 +277,90 @@ def test_a_passage_that_failed_otherwise_is_not_asked_about_again() -> None:
     assert len(model.prompts) == 1
 
 
-def test_a_reply_that_was_cut_is_used_and_counted() -> None:
-    builder = builder_of(ScriptedLanguageModel([Reply(reply_of(MET), Usage(1), truncated=True)]))
-    (found,) = builder.build([passage()])
+def test_what_could_not_be_read_is_named_in_the_next_request() -> None:
+    model = ScriptedLanguageModel([REFUSAL, "<|COMPLETE|", reply_of(MET)])
+    (found,) = builder_of(model, attempts=3).build([passage()])
+    assert (len(found.hyperedges), found.failure) == (1, None)
+    first, second, third = (prompt.user for prompt in model.prompts)
+    assert second.startswith(f"{first}\n\n")
+    assert REFUSAL in second
+    assert '{"facts": [{"text": ...}' in second
+    assert "so far: 1." in second
+    assert "so far: 2." in third
+    assert REFUSAL not in third
+
+
+def cut(text: str, *, cached: bool = False) -> Reply:
+    return Reply(text, Usage() if cached else Usage(1, 10, 10), cached=cached, truncated=True)
+
+
+def test_a_reply_that_was_cut_is_used_and_leaves_the_passage_incomplete() -> None:
+    model = ScriptedLanguageModel([cut(reply_of(MET))])
+    (found,) = builder_of(model, gleaning=1).build([passage()])
     assert len(found.hyperedges) == found.notes["replies cut at the model's limit"] == 1
+    assert isinstance(found.failure, CutReplyError)
+    assert "after 1 fact" in str(found.failure)
+    assert len(model.prompts) == 1, "neither gleaned nor asked again in this run"
+
+
+def test_the_rest_of_a_reply_that_an_earlier_run_kept_is_asked_for() -> None:
+    model = ScriptedLanguageModel([cut(reply_of(MET), cached=True), reply_of(BRASS, table=["brass | alloy | x | 7"])])
+    (found,) = builder_of(model).build([passage()])
+    assert [draft.hyperedge.text for draft in found.hyperedges] == [MET[0], BRASS[0]]
+    assert found.failure is None
+    asked = model.prompts[1].user
+    assert reply_of(MET) in asked
+    assert "cut off" in asked
+
+
+def test_a_rest_that_is_cut_too_is_left_to_the_next_run_which_has_all_that_was_said() -> None:
+    model = ScriptedLanguageModel([cut(reply_of(MET), cached=True), cut(reply_of(BRASS))])
+    (found,) = builder_of(model).build([passage()])
+    assert len(found.hyperedges) == 2
+    assert isinstance(found.failure, CutReplyError)
+    last = ("It rained.", ["rain", "London"])
+    replies: list[Line] = [cut(reply_of(MET), cached=True), cut(reply_of(BRASS), cached=True), reply_of(last)]
+    (found,) = builder_of(ScriptedLanguageModel(replies)).build([passage()])
+    assert (len(found.hyperedges), found.failure) == (3, None)
+
+
+def test_a_model_that_repeats_itself_until_it_is_cut_has_said_all() -> None:
+    model = ScriptedLanguageModel([cut(reply_of(MET), cached=True), cut(reply_of(MET, MET))])
+    (found,) = builder_of(model).build([passage()])
+    assert (len(found.hyperedges), found.failure) == (1, None)
+    assert found.notes["replies that repeat what was said until they are cut"] == 1
+
+
+def test_a_rest_that_cannot_be_read_leaves_what_was_said_and_the_passage_incomplete() -> None:
+    model = ScriptedLanguageModel([cut(reply_of(MET), cached=True), REFUSAL, REFUSAL])
+    (found,) = builder_of(model).build([passage()])
+    assert len(found.hyperedges) == 1
+    assert isinstance(found.failure, CutReplyError)
+    assert len(model.prompts) == 3
+
+
+def test_a_cut_reply_without_a_record_is_unreadable_and_says_that_it_was_cut() -> None:
+    (found,) = builder_of(ScriptedLanguageModel([cut("<think>Hm"), cut("<think>Hm")])).build([passage()])
+    assert isinstance(found.failure, UnreadableReplyError)
+    assert "limit of tokens" in str(found.failure)
+
+
+def test_a_missing_score_is_the_usual_one_of_the_passage_whatever_reply_it_is_in() -> None:
+    first = cut('{"facts": [{"text": "She rested.", "score": 2}, {"text": "He rested."}', cached=True)
+    members = '"entities": ["brass | x | y", "1833 | x | y | 30"]'
+    second = f'{{"facts": [{{"text": "They left.", "score": 6}}, {{"text": "He rested.", {members}}}]}}'
+    (found,) = builder_of(ScriptedLanguageModel([first, second])).build([passage(title="")])
+    assert [draft.hyperedge.score for draft in found.hyperedges] == [2.0, 4.0, 6.0]
+    scores = {part.entity_key: part.score for part in found.hyperedges[1].incidences}
+    assert (scores["1833"], scores["brass"]) == (30.0, 30.0)
+
+
+def test_a_passage_without_any_score_has_scores_in_the_middle() -> None:
+    (met,), _ = facts_of(
+        '{"facts": [{"text": "She met him.", "entities": ["CHARLES BABBAGE", "1833"]}], "entities": []}'
+    )
+    assert met.hyperedge.score == 5.0
+    assert {part.score for part in met.incidences} == {50.0}
 
 
 def test_progress_says_how_many_passages_and_tokens() -> None:

@@ -255,7 +255,7 @@ def test_entities_that_no_fact_lists_are_looked_for_where_their_words_are_and_no
         looked.append(name)
         return name_spans(name, text)
 
-    monkeypatch.setattr("polyad.indexing.facts.compact.name_spans", counted)
+    monkeypatch.setattr("polyad.indexing.facts.joining.name_spans", counted)
     names = [f"{kind} {number}" for kind in ("Town", "村") for number in range(100)] + [
         f"ก{chr(0xE20 + n)}" for n in range(9)
     ]
@@ -281,22 +281,69 @@ def test_a_name_listed_twice_in_a_fact_is_joined_and_noted() -> None:
     ("score", "read", "notes"),
     [
         ("0", 0.5, {}),
-        ("NaN", 10.0, {"score that is not a number": 1}),
-        ("true", 10.0, {"score that is not a number": 1}),
-        ('"high"', 10.0, {"score that is not a number": 1}),
-        ("[8]", 10.0, {"score that is not a number": 1}),
+        ("NaN", None, {"score that is not a number": 1}),
+        ("true", None, {"score that is not a number": 1}),
+        ('"high"', 7.5, {"score given in words": 1}),
+        ("[8]", None, {"score that is not a number": 1}),
         ("Infinity", 10.0, {"score out of range": 1}),
         ("-Infinity", 0.5, {"score out of range": 1}),
         ("1" * 400, 10.0, {"score out of range": 1}),
         ("1e999", 10.0, {"score out of range": 1}),
-        ("null", 10.0, {"score missing": 1}),
+        ("null", None, {"score missing": 1}),
         ('"8/10"', 8.0, {"score given as a share": 1}),
         ('"90%"', 9.0, {"score given as a share": 1}),
     ],
 )
-def test_a_score_that_is_none_is_repaired_and_noted(score: str, read: float, notes: dict[str, int]) -> None:
+def test_a_score_that_is_none_is_repaired_and_noted(score: str, read: float | None, notes: dict[str, int]) -> None:
     found = parse(f'{{"facts": [{{"text": "A fact.", "score": {score}, "entities": []}}], "entities": []}}')
     assert found == Extraction((ExtractedFact("A fact.", read),), notes)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"1": FACTS[0], "2": FACTS[1]},
+        {
+            MET.text: {"score": 9, "entities": FACTS[0]["entities"]},
+            WROTE.text: {"score": 7, "entities": ["Ada Lovelace"]},
+        },
+    ],
+    ids=["numbered", "by text"],
+)
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"Ada Lovelace": OBJECTS[0], "Charles Babbage": OBJECTS[1]},
+        {"Ada Lovelace": "person | Met Babbage. | 90", "Charles Babbage": "person | Met by Ada. | 80"},
+        {"Ada Lovelace": ["person", "Met Babbage.", 90], "Charles Babbage": ["person", "Met by Ada.", 80]},
+        {"people": OBJECTS},
+        [
+            {
+                "entity_name": o["name"],
+                "entity_type": o["type"],
+                "entity_description": o["description"],
+                "key_score": o["score"],
+            }
+            for o in OBJECTS
+        ],
+    ],
+    ids=["objects", "lines", "lists", "groups", "published keys"],
+)
+def test_tables_given_as_objects_are_read(facts: object, table: object) -> None:
+    assert parsed(facts, table) == Extraction((MET, WROTE), {})
+
+
+def test_a_table_of_facts_may_be_texts_alone_or_texts_with_scores() -> None:
+    assert [fact.text for fact in parsed({"1": MET.text, "2": WROTE.text}, {}).facts] == [MET.text, WROTE.text]
+    scored = parsed({MET.text: 9, WROTE.text: ["Ada Lovelace"]}, {"Ada Lovelace": "a woman who wrote notes"}).facts
+    ada = ExtractedEntity("Ada Lovelace", "", "a woman who wrote notes")
+    assert scored == (ExtractedFact(MET.text, 9.0), ExtractedFact(WROTE.text, None, (ada,)))
+
+
+def test_an_object_in_place_of_a_list_is_one_record_not_a_table() -> None:
+    assert parsed(FACTS[1], OBJECTS[0]).facts == (WROTE,)
+    with pytest.raises(UnreadableReplyError, match="expected"):
+        parsed({"content": "x", "score": 9}, {"title": "Ada", "type": "person"})
 
 
 def test_missing_fields_are_left_empty_and_noted() -> None:
@@ -306,7 +353,7 @@ def test_missing_fields_are_left_empty_and_noted() -> None:
     assert found.facts == (
         ExtractedFact(
             "Ada met Bo and Cy.",
-            10.0,
+            None,
             (ExtractedEntity("Ada"), ExtractedEntity("Bo", "person"), ExtractedEntity("Cy")),
         ),
         ExtractedFact("A fact."),
@@ -416,11 +463,11 @@ def assert_nothing_is_invented(reply: str) -> None:
     for fact in found.facts:
         assert fact.text
         assert any(fact.text in source for source in sources)
-        assert 0 < fact.score <= 10
+        assert fact.score is None or 0 < fact.score <= 10
         for own in fact.entities:
             assert own.name
             assert any(own.name in source for source in sources)
-            assert 0 < own.score <= 100
+            assert own.score is None or 0 < own.score <= 100
     assert all(found.notes.values())
 
 

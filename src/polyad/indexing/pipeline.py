@@ -289,25 +289,28 @@ class Indexer:
     ) -> dict[str, IndexedPassage]:
         """By id, the passages that were built; of one that failed, what the index has of it already."""
         new = [passage for item in ready for passage in item.passages if passage.id in built]
-        kept = self._kept([p for p in new if built[p.id].failure and not built[p.id].hyperedges])
+        kept = self._kept([p for p in new if built[p.id].failure], built)
         drafts = [(p, built[p.id]) for p in new if p.id not in kept]
         return kept | self._embedded(drafts, digests, {item.document.id: item.document for item in ready}, told)
 
-    def _kept(self, passages: Sequence[Passage]) -> dict[str, IndexedPassage]:
+    def _kept(self, passages: Sequence[Passage], built: Mapping[str, Built]) -> dict[str, IndexedPassage]:
         """By id, those of ``passages`` that are in the index word for word, with the hyperedges they have there.
 
-        A failure to build them anew, by another method or other settings, is no reason to lose these.
+        A failure to build them anew, by another method or other settings, is no reason to lose these. Only what is
+        incomplete there already, and less, gives way to what was built before the failure.
         """
         documents = sorted({passage.document_id for passage in passages})
         stored = {
             (item.passage.document_id, item.passage.title, item.passage.text): item
             for item in (self._store.indexed_passages(documents) if documents else ())
         }
-        return {
-            passage.id: replace(_moved(stored[words], passage), digest=INCOMPLETE)
-            for passage in passages
-            if (words := (passage.document_id, passage.title, passage.text)) in stored
-        }
+        kept = {}
+        for passage in passages:
+            item = stored.get((passage.document_id, passage.title, passage.text))
+            is_less = item is not None and len(item.hyperedges) <= len(built[passage.id].hyperedges)
+            if item is not None and not (is_less and item.digest == INCOMPLETE):
+                kept[passage.id] = replace(_moved(item, passage), digest=INCOMPLETE)
+        return kept
 
     def _contents(self, changed: Sequence[_Changed]) -> _Contents:
         passages = [passage for item in changed for passage in item.passages]

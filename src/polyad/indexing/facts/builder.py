@@ -11,21 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.config import FactSettings
-from polyad.errors import LanguageModelError, UnreadableReplyError
+from polyad.errors import CutReplyError, LanguageModelError, UnreadableReplyError
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
-from polyad.indexing.facts.extraction import (
-    ENTITY_SCORES,
-    ExtractedEntity,
-    ExtractedFact,
-    Extraction,
-    merged,
-)
+from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, merged
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import ExtractionStyle
+from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.indexing.subjects import RULES, Subjects, subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply, Splitter
+from polyad.text.counting import counted
 from polyad.text.keys import entity_key
 from polyad.text.tokens import count_tokens
 
@@ -92,41 +88,71 @@ class FactBuilder:
         """What the language model says of each passage, asked again where a reply was unreadable, then for more."""
         found = [_Replies(passage) for passage in passages]
         prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
-        for _ in range(self._settings.attempts):
-            self._ask(prompts, found, tell)
-            prompts = {place: prompts[place] for place in prompts if found[place].is_unreadable}
+        self._ask_until_readable(prompts, found, tell)
+        self._ask_for_the_rest(found, tell)
         for _ in range(self._settings.gleaning):
-            self._glean(passages, found, tell)
+            self._glean(found, tell)
+            self._ask_for_the_rest(found, tell)
         return found
 
-    def _glean(self, passages: Sequence[Passage], found: list[_Replies], tell: Tell) -> None:
+    def _ask_until_readable(self, prompts: Mapping[int, Prompt], found: list[_Replies], tell: Tell) -> None:
+        """Ask, and where a reply cannot be read ask again, saying why, as often as the settings allow."""
+        asked = prompts
+        for attempt in range(1, self._settings.attempts + 1):
+            self._ask(asked, found, tell)
+            asked = {
+                place: self._style.again(prompts[place], failure, attempt)
+                for place in asked
+                if isinstance(failure := found[place].failure, UnreadableReplyError)
+            }
+
+    def _glean(self, found: list[_Replies], tell: Tell) -> None:
         """Ask once more for what the replies about each passage missed."""
         more = {
-            place: self._style.more(passages[place], "\n".join(replies.said))
+            place: self._style.more(replies.passage, "\n".join(replies.said))
             for place, replies in enumerate(found)
             if replies.said and not replies.failure
         }
         self._ask(more, found, tell)
         for place in more:
-            if found[place].is_unreadable:
+            if isinstance(found[place].failure, UnreadableReplyError):
                 found[place].failure = None  # the earlier replies are good, and asking the same again is of no use
                 found[place].notes["gleaning rounds without a usable reply"] += 1
+
+    def _ask_for_the_rest(self, found: list[_Replies], tell: Tell) -> None:
+        """Where an earlier run kept a reply that was cut, ask for what it had no room for.
+
+        A reply that is cut in this run is left to the next, which recalls it: a model that never comes to an end is
+        asked once a run.
+        """
+        while prompts := {
+            place: self._style.rest(replies.passage, "\n".join(replies.said))
+            for place, replies in enumerate(found)
+            if replies.is_cut and replies.is_recalled
+        }:
+            self._ask_until_readable(prompts, found, tell)
+            for place in prompts:
+                found[place].end_of_rest()
 
     def _ask(self, prompts: Mapping[int, Prompt], found: list[_Replies], tell: Tell) -> None:
         """Ask the prompt of each place, and put what the reply says, or why there is none, where it belongs."""
         places = list(prompts)
+        paid: set[tuple[str, str]] = set()  # of equal prompts, only the first reply is not recalled
         done = 0
 
         def take(position: int, outcome: Reply | LanguageModelError) -> None:
             nonlocal done
-            place = places[position]
+            prompt, replies = prompts[places[position]], found[places[position]]
             if isinstance(outcome, LanguageModelError) or not outcome.cached:
-                self._budget.settle(prompts[place], outcome.usage)
-            found[place].failure = outcome if isinstance(outcome, LanguageModelError) else None
-            if isinstance(outcome, Reply):
-                found[place].read(outcome, self._style, self._settings.max_records)
-                done += 1
-                tell(f"extracted {done:,} of {len(places):,} passages, {self._account()}")
+                self._budget.settle(prompt, outcome.usage)
+                paid.add((prompt.system, prompt.user))
+            if isinstance(outcome, LanguageModelError):
+                replies.failure = outcome
+                return
+            replies.is_recalled = (prompt.system, prompt.user) not in paid
+            replies.read(outcome, self._style, self._settings.max_records)
+            done += 1
+            tell(f"extracted {done:,} of {len(places):,} passages, {self._account()}")
 
         if places:
             self._language_model.complete([prompts[place] for place in places], take, self._budget)
@@ -139,22 +165,24 @@ class FactBuilder:
 
     def _built(self, passage: Passage, replies: _Replies) -> Built:
         extraction = replies.extraction
+        usual = FACT_SCORES.usual(fact.score for fact in extraction.facts)
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
         about = subjects(passage, sentences, _mentions(extraction.facts, grounder))
         notes = replies.notes + Counter(extraction.notes)
-        importance = _importance([key for key, _ in about.sections], extraction.facts)
+        importance = _Importance(extraction.facts)
         drafts = []
         for position, fact in enumerate(extraction.facts):
             span = grounder.span_of(fact.text)
             id = hyperedge_id(passage.id, position)
-            edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, fact.score)
-            members = self._members(id, fact, about, grounder, notes)
+            score = usual if fact.score is None else fact.score
+            edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score)
+            members = self._members(id, fact, about, grounder, importance, notes)
             for key, section in about.of(span) if self._settings.join_subject else ():
                 if key not in members:
                     notes[JOINED] += 1
                     members[key] = Incidence(
-                        key, id, section.name, SUBJECT, score=importance[key], strength=section.strength
+                        key, id, section.name, SUBJECT, score=importance.of_subject(key), strength=section.strength
                     )
             drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
         notes["facts"] += len(drafts)
@@ -162,7 +190,13 @@ class FactBuilder:
         return Built(drafts, replies.failure, notes)
 
     def _members(
-        self, hyperedge_id: str, fact: ExtractedFact, about: Subjects, grounder: Grounder, notes: Counter[str]
+        self,
+        hyperedge_id: str,
+        fact: ExtractedFact,
+        about: Subjects,
+        grounder: Grounder,
+        importance: _Importance,
+        notes: Counter[str],
     ) -> dict[str, Incidence]:
         """The incidence of each entity that a fact names, by key."""
         strengths = {key: section.strength for key, section in about.sections}
@@ -176,7 +210,7 @@ class FactBuilder:
             is_grounded = grounder.is_grounded(entity.name)
             notes[UNGROUNDED] += not is_grounded
             if is_grounded or not self._settings.drop_ungrounded:
-                member = _incidence(key, hyperedge_id, entity, grounder, is_grounded)
+                member = _incidence(key, hyperedge_id, entity, importance.of(entity), grounder, is_grounded)
                 if key in strengths:
                     member = replace(member, role=SUBJECT, strength=strengths[key])
                 members.setdefault(key, member)
@@ -227,7 +261,8 @@ class _Replies:
         passage: That they are about.
         said: Those that could be read.
         extraction: All that they say.
-        failure: Why the last request brought nothing; None where it did.
+        failure: Why not all is known of the passage; None where it is.
+        is_recalled: Whether the last reply was paid for by an earlier run.
         notes: Of the requests, not of what the replies say.
     """
 
@@ -235,12 +270,13 @@ class _Replies:
     said: list[str] = field(default_factory=list)
     extraction: Extraction = field(default_factory=Extraction)
     failure: LanguageModelError | None = None
+    is_recalled: bool = False
     notes: Counter[str] = field(default_factory=Counter)
 
     @property
-    def is_unreadable(self) -> bool:
-        """Whether the last reply could not be read."""
-        return isinstance(self.failure, UnreadableReplyError)
+    def is_cut(self) -> bool:
+        """Whether the last reply ended before it had said all."""
+        return isinstance(self.failure, CutReplyError)
 
     def read(self, reply: Reply, style: ExtractionStyle, most: int) -> None:
         """Add what a reply says; one that cannot be read, or says too much, is the failure, raised as a refusal."""
@@ -248,28 +284,54 @@ class _Replies:
         try:
             addition = style.read(reply.text, self.passage, most)
         except UnreadableReplyError as error:
-            self.failure = error
-            raise
+            cut = ", and an end before the model's limit of tokens" if reply.truncated else ""
+            self.failure = UnreadableReplyError(reply.text, error.expected + cut)
+            raise self.failure from error
+        before = len(self.extraction.facts)
         self.extraction = merged(self.extraction, addition) if self.said else addition
         self.said.append(reply.text)
+        self.failure = _cut(len(self.extraction.facts)) if reply.truncated else None
+        if reply.truncated and len(self.said) > 1 and len(self.extraction.facts) == before:
+            self.failure = None
+            self.notes["replies that repeat what was said until they are cut"] += 1
+
+    def end_of_rest(self) -> None:
+        """Take note of a rest that could not be read: what was said before stays, and is all there is in this run."""
+        if isinstance(self.failure, UnreadableReplyError):
+            self.failure = _cut(len(self.extraction.facts))
+            self.is_recalled = False
 
 
-def _importance(keys: Sequence[str], facts: Sequence[ExtractedFact]) -> dict[str, float]:
-    """How important the model says entities are to a passage; as much as all that it scored, where it does not say."""
-    highest: dict[str, float] = {}
-    for entity in (entity for fact in facts for entity in fact.entities):
-        key = entity_key(entity.name)
-        highest[key] = max(highest.get(key, 0.0), entity.score)
-    otherwise = max(highest.values(), default=ENTITY_SCORES.highest)
-    return {key: highest.get(key, otherwise) for key in keys}
+def _cut(facts: int) -> CutReplyError:
+    return CutReplyError(f"the reply was cut at the model's limit of tokens, after {counted(facts, 'fact')}")
+
+
+class _Importance:
+    """How important the model says entities are to a passage, and what is usual there where it does not say."""
+
+    def __init__(self, facts: Sequence[ExtractedFact]) -> None:
+        entities = [entity for fact in facts for entity in fact.entities]
+        self._usual = ENTITY_SCORES.usual(entity.score for entity in entities)
+        self._highest: dict[str, float] = {}
+        for entity in entities:
+            key = entity_key(entity.name)
+            self._highest[key] = max(self._highest.get(key, 0.0), self.of(entity))
+
+    def of(self, entity: ExtractedEntity) -> float:
+        """Of an entity as one fact names it."""
+        return self._usual if entity.score is None else entity.score
+
+    def of_subject(self, key: str) -> float:
+        """Of what the passage stands under: as much as all that is scored there, where the model does not say."""
+        return self._highest.get(key) or max(self._highest.values(), default=self._usual)
 
 
 def _incidence(
-    key: str, hyperedge_id: str, entity: ExtractedEntity, grounder: Grounder, is_grounded: bool
+    key: str, hyperedge_id: str, entity: ExtractedEntity, score: float, grounder: Grounder, is_grounded: bool
 ) -> Incidence:
     spans = grounder.spans(entity.name) or grounder.spans(entity.name.strip(_QUOTES))
     name = " ".join((grounder.slice(spans[0]) if spans else entity.name).split())
-    return Incidence(key, hyperedge_id, name, "", entity.type, entity.description, entity.score, is_grounded)
+    return Incidence(key, hyperedge_id, name, "", entity.type, entity.description, score, is_grounded)
 
 
 def _mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:

@@ -12,15 +12,13 @@ it loses facts.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
 from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.extraction import (
-    ENTITY_SCORES,
-    FACT_SCORES,
     THOUGHTS,
     ExtractedEntity,
     ExtractedFact,
@@ -30,11 +28,13 @@ from polyad.indexing.facts.extraction import (
     identity,
     one_line,
     require_at_most,
+    scaled,
     union,
 )
+from polyad.indexing.facts.joining import with_unlisted
 from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of
 from polyad.indexing.facts.style import ExtractionStyle
-from polyad.indexing.locate import UNSPACED, name_spans
+from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.loose_json import normal_keys
 from polyad.text.thoughts import after_thoughts
@@ -47,14 +47,13 @@ _SCHEMA = object_of(
 _MEMBERS = ("entities", "members", "names")
 _COMPLETENESS = ("score", "completeness", "completenessscore")
 _IMPORTANCE = ("score", "importance", "keyscore", "importancescore")
+_TYPE = ("type", "entitytype")
+_DESCRIPTION = ("description", "entitydescription", "explanation")
 _BAR = re.compile(r"(?<!\S)\|(?!\S)")
 """Stands between the fields of a line. A bar without blanks around it is part of a name, such as P(A|B)."""
 
 _MOST_BARS = 16
 """Bars at the beginning of a line among which its name may end; names have one, such as P(A|B), or two."""
-
-_WORD = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]")
-_PAIR = re.compile(rf"(?=([{UNSPACED}]{{2}}))")
 
 
 class CompactExtractionStyle(ExtractionStyle):
@@ -74,16 +73,23 @@ class CompactExtractionStyle(ExtractionStyle):
             UnreadableReplyError: there is neither a fact nor an entity in it, nor an empty list of them; or its facts
                 are there and none has a text; or there are more than ``most`` records.
         """
-        said = after_thoughts(reply)
-        records = best_records(said)
-        names = sum(len(_members(record)) for record in records.facts)
-        require_at_most(most, len(records.facts) + len(records.entities) + names, reply)
-        records.notes[THOUGHTS] += said != reply.strip()
-        table = _table(records)
-        facts = [fact for record in records.facts if (fact := _fact(record, table, records.notes))]
-        if not records.is_readable or (not facts and _says_something(records)):
-            raise UnreadableReplyError(reply, '{"facts": [{"text": ...}, ...], "entities": [...]}')
-        return extraction(_with_unlisted(facts, table, records.notes), records.notes)
+        facts, notes = read_json(reply, most)
+        return extraction(facts, notes)
+
+
+def read_json(reply: str, most: int | None = None) -> tuple[list[ExtractedFact], Counter[str]]:
+    """The facts of a reply in JSON, and what was repaired; see :meth:`CompactExtractionStyle.parse`."""
+    said = after_thoughts(reply)
+    records = best_records(said)
+    names = sum(len(_members(record)) for record in records.facts)
+    require_at_most(most, len(records.facts) + len(records.entities) + names, reply)
+    notes = records.notes
+    notes[THOUGHTS] += said != reply.strip()
+    table = _table(records)
+    facts = [fact for record in records.facts if (fact := _fact(record, table, notes))]
+    if not records.is_readable or (not facts and _says_something(records)):
+        raise UnreadableReplyError(reply, '{"facts": [{"text": ...}, ...], "entities": [...]}')
+    return scaled(with_unlisted(facts, table, notes), notes), notes
 
 
 # From records to facts
@@ -113,7 +119,7 @@ def _entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
         notes["entity without a name"] += 1
         return None
     score = ENTITY_SCORES.read(first_of(keyed, _IMPORTANCE), notes)
-    return ExtractedEntity(name, one_line(keyed.get("type")), one_line(keyed.get("description")), score)
+    return ExtractedEntity(name, one_line(first_of(keyed, _TYPE)), one_line(first_of(keyed, _DESCRIPTION)), score)
 
 
 def _fact(record: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedFact | None:
@@ -191,39 +197,3 @@ class _Lines:
                 return line[:end]
         head = line.partition("|")[0]
         return head if "|" in line and identity(head.strip()) in self._identities else ""
-
-
-def _with_unlisted(
-    facts: Sequence[ExtractedFact], table: Mapping[str, ExtractedEntity], notes: Counter[str]
-) -> list[ExtractedFact]:
-    """Join the entities that no fact lists to the facts that mention them."""
-    listed = {identity(entity.name) for fact in facts for entity in fact.entities}
-    unlisted = [entity for key, entity in table.items() if key not in listed]
-    places = _places_by_word(facts) if unlisted else {}
-    joined: dict[int, list[ExtractedEntity]] = defaultdict(list)
-    for entity in unlisted:
-        mentioning = [place for place in _places(entity.name, places) if name_spans(entity.name, facts[place].text)]
-        notes["entity joined to the facts that mention it" if mentioning else "entity in no fact"] += 1
-        for place in mentioning:
-            joined[place].append(entity)
-    return [replace(fact, entities=(*fact.entities, *joined[place])) for place, fact in enumerate(facts)]
-
-
-def _places_by_word(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
-    """In which facts each word occurs."""
-    places: dict[str, set[int]] = defaultdict(set)
-    for place, fact in enumerate(facts):
-        for word in _words(fact.text):
-            places[word].add(place)
-    return places
-
-
-def _places(name: str, places: Mapping[str, set[int]]) -> Iterable[int]:
-    """The facts that hold every word of a name, and so may mention it."""
-    found = [places.get(word, set()) for word in _words(name)]
-    return sorted(set.intersection(*sorted(found, key=len))) if found else ()
-
-
-def _words(text: str) -> set[str]:
-    """The words of a text in any case; of scripts without spaces, each character and each two in a row."""
-    return {word.casefold() for word in (*_WORD.findall(text), *_PAIR.findall(text))}

@@ -9,22 +9,14 @@ counted, with the reason.
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import UnreadableReplyError
+from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES, are_shares, is_score
 from polyad.text.keys import entity_key
 from polyad.text.outside import harmless_line
-
-_NUMBER = r"\d+(?:[.,]\d+)?"
-_SCORE = re.compile(
-    rf"""[\s"'“”*(\[]*(?:score\b[\s:=]*)?(?P<number>[-+]?{_NUMBER})"""
-    rf"""(?:\s*(?:(?P<percent>%)|(?:/|(?:out\s+)?of\b)\s*(?P<whole>{_NUMBER})))?[\s"'“”*)\].,;]*""",
-    re.IGNORECASE,
-)
 
 THOUGHTS = "thoughts in front of a reply left out"
 
@@ -37,13 +29,13 @@ class ExtractedEntity:
         name: As the reply writes it, on one line. Not checked against the passage.
         type: Empty, or what kind of thing it is, in the model's own labels.
         description: Empty, or what the passage says of it.
-        score: Importance in (0, 100].
+        score: Importance in (0, 100]; None where the reply does not say.
     """
 
     name: str
     type: str = ""
     description: str = ""
-    score: float = 100.0
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +44,12 @@ class ExtractedFact:
 
     Attributes:
         text: As the reply writes it, on one line.
-        score: Completeness in (0, 10].
+        score: Completeness in (0, 10]; None where the reply does not say.
         entities: Its members in the reply's order, no two of one entity key. May be empty.
     """
 
     text: str
-    score: float = 10.0
+    score: float | None = None
     entities: tuple[ExtractedEntity, ...] = ()
 
 
@@ -72,64 +64,6 @@ class Extraction:
 
     facts: tuple[ExtractedFact, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A range of scores, open at 0 where models are asked for 0 to ``highest``.
-
-    Attributes:
-        highest: The best score, and the one taken where there is none.
-        lowest: What 0, and all else below it, counts as: a low score, yet one that a product of scores survives.
-    """
-
-    highest: float
-    lowest: float
-
-    def read(self, value: object, notes: Counter[str]) -> float:
-        """The score that ``value`` stands for, in ``[lowest, highest]``: a number, "8", "8/10", "8 out of 10", "80%".
-
-        What is missing or no number counts as ``highest``; what is out of range, as the nearer end of the range.
-        """
-        if value is None or value == "":
-            notes["score missing"] += 1
-            return self.highest
-        number = self._in_words(value, notes) if isinstance(value, str) else _as_float(value)
-        if math.isnan(number):
-            notes["score that is not a number"] += 1
-            return self.highest
-        notes["score out of range"] += not 0 <= number <= self.highest
-        return min(max(number, self.lowest), self.highest)
-
-    def _in_words(self, text: str, notes: Counter[str]) -> float:
-        match = _SCORE.match(text)
-        if match is None:
-            return math.nan
-        number = float(match["number"].replace(",", "."))
-        whole = 100.0 if match["percent"] else float((match["whole"] or "0").replace(",", "."))
-        if whole == 0:
-            return number
-        notes["score given as a share"] += 1
-        return number / whole * self.highest
-
-
-FACT_SCORES = Scale(10.0, 0.5)
-ENTITY_SCORES = Scale(100.0, 1.0)
-
-
-def _as_float(value: object) -> float:
-    """NaN for what is no number; a truth value is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def is_score(text: str) -> bool:
-    """Whether a field holds a score and nothing else."""
-    return _SCORE.fullmatch(text) is not None
 
 
 def one_line(value: object) -> str:
@@ -186,7 +120,7 @@ def _joined(same: Sequence[ExtractedEntity]) -> ExtractedEntity:
         same[0],
         type=next((entity.type for entity in same if entity.type), ""),
         description="\n".join(lines),
-        score=max(entity.score for entity in same),
+        score=_highest(entity.score for entity in same),
     )
 
 
@@ -204,7 +138,32 @@ def extraction(facts: Iterable[ExtractedFact], notes: Counter[str]) -> Extractio
 
 def _one_fact(same: Sequence[ExtractedFact]) -> ExtractedFact:
     members = union(entity for fact in same for entity in fact.entities)
-    return replace(same[0], score=max(fact.score for fact in same), entities=members)
+    return replace(same[0], score=_highest(fact.score for fact in same), entities=members)
+
+
+def _highest(scores: Iterable[float | None]) -> float | None:
+    return max((score for score in scores if score is not None), default=None)
+
+
+def scaled(facts: Sequence[ExtractedFact], notes: Counter[str]) -> list[ExtractedFact]:
+    """The facts of one reply with the scores in their ranges; those from 0 to 1 are shares of their scale."""
+    of_facts = [fact.score for fact in facts]
+    of_entities = [entity.score for fact in facts for entity in fact.entities]
+    factors = []
+    for scores, others, scale in ((of_facts, of_entities, FACT_SCORES), (of_entities, of_facts, ENTITY_SCORES)):
+        is_share = are_shares(scores, others)
+        notes["scores from 0 to 1 taken as shares"] += is_share
+        factors.append(scale.highest if is_share else 1.0)
+    return [
+        replace(
+            fact,
+            score=FACT_SCORES.within(fact.score, factors[0]),
+            entities=tuple(
+                replace(entity, score=ENTITY_SCORES.within(entity.score, factors[1])) for entity in fact.entities
+            ),
+        )
+        for fact in facts
+    ]
 
 
 def require_at_most(most: int | None, records: int, reply: str) -> None:

@@ -11,10 +11,10 @@ from typing import Any, Literal
 from polyad.text.json_repair import repaired
 from polyad.text.loose_json import NOT_JSON, json_values, normal_keys
 
-TEXT = ("text", "fact", "sentence")
+TEXT = ("text", "fact", "sentence", "knowledgesegment", "hyperrelation", "hyperedge", "statement")
 """Keys of a fact's text."""
 
-NAME = ("name", "entity")
+NAME = ("name", "entity", "entityname")
 """Keys of an entity's name."""
 
 
@@ -22,6 +22,9 @@ def first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     """The value of the first of ``keys`` that is there; None where none is."""
     return next((record[key] for key in keys if key in record), None)
 
+
+_LONGEST_TYPE = 2
+"""Blanks in a text that is a type rather than a description."""
 
 _Role = Literal["facts", "fact", "entities", "entity", ""]
 _ELEMENT: Mapping[_Role, _Role] = {"facts": "fact", "entities": "entity"}
@@ -73,10 +76,20 @@ class Records:
             inner = _ELEMENT.get(role, "")
             return [(element, inner) for element in item]
         elif isinstance(item, dict):
-            return self._filed_object(item)
+            return self._filed_table(item, role) if _is_table(item, role) else self._filed_object(item)
         elif isinstance(item, str) and "|" in item:
             self.entities.append(item)
         return []
+
+    def _filed_table(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
+        """File the entries of an object that is a table: of entities by their names, of facts by numbers or texts."""
+        self.is_list = True
+        if role == "facts":
+            return [(_fact_entry(key, value), "fact") for key, value in table.items()]
+        entries: list[tuple[object, _Role]] = []
+        for name, value in table.items():
+            entries.append((value, "entities") if _is_group(value) else (_entity_entry(name, value), "entity"))
+        return entries
 
     def _filed_object(self, item: Mapping[str, Any]) -> list[tuple[object, _Role]]:
         keyed = normal_keys(item)
@@ -89,6 +102,41 @@ class Records:
         else:  # also the call of a tool, which has a name as an entity has, and what it is called with
             return [(value, "") for value in keyed.values() if isinstance(value, dict | list)]
         return []
+
+
+_FIELD_NAMES = frozenset((*TEXT, *NAME, "facts", "entities", "type", "description", "score", "importance"))
+
+
+def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
+    """Whether an object under "facts" or "entities" is a table, and neither one of them nor what holds them."""
+    if role not in _ELEMENT or not _FIELD_NAMES.isdisjoint(normal_keys(item)):
+        return False
+    if role == "entities":
+        return True
+    return all(key.strip().isdecimal() or " " in key.strip() or isinstance(item[key], Mapping) for key in item)
+
+
+def _is_group(value: object) -> bool:
+    """Whether an entry of a table of entities lists several, under what they have in common."""
+    return isinstance(value, list) and not any(isinstance(field, int | float) for field in value)
+
+
+def _entity_entry(name: str, value: object) -> object:
+    if isinstance(value, Mapping):
+        return {**value, "name": first_of(normal_keys(value), NAME) or name}
+    if isinstance(value, str):
+        is_description = "|" not in value and value.count(" ") > _LONGEST_TYPE
+        return [name, "", value] if is_description else [name, *(field.strip() for field in value.split("|"))]
+    return [name, *(value if isinstance(value, list) else [value])]
+
+
+def _fact_entry(key: str, value: object) -> object:
+    """A fact of a table, whose key is its text or a mere number."""
+    if isinstance(value, Mapping):
+        return value if first_of(normal_keys(value), TEXT) else {**value, "text": key}
+    if key.strip().isdecimal():
+        return value
+    return {"text": key, ("entities" if isinstance(value, list) else "score"): value}
 
 
 _START = re.compile(r'[{\[](?=\s*["{\[}\]])|(?<=[\[,])\s*"(?=(?:[^"\\]|\\.)*\|)', re.DOTALL)

@@ -14,22 +14,28 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from polyad.errors import UnreadableReplyError
+from polyad.indexing.facts.compact import read_json
 from polyad.indexing.facts.extraction import (
-    FACT_SCORES,
     THOUGHTS,
     ExtractedEntity,
     ExtractedFact,
     Extraction,
     entity_from_fields,
     extraction,
-    is_score,
+    identity,
     one_line,
     require_at_most,
+    scaled,
+    union,
 )
+from polyad.indexing.facts.joining import with_unlisted
 from polyad.indexing.facts.style import ExtractionStyle
+from polyad.indexing.locate import UNSPACED
+from polyad.indexing.scores import FACT_SCORES, is_score
 from polyad.text.thoughts import after_thoughts
 
 _QUOTE = "[\"'`“”„‘’«»*]"  # noqa: RUF001
@@ -46,7 +52,28 @@ _BOUNDARY = re.compile(rf"(?<=\))\s*##|##(?=[ \t]*(?:\n|\Z))|{_COMPLETE.pattern}
 _END_OF_LINE = re.compile(r"\)[ \t,;]*(?=\n|```)")
 _CUT_MARK = re.compile(r"(?:<[ \t|#]*[A-Za-z]*|(?<=\))\s*#)\Z")
 
-_FIELDS = {"hyperrelation": 2, "entity": 4}
+_FACTS = frozenset(
+    {
+        *("hyperrelation", "hyperrelations", "hyperrelationship", "hyperedge", "hyperedges", "knowledgehyperedge"),
+        *("knowledgesegment", "knowledgefragment", "segment", "fragment", "relation", "relationship", "relationships"),
+        *("fact", "facts", "statement", "naryrelation", "naryrelationship", "naryfact", "naryrelationalfact"),
+    }
+)
+"""What a fragment is called: as asked for, as in the paper's figures and prose, and what models make of these."""
+
+_RELATIONS = frozenset({"relation", "relationship", "relationships"})
+"""Of these other extractors make pairs: source, target, description, strength."""
+
+_FIELDS = {**dict.fromkeys(_FACTS, 2), "entity": 4, "entities": 4, "node": 4}
+_FIELD_NAME = re.compile(
+    rf"\A{_QUOTE}?(?:entity_(?:name|type|description)|key_score|completeness_score|knowledge_segment){_QUOTE}?\s*[:=]\s*",
+    re.IGNORECASE,
+)
+"""Names of the fields in the published prompt, which some models write out before what stands in them."""
+
+_SENTENCE = re.compile(rf"\S\s+\S+\s+\S|[{UNSPACED}]{{4}}")
+"""In a description that says something by itself."""
+
 _QUOTE_PAIRS = {'"': '"', "'": "'", "“": "”", "«": "»"}
 
 
@@ -56,23 +83,41 @@ class PaperExtractionStyle(ExtractionStyle):
     style = "paper"
 
     def parse(self, reply: str, most: int | None = None) -> Extraction:
-        """Read a reply, whatever its quotes, brackets, line breaks and delimiters, whole or cut short.
+        """Read a reply, whatever its quotes, brackets, line breaks and delimiters, whole or cut short; or in JSON.
 
-        An entity belongs to the nearest fragment before it. Those that come before any belong to the first.
+        An entity belongs to the nearest fragment before it. Where entities come before all fragments, or after all,
+        they belong to those that mention them.
 
         Raises:
-            UnreadableReplyError: there is neither a record in it nor the mark that there is nothing more, or there are
-                more than ``most`` records.
+            UnreadableReplyError: there is no fragment in it, though it has records, or neither a record nor the mark
+                that there is nothing more; or there are more than ``most`` records.
         """
         text = after_thoughts(reply)
         records = list(_records(text))
         if not records and not _COMPLETE.search(text):
-            raise UnreadableReplyError(reply, 'records such as ("hyper-relation"<|>text<|>score) or <|COMPLETE|>')
+            return _from_json(reply, most)
         require_at_most(most, len(records), reply)
         reading = _Reading(Counter({THOUGHTS: text != reply.strip()}))
         for record in records:
             reading.add(record)
+        if records and not reading.has_facts:
+            raise UnreadableReplyError(reply, f"at least one record {_EXPECTED}")
         return reading.extraction()
+
+
+_EXPECTED = '("hyper-relation"<|>text<|>score)'
+
+
+def _from_json(reply: str, most: int | None) -> Extraction:
+    """What a reply says in JSON, as some models reply to whatever they are asked."""
+    try:
+        facts, notes = read_json(reply, most)
+    except UnreadableReplyError as error:
+        if "max_records" in str(error):
+            raise
+        raise UnreadableReplyError(reply, f"records such as {_EXPECTED} or <|COMPLETE|>") from None
+    notes["JSON in place of records"] += 1
+    return extraction(facts, notes)
 
 
 # From records to facts
@@ -91,49 +136,72 @@ class _Reading:
 
     def __init__(self, notes: Counter[str]) -> None:
         self._notes = notes
-        self._facts: list[tuple[str, float, list[ExtractedEntity]]] = []
-        self._waiting: list[ExtractedEntity] = []
+        self._facts: list[tuple[str, float | None, list[ExtractedEntity]]] = []
+        self._first: list[ExtractedEntity] = []  # before any fragment
         self._is_dropped = False
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether any fragment was read."""
+        return bool(self._facts)
 
     def add(self, record: _Record) -> None:
         """Read the next record."""
         self._notes["record cut off at the end of the reply"] += record.is_cut
         if not record.fields and record.is_cut:
             return
-        if record.kind == "hyperrelation":
-            self._add_fact(record.fields)
-        elif record.kind == "entity":
+        if record.kind in _FACTS:
+            self._add_fact(record.fields, is_relation=record.kind in _RELATIONS)
+        elif record.kind in _FIELDS:
             self._add_entity(record.fields)
         else:
             self._notes["record of an unknown kind"] += 1
 
     def extraction(self) -> Extraction:
         """All that was read."""
-        self._notes["entity in a reply without facts"] += len(self._waiting)
-        return extraction((ExtractedFact(text, score, tuple(own)) for text, score, own in self._facts), self._notes)
+        facts = [ExtractedFact(text, score, tuple(own)) for text, score, own in self._facts]
+        if len(facts) == 1:
+            facts = [replace(facts[0], entities=(*self._first, *facts[0].entities))]
+        elif facts:
+            facts = self._joined(facts)
+        return extraction(scaled(facts, self._notes), self._notes)
 
-    def _add_fact(self, fields: list[str]) -> None:
-        text = one_line(fields[0])
+    def _joined(self, facts: list[ExtractedFact]) -> list[ExtractedFact]:
+        """The facts with the entities that stand in a list of their own, before all of them or after all."""
+        listed = list(self._first)
+        if not any(fact.entities for fact in facts[:-1]):
+            listed += facts[-1].entities
+            facts = [*facts[:-1], replace(facts[-1], entities=())]
+        return with_unlisted(facts, {identity(entity.name): entity for entity in union(listed)}, self._notes)
+
+    def _add_fact(self, fields: list[str], *, is_relation: bool) -> None:
+        texts = [text for field in fields if not _says_how_much(field) and (text := one_line(field))]
+        is_pair = is_relation and len(texts) > 1
+        if is_pair and not any(map(_SENTENCE.search, texts[2:])):  # two names and a word between them
+            self._notes["record of an unknown kind"] += 1
+            return
+        text = next(filter(_SENTENCE.search, texts[2:])) if is_pair else one_line(fields[0])
         self._is_dropped = not text
         if not text:
             self._notes["fact without a text"] += 1
             return
         rest = fields[1:]
-        score = next((field for field in rest if is_score(field)), rest[0] if rest else None)
-        self._notes["field too many"] += max(0, len(rest) - 1)
-        self._facts.append((text, FACT_SCORES.read(score, self._notes), self._waiting))
-        self._waiting = []
+        score = next((field for field in rest if _says_how_much(field)), rest[0] if rest and not is_pair else None)
+        self._notes["field too many"] += 0 if is_pair else max(0, len(rest) - 1)
+        ends = [ExtractedEntity(name) for name in texts[:2]] if is_pair else []
+        self._facts.append((text, FACT_SCORES.read(score, self._notes), ends))
 
     def _add_entity(self, fields: list[str]) -> None:
         if self._is_dropped:
             self._notes["entity of a fact without a text"] += 1
             return
         entity = entity_from_fields(fields, self._notes)
-        if entity and self._facts:
-            self._facts[-1][2].append(entity)
-        elif entity:
-            self._notes["entity before any fact"] += 1
-            self._waiting.append(entity)
+        if entity:
+            (self._facts[-1][2] if self._facts else self._first).append(entity)
+
+
+def _says_how_much(field: str) -> bool:
+    return FACT_SCORES.read(field, Counter()) is not None and (is_score(field) or len(field.split()) < 3)
 
 
 # From text to records
@@ -172,7 +240,7 @@ def _record(kind: str, body: str, *, is_last: bool) -> _Record:
     is_cut = is_last and not is_whole
     # Where a reply is cut short, its last field may be half a name; what is before the last delimiter is whole.
     fields = fields[:-1] if is_cut else [*fields[:-1], last]
-    return _Record(kind, [_unquoted(field.strip()) for field in fields], is_cut)
+    return _Record(kind, [_unquoted(_FIELD_NAME.sub("", field.strip(), count=1)) for field in fields], is_cut)
 
 
 def _last_field(text: str) -> tuple[str, bool]:

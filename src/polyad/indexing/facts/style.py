@@ -16,6 +16,9 @@ from polyad.text.json_schema import Schema
 from polyad.text.packaged import packaged
 from polyad.text.thoughts import after_thoughts
 
+_SHOWN = 300
+"""Characters of a reply that could not be read, by which the model is shown what it did."""
+
 
 class ExtractionStyle(ABC):
     """Asks for facts with the prompts in the file of the style's name, and reads the replies.
@@ -54,6 +57,20 @@ class ExtractionStyle(ABC):
         first = self.prompt(passage)
         request = self._request_for_more.replace("{so_far}", quoted_replies(after_thoughts(so_far)))
         return replace(first, user=f"{first.user}\n\n{request}")
+
+    def again(self, prompt: Prompt, failure: UnreadableReplyError, count: int) -> Prompt:
+        """Asks anew where the last of ``count`` replies could not be read, and says why.
+
+        The same request would bring the same reply.
+        """
+        began = quoted_replies(after_thoughts(failure.reply)[:_SHOWN] or "(nothing)")
+        request = _AGAIN.replace("{count}", str(count)).replace("{expected}", failure.expected)
+        return replace(prompt, user=f"{prompt.user}\n\n{request.replace('{reply}', began)}")
+
+    def rest(self, passage: Passage, so_far: str) -> Prompt:
+        """Asks for what is missing from replies of which the last was cut off."""
+        more = self.more(passage, so_far)
+        return replace(more, user=f"{more.user}\n\n{_REST}")
 
     def read(self, reply: str, passage: Passage, most: int | None = None) -> Extraction:
         """What a reply says of ``passage``, without the facts that it only copied from the instructions.
@@ -103,3 +120,6 @@ def instructions(file: str) -> tuple[str, str]:
     """The two parts of a file of prompts: what the model is told to do, and how it is asked for more."""
     first, more = packaged("polyad.indexing.facts", file).split("\n---\n")
     return first.strip(), more.strip()
+
+
+_AGAIN, _REST = instructions("again.md")

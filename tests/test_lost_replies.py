@@ -1,0 +1,198 @@
+"""Replies that are cut, untidy or without scores: over HTTP, through the engine and the command line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.openai import OpenAILanguageModel
+from polyad.adapters.scripted import Request, Say, ScriptedServer, Spoken
+from polyad.adapters.scripted.extractor import passage_asked_about
+from polyad.adapters.sqlite import SqliteStore
+from polyad.cli import app
+from polyad.config import FactSettings, LanguageModelSettings, Settings
+from polyad.engine import Engine
+from polyad.indexing.report import IndexReport
+from polyad.model import Document
+
+STYLES = ["compact", "paper"]
+NAMES = ("Aldby", "Corven", "Isk", "Tarn", "Moreau", "Zell", "Orrin", "Pell", "Quay", "Ravel", "Sund", "Toft", "Ulm")
+
+
+def place(number: int) -> str:
+    return f"{NAMES[number % len(NAMES)]} {number}"
+
+
+def sentences(number: int) -> list[str]:
+    return [f"{place(number)} lies {n} miles from {place(number + n)}." for n in range(1, 14)]
+
+
+def documents(count: int) -> list[Document]:
+    return [Document(f"d{number:02}", place(number), " ".join(sentences(number))) for number in range(count)]
+
+
+def reply_about(text: str, style: str) -> str:
+    """Thirteen facts, one a sentence, with the two places in it."""
+    facts = []
+    for sentence in (f"{part}." for part in text.removesuffix(".").split(". ")):
+        words = sentence.removesuffix(".").split(" ")
+        facts.append((sentence, [" ".join(words[:2]), " ".join(words[-2:])]))
+    if style == "paper":
+        records = []
+        for sentence, names in facts:
+            records.append(f'("hyper-relation"<|>{sentence}<|>{7 + len(sentence) % 3})')
+            records += [f'("entity"<|>{name}<|>place<|>A place called {name}.<|>{len(name) * 7})' for name in names]
+        return "##\n".join([*records, "<|COMPLETE|>"])
+    listed = [{"text": text, "score": 7 + len(text) % 3, "entities": names} for text, names in facts]
+    table = dict.fromkeys(name for _, names in facts for name in names)
+    lines = [f"{name} | place | A place called {name}. | {len(name) * 7}" for name in table]
+    return json.dumps({"facts": listed, "entities": lines})
+
+
+def whole(style: str) -> Callable[[Request], Spoken]:
+    return lambda request: reply_about(asked_about(request), style)
+
+
+def asked_about(request: Request) -> str:
+    return passage_asked_about(str(request["messages"][-1]["content"]))
+
+
+def cut_at(share: float, style: str) -> Callable[[Request], Spoken]:
+    """Replies that end at a share of their length, as at a limit of tokens."""
+
+    def reply(request: Request) -> Spoken:
+        text = reply_about(asked_about(request), style)
+        return Say(text=text[: int(share * len(text))], finish_reason="length")
+
+    return reply
+
+
+def engine_at(directory: Path, server: ScriptedServer, style: str) -> Engine:
+    settings = LanguageModelSettings(model="m", base_url=server.base_url, max_retries=0, cache_name="m")
+    stages = Settings(facts=FactSettings(style=style))  # type: ignore[arg-type]
+    model = OpenAILanguageModel(settings)
+    return Engine.open(directory, embedder=HashingEmbedder(16), language_model=model, settings=stages)
+
+
+def index(directory: Path, replies: Callable[[Request], Spoken], style: str, count: int = 2) -> tuple[IndexReport, int]:
+    """The report of a run, and how many requests it made."""
+    with ScriptedServer(replies) as server, engine_at(directory, server, style) as engine:
+        return engine.index_documents(documents(count), method="facts"), len(server.requests)
+
+
+def contents(directory: Path) -> list[object]:
+    """All that is in an index, as values that compare."""
+    store = SqliteStore.open(directory)
+    passages = store.indexed_passages(list(store.digests()))
+    found: list[object] = [store.digests(), store.all_entities()]
+    found += [(item.passage, item.digest, item.vector.tobytes()) for item in passages]
+    found += [(edge.hyperedge, edge.incidences, edge.vector.tobytes()) for item in passages for edge in item.hyperedges]
+    store.close()
+    return found
+
+
+@pytest.mark.parametrize("share", [0.35, 0.7, 0.95])
+@pytest.mark.parametrize("style", STYLES)
+def test_a_reply_cut_at_its_limit_is_kept_named_and_asked_on_by_the_next_run(
+    tmp_path: Path, style: str, share: float
+) -> None:
+    index(tmp_path / "sound", whole(style), style)
+    report, requests = index(tmp_path / "kb", cut_at(share, style), style)
+    assert requests == 2
+    assert [failure.id for failure in report.failures] == ["d00#0000", "d01#0000"]
+    assert all("cut at the model's limit" in failure.reason for failure in report.failures)
+    assert 2 <= report.counts.hyperedges <= 26
+    report, requests = index(tmp_path / "kb", whole(style), style)
+    assert (requests, report.failures, report.counts.updated) == (2, (), 2)
+    assert contents(tmp_path / "kb") == contents(tmp_path / "sound")
+    report, requests = index(tmp_path / "kb", whole(style), style)
+    assert (requests, report.counts.unchanged) == (0, 2)
+
+
+def test_the_command_line_names_what_was_cut_and_ends_with_1_until_it_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(documents(1)[0].text, encoding="utf-8")
+    command = ["index", str(tmp_path / "a.txt"), "--method", "facts", "--store", str(tmp_path / "kb"), "--model", "m"]
+    command += ["--embedder", "hashing:16"]
+    replies = [cut_at(0.5, "compact"), whole("compact")]
+    asked: Counter[str] = Counter()
+
+    def reply(request: Request) -> Spoken:
+        asked["times"] += 1
+        return replies[min(asked["times"], 2) - 1](request)
+
+    with ScriptedServer(reply) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "k"}
+        first = CliRunner().invoke(app, command, env=environment)
+        assert first.exit_code == 1, first.output
+        assert "cut at the model's limit" in first.output
+        second = CliRunner().invoke(app, command, env=environment)
+    assert second.exit_code == 0, second.output
+    with Engine.open(tmp_path / "kb", create=False) as engine:
+        assert engine.statistics().hyperedges == 13
+
+
+@pytest.mark.parametrize("kind", ["hyperedge", "knowledge_segment", "relationship"])
+def test_records_of_another_kind_are_facts_in_the_index(tmp_path: Path, kind: str) -> None:
+    index(tmp_path / "sound", whole("paper"), "paper")
+    other = index(
+        tmp_path / "kb",
+        lambda request: reply_about(asked_about(request), "paper").replace("hyper-relation", kind),
+        "paper",
+    )[0]
+    assert other.is_complete
+    assert contents(tmp_path / "kb") == contents(tmp_path / "sound")
+
+
+def test_records_without_a_fact_leave_the_passage_named_and_to_be_asked_about(tmp_path: Path) -> None:
+    def without_facts(request: Request) -> str:
+        return reply_about(asked_about(request), "paper").replace("hyper-relation", "assertion")
+
+    report, requests = index(tmp_path / "kb", without_facts, "paper", 1)
+    assert (len(report.failures), requests) == (1, 2)
+    report, requests = index(tmp_path / "kb", whole("paper"), "paper", 1)
+    assert (report.failures, requests, report.counts.hyperedges) == ((), 1, 13)
+
+
+def test_the_second_attempt_says_what_was_wrong_with_the_first(tmp_path: Path) -> None:
+    with (
+        ScriptedServer(["I cannot help with that."]) as server,
+        engine_at(tmp_path / "kb", server, "compact") as engine,
+    ):
+        engine.index_documents(documents(1), method="facts")
+        first, second = (recorded.body["messages"][-1]["content"] for recorded in server.requests)
+    assert second.startswith(first)
+    assert "I cannot help with that." in second
+    assert '"facts"' in second
+
+
+def test_a_score_that_is_missing_does_not_spread_as_the_best(tmp_path: Path) -> None:
+    def without_scores(request: Request) -> str:
+        said = json.loads(reply_about(asked_about(request), "compact"))
+        for fact in said["facts"]:
+            del fact["score"]
+        return json.dumps({**said, "entities": [line.rpartition(" | ")[0] for line in said["entities"]]})
+
+    report, _ = index(tmp_path / "kb", without_scores, "compact")
+    assert report.notes["score missing"] > 0
+    with Engine.open(tmp_path / "kb", create=False, embedder=HashingEmbedder(16)) as engine:
+        assert {edge.score for edge in engine.hyperedges()} == {5.0}
+        assert {entity.score for entity in engine.entities()} == {50.0}
+
+
+@pytest.mark.parametrize("opening", ["<reasoning>", "<think>", ""])
+def test_thoughts_that_draft_facts_are_no_facts(tmp_path: Path, opening: str) -> None:
+    closing = opening.replace("<", "</") or "</think>"
+
+    def thoughtful(request: Request) -> str:
+        draft = '("hyper-relation"<|>A draft of a fact.<|>3)##("entity"<|>Draft<|>x<|>y<|>9)'
+        return f"{opening}{draft}{closing}{reply_about(asked_about(request), 'paper')}"
+
+    index(tmp_path / "sound", whole("paper"), "paper")
+    index(tmp_path / "kb", thoughtful, "paper")
+    assert contents(tmp_path / "kb") == contents(tmp_path / "sound")
