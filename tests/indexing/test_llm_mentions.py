@@ -7,10 +7,10 @@ import pytest
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteReplies
-from polyad.errors import LanguageModelError
+from polyad.errors import CutReplyError, LanguageModelError
 from polyad.indexing.mentions.llm import LanguageModelMentionExtractor
 from polyad.model import Usage
-from polyad.protocols import Reply
+from polyad.protocols import Prompt, Reply
 
 
 def scripted(*outcomes: str | LanguageModelError) -> ScriptedLanguageModel:
@@ -45,7 +45,7 @@ def test_type_and_importance_are_kept() -> None:
     reply = '{"entities": [{"name": "Babbage", "type": "person", "importance": 70}, {"name": "Ada Lovelace"}]}'
     mentions = LanguageModelMentionExtractor(scripted(reply)).extract([TEXT])[0]
     assert [(mention.name, mention.type, mention.score) for mention in mentions] == [
-        ("Ada Lovelace", "", 100.0),
+        ("Ada Lovelace", "", 70.0),
         ("Babbage", "person", 70.0),
         ("Babbage", "person", 70.0),
     ]
@@ -58,11 +58,47 @@ def test_an_importance_in_words_is_read(importance: str) -> None:
     assert {mention.score for mention in mentions} == {85.0}
 
 
-@pytest.mark.parametrize("importance", ["true", "0", "-3", "1000", '"high"', "null", "NaN", f'"{"9" * 5000}"'])
-def test_an_importance_out_of_range_counts_as_full(importance: str) -> None:
+@pytest.mark.parametrize("importance", ["true", '"great"', "null", "NaN"])
+def test_an_importance_that_is_none_counts_as_usual_in_the_text_or_in_the_middle(importance: str) -> None:
+    babbage = f'{{"name": "Babbage", "importance": {importance}}}'
+    mentions = LanguageModelMentionExtractor(scripted(f'{{"entities": [{babbage}]}}')).extract([TEXT])[0]
+    assert {mention.score for mention in mentions} == {50.0}
+    reply = f'{{"entities": [{babbage}, {{"name": "Ada Lovelace", "importance": 30}}]}}'
+    mentions = LanguageModelMentionExtractor(scripted(reply)).extract([TEXT])[0]
+    assert {mention.score for mention in mentions} == {30.0}
+
+
+@pytest.mark.parametrize(
+    ("importance", "score"), [("0", 1.0), ("-3", 1.0), ("1000", 100.0), ('"high"', 75.0), ("0.8", 80.0), ('"~8"', 8.0)]
+)
+def test_an_importance_of_another_scale_is_put_on_this_one(importance: str, score: float) -> None:
     reply = f'{{"entities": [{{"name": "Babbage", "importance": {importance}}}]}}'
     mentions = LanguageModelMentionExtractor(scripted(reply)).extract([TEXT])[0]
-    assert {mention.score for mention in mentions} == {100.0}
+    assert [mention.score for mention in mentions] == pytest.approx([score, score])
+
+
+def test_names_that_a_cut_reply_had_no_room_for_are_asked_for() -> None:
+    cut = Reply('{"entities": [{"name": "Babbage"}, {"name": "Ada Lov', Usage(), truncated=True)
+    model = ScriptedLanguageModel([cut, '{"entities": ["Ada Lovelace"]}'])
+    mentions = LanguageModelMentionExtractor(model).extract([TEXT])[0]
+    assert {mention.name for mention in mentions} >= {"Ada Lovelace", "Babbage"}
+    assert '["Babbage"]' in model.prompts[1].user
+    assert "cut off" in model.prompts[1].user
+
+
+def test_a_model_that_repeats_its_names_until_it_is_cut_has_said_all() -> None:
+    cut = Reply('{"entities": ["Babbage", "Babbage", "Bab', Usage(), truncated=True)
+    model = ScriptedLanguageModel([cut, cut, cut])
+    assert LanguageModelMentionExtractor(model).extract([TEXT])[0]
+    assert len(model.prompts) == 2
+
+
+def test_a_text_of_which_every_reply_is_cut_fails() -> None:
+    def reply(prompt: Prompt) -> Reply:
+        return Reply(f'{{"entities": ["Name {len(prompt.user)}", "Bab', Usage(), truncated=True)
+
+    with pytest.raises(CutReplyError, match="limit of tokens cut 5 replies about 'Ada Lovelace"):
+        LanguageModelMentionExtractor(ScriptedLanguageModel(reply)).extract([TEXT])
 
 
 def test_half_a_character_in_a_type_can_be_stored() -> None:

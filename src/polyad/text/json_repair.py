@@ -24,6 +24,37 @@ _END_OF_STRING = re.compile(
 """A quote with what may stand after a string, or with the end of the reply."""
 
 
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\],]', re.DOTALL)
+_CLOSING = {"{": "}", "[": "]"}
+
+
+def closed(text: str) -> str:
+    """The JSON in ``text`` that was cut short, without what was begun last, and with its brackets closed.
+
+    >>> closed('Here: [{"a": "b"}, {"a": "c", "d": "e'), closed('{"a": ["b", "c'), closed('["x"] and so on')
+    ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}', '["x"]')
+    """
+    begin = VALUE.search(text)
+    start = end = begin.start() if begin else len(text)
+    waiting: list[str] = []
+    closing = ""
+    for mark in _MARK.finditer(text, start):
+        sign = mark.group()
+        if sign == '"':  # of a string that does not end
+            break
+        if sign in _CLOSING:
+            waiting.append(_CLOSING[sign])
+        elif waiting and sign == waiting[-1]:
+            waiting.pop()
+        elif sign != ",":
+            continue
+        end = mark.start() if sign == "," else mark.end()
+        closing = "".join(reversed(waiting))
+        if not waiting:
+            break
+    return text[start:end] + closing
+
+
 def repaired(text: str, start: re.Pattern[str] = VALUE) -> str:
     """``text`` with the strings of its JSON made whole, without comments and commas before a closing bracket.
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
-from polyad.errors import ConfigurationError, LanguageModelError, UnreadableReplyError
+from polyad.errors import ConfigurationError, CutReplyError, LanguageModelError, UnreadableReplyError
 from polyad.indexing.locate import name_spans
-from polyad.indexing.quoting import quoted_passage
+from polyad.indexing.quoting import quoted_passage, quoted_replies
+from polyad.indexing.scores import ENTITY_SCORES, are_shares
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, Prompt, Reply
+from polyad.text.json_repair import closed
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.loose_json import listed_under, normal_keys
 from polyad.text.outside import harmless
 from polyad.text.packaged import packaged
+
+_REPLIES = 5
+"""Replies about one text, each going on where the one before was cut; their names together are beyond any passage."""
+
+_REST = "The last reply was cut off at its limit of length. List in the same form what is missing from these names:"
 
 _SYSTEM = packaged("polyad.indexing.mentions", "llm.md")
 _SCHEMA = object_of(entities=array_of(object_of(name=STRING, type=STRING, importance=NUMBER)))
@@ -55,21 +66,35 @@ class LanguageModelMentionExtractor:
         Raises:
             LanguageModelError: no usable reply for one of the texts; nothing is returned for any of them then.
         """
-        asked = [position for position, text in enumerate(texts) if text.strip()]
-        prompts = [
-            Prompt(user=quoted_passage(texts[position]), system=_SYSTEM, json_schema=_SCHEMA) for position in asked
-        ]
         found: list[list[Mention]] = [[] for _ in texts]
+        asked = [position for position, text in enumerate(texts) if text.strip()]
+        for _ in range(_REPLIES):
+            asked = self._ask(asked, texts, found)
+            if not asked:
+                return [self._located(_scored(entities), text) for entities, text in zip(found, texts, strict=True)]
+        raise CutReplyError(
+            f"the model's limit of tokens cut {_REPLIES} replies about {texts[asked[0]][:80]!r}; raise the limit at "
+            "the endpoint, or lower passage_tokens"
+        )
+
+    def _ask(self, places: Sequence[int], texts: Sequence[str], found: list[list[Mention]]) -> list[int]:
+        """Add what the model lists in the texts at some places; those of which the reply was cut and listed more."""
+        cut: list[int] = []
 
         def take(index: int, outcome: Reply | LanguageModelError) -> None:
             if isinstance(outcome, Reply):
-                position = asked[index]
-                found[position] = self._located(_entities(outcome), texts[position])
+                place = places[index]
+                known = {entity.name for entity in found[place]}
+                new = [entity for entity in _entities(outcome) if entity.name not in known]
+                found[place] += new
+                if outcome.truncated and new:
+                    cut.append(place)
 
+        prompts = [_prompt(texts[place], found[place]) for place in places]
         for outcome in self._language_model.complete(prompts, take) if prompts else []:
             if isinstance(outcome, LanguageModelError):
                 raise outcome
-        return found
+        return sorted(cut)
 
     def _located(self, entities: Sequence[Mention], text: str) -> list[Mention]:
         located: dict[tuple[int, int], Mention] = {}
@@ -82,15 +107,26 @@ class LanguageModelMentionExtractor:
         return [located[key] for key in sorted(located)]
 
 
+def _prompt(text: str, known: Sequence[Mention]) -> Prompt:
+    """Asks for the names in a text; where a reply that was cut has some, for the others."""
+    user = quoted_passage(text)
+    if known:
+        user += f"\n\n{_REST}\n{quoted_replies(json.dumps([entity.name for entity in known], ensure_ascii=False))}"
+    return Prompt(user=user, system=_SYSTEM, json_schema=_SCHEMA)
+
+
 def _entities(reply: Reply) -> list[Mention]:
-    """The entities in a reply: JSON as asked for, or what models make of it (a fence, a preface, a bare list).
+    """The entities in a reply, with a score of NaN where it gives none.
+
+    JSON as asked for, or what models make of it (a fence, a preface, a bare list); of a reply that was cut, what is
+    whole.
 
     Raises:
         UnreadableReplyError: there is no list in it, or it lists something else.
     """
-    listed = listed_under(reply.text, "entities")
+    listed = listed_under(closed(reply.text) if reply.truncated else reply.text, "entities")
     entities = list(_valid(listed or []))
-    if not entities and listed != []:
+    if not entities and (listed != [] or reply.truncated):
         cut = " whole, and not cut at the model's limit of tokens" if reply.truncated else ""
         raise UnreadableReplyError(reply.text, f'{{"entities": [...]}}{cut}')
     return entities
@@ -101,15 +137,17 @@ def _valid(listed: Sequence[Any]) -> Iterator[Mention]:
         entity = normal_keys(item) if isinstance(item, dict) else {"name": item}
         name = entity.get("name", entity.get("entity"))
         if isinstance(name, str) and name.strip():
-            score = _score(entity.get("importance"))
+            score = ENTITY_SCORES.read(entity.get("importance"), Counter())
             kind = harmless(str(entity.get("type") or ""))
-            yield Mention(harmless(name).strip(), -1, -1, type=kind, score=score)
+            yield Mention(harmless(name).strip(), -1, -1, type=kind, score=math.nan if score is None else score)
 
 
-def _score(importance: object) -> float:
-    """In (0, 100]; 100 where the model gave none or nonsense."""
-    if isinstance(importance, str) and importance.strip(" %").isdecimal():
-        importance = float(importance.strip(" %"))
-    if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 < importance <= 100:
-        return 100.0
-    return float(importance)
+def _scored(entities: Sequence[Mention]) -> list[Mention]:
+    """The entities of one text with scores in (0, 100]: where the model gives none, the one usual for the text."""
+    given = [None if math.isnan(entity.score) else entity.score for entity in entities]
+    factor = ENTITY_SCORES.highest if are_shares(given) else 1.0
+    scores = [ENTITY_SCORES.within(score, factor) for score in given]
+    usual = ENTITY_SCORES.usual(scores)
+    return [
+        replace(entity, score=usual if score is None else score) for entity, score in zip(entities, scores, strict=True)
+    ]
