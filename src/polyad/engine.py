@@ -67,7 +67,7 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.reranking import reranked
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
 from polyad.retrieval.selection import Wanted, gather
-from polyad.text.keys import entity_key
+from polyad.text.keys import name_key
 from polyad.view import View
 
 __all__ = ["METHODS", "NEED_LANGUAGE_MODEL", "RETRIEVERS", "Engine"]
@@ -544,7 +544,7 @@ class Engine:
 
     def entity(self, name: str) -> tuple[Entity, list[str]]:
         """An entity, by its key or a name, and the ids of the hyperedges that join it."""
-        key = entity_key(name) or name
+        key = name_key(name) or name
         return self._store.entities([key])[0], self._store.memberships(key)
 
     def summary(self, name: str) -> str:

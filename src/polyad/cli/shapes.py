@@ -30,7 +30,7 @@ from polyad.model import (
     Usage,
 )
 from polyad.retrieval.roles import RoleBinding
-from polyad.text.keys import entity_key
+from polyad.text.keys import name_key
 
 
 class Kind(StrEnum):
@@ -269,7 +269,7 @@ def _entity_json(engine: Engine, name: str) -> dict[str, object]:
     try:
         entity, hyperedges = engine.entity(name)
     except NotFoundError:
-        entity, hyperedges = engine.entity(entity_key(name) or name)
+        entity, hyperedges = engine.entity(name_key(name) or name)
     return {**asdict(entity), "hyperedges": hyperedges}
 
 

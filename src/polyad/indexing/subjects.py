@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from polyad.model import Mention, Passage, Section, Span
-from polyad.text.keys import entity_key
+from polyad.text.keys import entity_key, name_key
 from polyad.text.lexicon import COMMON_WORDS
 from polyad.text.paragraphs import begins_paragraph
 
@@ -85,7 +85,7 @@ def subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tup
     text = passage.text
     definitions = [found for sentence in sentences if (found := _definition(passage, sentence))]
     sections = passage.sections or (Section(passage.title, 0, len(text)),)
-    titled = tuple((key, section) for section in sections if section.strength and (key := entity_key(section.name)))
+    titled = tuple((key, part) for part in sections if part.strength and (key := _section_key(part, sections)))
     if titled:
         return Subjects(titled, tuple((found.key, found.name, found.strength) for found in definitions))
     defined = tuple((*named, found.strength) for found in definitions for named in _names(text, found, mentions))
@@ -96,6 +96,12 @@ def subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tup
         key, name = _leading(text, sentences[0], mentions) if sentences else ("", "")
         strength = WEAKER if sentences and _is_first(passage, sentences[0]) else WEAKEST
     return Subjects(((key, Section(name, 0, len(text), strength)),) if key else (), defined)
+
+
+def _section_key(section: Section, sections: Sequence[Section]) -> str:
+    """The key of a title or heading. A title is a name, be it "Up" or "24"; a heading may be a word or a number."""
+    is_title = section is sections[0] and (len(sections) == 1 or not section.name.isdecimal())
+    return name_key(section.name) if is_title else entity_key(section.name)
 
 
 class _Definition(NamedTuple):

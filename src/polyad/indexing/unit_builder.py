@@ -12,6 +12,7 @@ import numpy.typing as npt
 from polyad.calibration import calibration_for
 from polyad.config import SegmentationSettings
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
+from polyad.indexing.mentions.keys import mention_key
 from polyad.indexing.semantic_units import Candidates, Segmenter, word_vectors
 from polyad.indexing.subjects import RULES, subjects
 from polyad.model import (
@@ -27,7 +28,6 @@ from polyad.model import (
     Usage,
 )
 from polyad.protocols import Embedder, MentionExtractor, Splitter
-from polyad.text.keys import entity_key
 
 _TOGETHER = 256
 """Passages whose names are found at once; between two of these there is a word of how far it is."""
@@ -92,7 +92,7 @@ class SemanticUnitBuilder:
     def _analyse(self, passage: Passage, mentions: Sequence[Mention]) -> _Analysis:
         sentences = self._splitter.sentences(passage.text)
         words = [count_words(sentence.of(passage.text)) for sentence in sentences]
-        keyed = [(key, mention) for mention in mentions if (key := entity_key(mention.name))]
+        keyed = [(key, mention) for mention in mentions if (key := mention_key(mention, passage.text))]
         return _Analysis(passage, sentences, keyed, self._segmenter.candidates(words))
 
     def _sentence_vectors(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:

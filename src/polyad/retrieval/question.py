@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.text.keys import entity_key
+from polyad.text.keys import name_key
 from polyad.text.vocabulary import Vocabulary
 from polyad.view import View
 
@@ -53,7 +53,7 @@ class QuestionLinker:
         """Find the entities that ``question`` names."""
         found = [*self._vocabulary.find(question), *self._extractor.extract([question])[0]]
         mentions = sorted(found, key=lambda mention: (mention.start, -mention.end))
-        keys = [entity_key(mention.name) for mention in mentions]
+        keys = [name_key(mention.name) for mention in mentions]
         rows = self._rows(keys)
         names = [key for key, mention in zip(keys, mentions, strict=True) if key in rows and not _is_plain(mention)]
         if names:  # a plain word that happens to be an entity counts only where the question has no name

@@ -41,6 +41,9 @@ _INITIALS = re.compile(r"(?<!\S)[a-z](?: [a-z])+(?!\S)")
 _SHORT, _MOST_MARKS = 500, 30
 """Characters of a name in which any number of marks does no harm, and marks on one letter in a longer one."""
 
+_GOES_ON = re.compile(r"[a-z0-9,][ \t]\Z")
+"""What a sentence goes on after."""
+
 _KEPT_POINT = "\ue000"
 """Stands for a decimal point while other points become spaces; a private-use character, otherwise removed."""
 
@@ -92,7 +95,33 @@ def entity_key(name: str) -> str:
     return key
 
 
+@lru_cache(maxsize=1 << 12)
+def name_key(name: str) -> str:
+    """The key of what is known to be a name, though it may be spelt like a function word or a small number.
+
+    A title, a type or a capital inside a sentence says so; see :func:`is_inside_sentence`. A key may be passed too.
+
+    >>> name_key("Up (2009 film)"), name_key("It"), name_key("24"), name_key("The Who"), name_key("?!")
+    ('up', 'it', '24', 'the who', '')
+    """
+    return entity_key(name) or _spelt(name)[0]
+
+
+def is_inside_sentence(text: str, start: int) -> bool:
+    """Whether a capital at ``start`` is explained by no beginning of a sentence: a name, where a word would have none.
+
+    >>> is_inside_sentence("He saw Up twice. It was good.", 7), is_inside_sentence("He saw Up twice. It was good.", 17)
+    (True, False)
+    """
+    return text[start : start + 1].isupper() and _GOES_ON.search(text, max(0, start - 3), start) is not None
+
+
 def _normalise(name: str) -> str:
+    return _unless_low_value(*_spelt(name))
+
+
+def _spelt(name: str) -> tuple[str, str]:
+    """The key of a name whatever it says, "" without a letter or digit; and the spelling that it was made from."""
     text = name if name.isascii() else unicodedata.normalize("NFKC", with_few_marks(name.replace(_KEPT_POINT, "")))
     if "(" in text:
         text = _without_disambiguators(text)
@@ -109,7 +138,7 @@ def _normalise(name: str) -> str:
     key = " ".join(words)
     if len(words) > 1:
         key = _without_articles(_INITIALS.sub(_joined, key))
-    return _unless_low_value(key, spelling)
+    return key if any(map(str.isalnum, key)) else "", spelling
 
 
 def with_few_marks(name: str) -> str:
@@ -156,7 +185,7 @@ def _unless_low_value(key: str, spelling: str) -> str:
         return key if len(key) > 2 and int(key[:9]) >= _SMALLEST_NUMBER else ""
     if len(key) == 1:
         return key if _is_ideograph(key) else ""
-    return key if any(map(str.isalnum, key)) else ""
+    return key
 
 
 def _is_ideograph(character: str) -> bool:

@@ -17,12 +17,13 @@ from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, merged
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import ExtractionStyle
+from polyad.indexing.mentions.keys import named_key
 from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.indexing.subjects import RULES, Subjects, subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply, Splitter
 from polyad.text.counting import counted
-from polyad.text.keys import entity_key
+from polyad.text.keys import entity_key, name_key
 from polyad.text.tokens import count_tokens
 
 # Kinds of notes.
@@ -203,7 +204,7 @@ class FactBuilder:
         strengths |= {key: strength for key, _, strength in about.defined}
         members: dict[str, Incidence] = {}
         for entity in fact.entities:
-            key = entity_key(entity.name)
+            key = named_key(entity.name, entity.type, grounder.title, grounder.text, grounder.spans(entity.name))
             if not key:
                 notes["dropped: names that name nothing by themselves, such as small numbers"] += 1
                 continue
@@ -314,7 +315,7 @@ class _Importance:
         self._usual = ENTITY_SCORES.usual(entity.score for entity in entities)
         self._highest: dict[str, float] = {}
         for entity in entities:
-            key = entity_key(entity.name)
+            key = name_key(entity.name)
             self._highest[key] = max(self._highest.get(key, 0.0), self.of(entity))
 
     def of(self, entity: ExtractedEntity) -> float:

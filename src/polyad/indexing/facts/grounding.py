@@ -40,10 +40,14 @@ class Grounder:
         title: Of the passage's document.
         text: Of the passage.
         sentences: Their spans in ``text``.
+
+    Attributes:
+        title, text: As given.
     """
 
     def __init__(self, title: str, text: str, sentences: Sequence[Span]) -> None:
-        self._text = text
+        self.title = title
+        self.text = text
         self._sentences = sentences
         self._words = [_words(sentence.of(text).casefold()) for sentence in sentences]
         self._plain = f"{' '.join(_words(title))} | {' '.join(_words(text))}"
@@ -51,11 +55,11 @@ class Grounder:
 
     def spans(self, name: str) -> list[tuple[int, int]]:
         """Where the name stands in the text; see :func:`polyad.indexing.locate.name_spans`."""
-        return name_spans(name, self._text)
+        return name_spans(name, self.text)
 
     def slice(self, span: tuple[int, int]) -> str:
         """The text's own words at a span."""
-        return self._text[span[0] : span[1]]
+        return self.text[span[0] : span[1]]
 
     def is_grounded(self, name: str) -> bool:
         """Whether the passage or its title names it."""
@@ -67,13 +71,13 @@ class Grounder:
 
         The whole passage when no sentence shares any.
         """
-        verbatim = occurrences(fact, self._text)
+        verbatim = occurrences(fact, self.text)
         if verbatim:
             return Span(*verbatim[0])
         wanted = set(_words(fact.casefold()))
         shared = [len(wanted.intersection(words)) for words in self._words]
         if not any(shared):
-            return Span(0, len(self._text))
+            return Span(0, len(self.text))
         return self._sentences[shared.index(max(shared))]
 
 
