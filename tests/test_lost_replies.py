@@ -18,6 +18,7 @@ from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
 from polyad.config import FactSettings, LanguageModelSettings, Settings
 from polyad.engine import Engine
+from polyad.indexing.facts.builder import UNSAID
 from polyad.indexing.report import IndexReport
 from polyad.model import Document
 
@@ -196,3 +197,17 @@ def test_thoughts_that_draft_facts_are_no_facts(tmp_path: Path, opening: str) ->
     index(tmp_path / "sound", whole("paper"), "paper")
     index(tmp_path / "kb", thoughtful, "paper")
     assert contents(tmp_path / "kb") == contents(tmp_path / "sound")
+
+
+def test_a_fact_says_how_much_of_it_stands_in_its_passage(tmp_path: Path) -> None:
+    def inventive(request: Request) -> str:
+        facts = [
+            {"text": text, "score": 8, "entities": ["Aldby 0"]} for text in (sentences(0)[0], "Rembrandt painted.")
+        ]
+        return json.dumps({"facts": facts, "entities": []})
+
+    report, _ = index(tmp_path / "kb", inventive, "compact", 1)
+    assert report.notes[UNSAID] == 1
+    command = ["show", "hyperedge", "--json", "--store", str(tmp_path / "kb")]
+    shown = [json.loads(CliRunner().invoke(app, [*command, f"d00#0000/00{n}"]).stdout) for n in (0, 1)]
+    assert [edge["grounded"] for edge in shown] == [1.0, 0.0]

@@ -40,6 +40,7 @@ from polyad.embedded.files import ViewFiles
 from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import ConfigurationError, StaleViewError
 from polyad.indexing.builder import HyperedgeBuilder
+from polyad.indexing.facts.grounding import grounded_share
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
@@ -541,6 +542,14 @@ class Engine:
     def hyperedge(self, id: str) -> tuple[Hyperedge, list[Incidence]]:
         """A hyperedge and its incidences."""
         return self._store.hyperedges([id])[0], self._store.incidences([id])[id]
+
+    def grounded(self, hyperedge: Hyperedge) -> float:
+        """The share of a hyperedge's content words that stand in the text it is from, in [0, 1]. Raises NotFoundError.
+
+        A fact that a language model stated need not keep to its passage.
+        """
+        source = self.passage(hyperedge.passage_id).text[hyperedge.start : hyperedge.end]
+        return grounded_share(hyperedge.text, source)
 
     def entity(self, name: str) -> tuple[Entity, list[str]]:
         """An entity, by its key or a name, and the ids of the hyperedges that join it."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.config import SplitSettings
-from polyad.indexing.facts.grounding import Grounder
+from polyad.indexing.facts.grounding import Grounder, grounded_share
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Span
 
@@ -170,3 +171,41 @@ def test_words_of_the_passage_are_grounded(text: str, start: int, length: int) -
     words = text.split()[start : start + length]
     if any(map(str.isalnum, "".join(words))):
         assert Grounder("", text, []).is_grounded(" ".join(words))
+
+
+CHINESE = "艾达于1815年出生在伦敦。她在1833年认识了巴贝奇。分析机是用黄铜做的机器。"
+JAPANESE = "エイダは1815年にロンドンで生まれた。彼女は1833年にバベッジと出会った。解析機関は真鍮の機械である。"
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "sentence"),
+    [
+        (CHINESE, "艾达·洛芙莱斯1833年认识查尔斯·巴贝奇。", 1),
+        (CHINESE, "分析机由黄铜制成，是一种机器。", 2),
+        (JAPANESE, "エイダ・ラブレスは1833年にチャールズ・バベッジに出会った。", 1),
+        (JAPANESE, "真鍮で作られた解析機関。", 2),
+    ],
+)
+def test_a_fact_in_a_script_without_spaces_has_the_sentence_that_shares_most_characters(
+    text: str, fact: str, sentence: int
+) -> None:
+    spans = [Span(m.start(), m.end()) for m in re.finditer(r"[^。]+。", text)]
+    assert Grounder("", text, spans).span_of(fact) == spans[sentence]
+
+
+@pytest.mark.parametrize(
+    ("fact", "share"),
+    [
+        ("Smith & Sons sold the Bell of Corven Abbey.", 5 / 6),
+        ("Émile Zola-Moreau cast it in 1702.", 1.0),
+        ("It was painted by Rembrandt.", 0.0),
+        ("It was.", 1.0),
+    ],
+)
+def test_a_fact_is_grounded_by_the_share_of_its_content_words(fact: str, share: float) -> None:
+    assert grounded_share(fact, TEXT) == pytest.approx(share)
+
+
+def test_a_fact_in_a_script_without_spaces_is_grounded_by_its_characters() -> None:
+    assert grounded_share("艾达于1815年出生", CHINESE) == 1.0
+    assert grounded_share("图灵出生在巴黎。", CHINESE) < 0.5

@@ -259,7 +259,8 @@ def look_up(engine: Engine, kind: Kind, id: str) -> dict[str, object]:
             return passage_json(passage, engine.origin(passage.document_id))
         case Kind.HYPEREDGE:
             edge, incidences = engine.hyperedge(id)
-            return {**asdict(edge), "incidences": [asdict(incidence) for incidence in incidences]}
+            grounded = round(engine.grounded(edge), 3)
+            return {**asdict(edge), "grounded": grounded, "incidences": [asdict(part) for part in incidences]}
         case Kind.ENTITY:
             return _entity_json(engine, id)
 

@@ -15,7 +15,7 @@ from polyad.errors import CutReplyError, LanguageModelError, UnreadableReplyErro
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, merged
-from polyad.indexing.facts.grounding import Grounder
+from polyad.indexing.facts.grounding import Grounder, grounded_share
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.mentions.keys import named_key
 from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES
@@ -28,12 +28,15 @@ from polyad.text.tokens import count_tokens
 
 # Kinds of notes.
 UNGROUNDED = "ungrounded entities"
+UNSAID = "facts of which less than half the content words stand where they are from"
 FEW = "facts with fewer than 2 entities"
 NOTHING = "passages without facts"
 JOINED = "subjects of passages joined to facts that do not name them"
 
 _QUOTES = "\"'`“”„‘’«» "  # noqa: RUF001
 """Models put them around names, within the quotes of JSON, that stand in the passage without."""
+
+_HALF = 0.5
 
 REPLY_RATIO = {"compact": 3.4, "paper": 7.0}
 """Completion tokens for each token of a passage, by style: measured with what gpt-3.5-turbo found in the passages of
@@ -176,6 +179,7 @@ class FactBuilder:
         for position, fact in enumerate(extraction.facts):
             span = grounder.span_of(fact.text)
             id = hyperedge_id(passage.id, position)
+            notes[UNSAID] += grounded_share(fact.text, span.of(passage.text)) < _HALF
             score = usual if fact.score is None else fact.score
             edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score)
             members = self._members(id, fact, about, grounder, importance, notes)

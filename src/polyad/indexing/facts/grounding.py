@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from polyad.indexing.locate import UNSPACED, is_unspaced, is_word_character, name_spans, occurrences
 from polyad.model import Span
 from polyad.text.keys import with_few_marks
+from polyad.text.lexicon import FUNCTION_WORDS
 
 _RUN = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 
@@ -49,7 +50,7 @@ class Grounder:
         self.title = title
         self.text = text
         self._sentences = sentences
-        self._words = [_words(sentence.of(text).casefold()) for sentence in sentences]
+        self._contents = [content(sentence.of(text)) for sentence in sentences]
         self._plain = f"{' '.join(_words(title))} | {' '.join(_words(text))}"
         self._folded = self._plain.casefold()
 
@@ -67,18 +68,45 @@ class Grounder:
         return bool(occurrences(words, self._plain) if name.isupper() else occurrences(words.casefold(), self._folded))
 
     def span_of(self, fact: str) -> Span:
-        """Where a fact comes from: its own words, or else the sentence that shares most words with it.
+        """Where a fact comes from: its own words, or else the sentence that shares most of its content with it.
 
-        The whole passage when no sentence shares any.
+        The whole passage when no sentence shares any. See :func:`content`.
         """
         verbatim = occurrences(fact, self.text)
         if verbatim:
             return Span(*verbatim[0])
-        wanted = set(_words(fact.casefold()))
-        shared = [len(wanted.intersection(words)) for words in self._words]
+        wanted = content(fact)
+        shared = [len(wanted & found) for found in self._contents]
         if not any(shared):
             return Span(0, len(self.text))
         return self._sentences[shared.index(max(shared))]
+
+
+def grounded_share(fact: str, source: str) -> float:
+    """The share of a fact's content that stands in a text, in [0, 1]; 1 for a fact without any.
+
+    >>> grounded_share("Ada met Babbage in Rome.", "In 1833 Ada Lovelace met Charles Babbage.")
+    0.75
+    """
+    wanted = content(fact)
+    return len(wanted & content(source)) / len(wanted) if wanted else 1.0
+
+
+def content(text: str) -> set[str]:
+    """What a text says, in words that can be compared: without function words, accents and case.
+
+    Where words stand without spaces between them, each two characters in a row stand for a word.
+
+    >>> sorted(content("She met them in Tokyo")), sorted(content("東京に住む"))
+    (['met', 'tokyo'], ['に住', '京に', '住む', '東京'])
+    """
+    found: set[str] = set()
+    for word in _words(text.casefold()):
+        if len(word) > 1 and is_unspaced(word[0]):
+            found.update(word[place : place + 2] for place in range(len(word) - 1))
+        elif word not in FUNCTION_WORDS:
+            found.add(word)
+    return found
 
 
 def _words(text: str) -> list[str]:
