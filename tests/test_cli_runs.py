@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from polyad import sample
 from polyad.cli import app
 
 Run = Callable[..., Result]
@@ -153,3 +154,21 @@ def test_compare_is_a_gate(run: Run, benchmark: Path) -> None:
     assert run("compare", "kept:none", "kept:bm25", "--fail-below", "recall@5=-0.5").exit_code == 0
     assert "3 runs are named; expected one or two" in error_of(run("compare", "kept", "kept", "kept"))
     assert "no measure 'luck@5'" in error_of(run("compare", "kept", "--measures", "luck@5"))
+
+
+def test_questions_lead_from_a_folder_to_a_table(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    folder = Path(sample.__file__).parent / "documents"
+    made = run("questions", folder, "--out", "own", "--count", "5", "--json")
+    assert made.exit_code == 0, made.output
+    assert json.loads(made.stdout) == {
+        "passages": 12,
+        "questions": {"known-item": 5, "two-hop": 5},
+        "folder": "own",
+    }
+    (row,) = measure(run, "own", "--retriever", "bm25")["results"]
+    assert 0 < row["recall@5"] <= 1
+    assert "'own' holds something already" in error_of(run("questions", folder, "--out", "own"))
+    assert "one of the two" in error_of(run("questions", "--out", "new"))
+    assert run("index", "tarn/corpus.jsonl", "--store", "kb", "--embedder", "hashing:64").exit_code == 0
+    again = run("questions", "--store", "kb", "--out", "new")
+    assert "new: 1 known-item, 1 two-hop questions\non 4 passages. Next: polyad eval new" in again.stdout

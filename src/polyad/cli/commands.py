@@ -26,6 +26,7 @@ from polyad.cli import evaluate_runs as cli_evaluate_runs
 from polyad.cli import look as cli_look
 from polyad.cli import measure as cli_measure
 from polyad.cli import output, shapes
+from polyad.cli import questions as cli_questions
 from polyad.cli import train as cli_train
 from polyad.cli.options import (
     TRUSTS_ENDPOINT,
@@ -380,6 +381,7 @@ app.command("list")(cli_look.list_)
 app.command()(cli_look.facts)
 app.command("eval")(cli_measure.evaluate)
 app.command()(cli_evaluate_runs.compare)
+app.command()(cli_questions.questions)
 app.command("train")(cli_train.train)
 
 
