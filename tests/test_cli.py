@@ -668,12 +668,24 @@ def test_eval_checks_every_name_before_it_indexes(run: Run, benchmark_folder: Pa
 
 def test_eval_names_what_is_judged_and_is_not_there(run: Run, benchmark_folder: Path) -> None:
     with (benchmark_folder / "qrels" / "test.tsv").open("a", encoding="utf-8") as qrels:
-        qrels.write("q2\tseal\t1\n" + "".join(f"q{n}\totter\t1\n" for n in range(3, 10)))
+        qrels.write("".join(f"q{n}\totter\t1\n" for n in range(3, 10)))
     found = run("eval", benchmark_folder, "--retriever", "bm25", "--json")
-    questions, documents = found.stderr.splitlines()
-    assert questions.endswith("not in queries.jsonl: 7 questions, q3, q4, q5, q6, q7 and 2 more")
-    assert "not indexed from corpus.jsonl: 1 gold document, seal: not to be found" in documents
+    assert found.stderr.rstrip().endswith("not in queries.jsonl: 7 questions, q3, q4, q5, q6, q7 and 2 more")
     assert result_of(found)["queries"] == 2
+    with (benchmark_folder / "qrels" / "test.tsv").open("a", encoding="utf-8") as qrels:
+        qrels.write("q2\tseal\t1\n")
+    message = error_of(run("eval", benchmark_folder, "--retriever", "bm25"))
+    assert "qrels/test.tsv', line 12: document 'seal' is judged to be evidence for question 'q2'" in message
+
+
+def test_eval_names_gold_documents_that_could_not_be_indexed(run: Run, benchmark_folder: Path) -> None:
+    with (benchmark_folder / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
+        corpus.write('\n{"_id": "seal", "title": "seal", "text": 7}')
+    with (benchmark_folder / "qrels" / "test.tsv").open("a", encoding="utf-8") as qrels:
+        qrels.write("q2\tseal\t1\n")
+    found = run("eval", benchmark_folder, "--retriever", "bm25", "--json")
+    assert found.exit_code == 1
+    assert "not indexed from corpus.jsonl: 1 gold document, seal: not to be found" in found.stderr
 
 
 def test_eval_says_when_other_documents_are_in_the_way(run: Run, benchmark_folder: Path, own_index: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Query, load
+from polyad.evaluation.datasets import Query, load, require_sound
 
 QUERIES = [
     {"_id": "q1", "text": "Who?", "metadata": {"answers": ["Anna", 1961]}},
@@ -114,3 +114,49 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     (folder / "queries.jsonl").write_bytes(b'{"_id": "q1", "text": "caf\xe9"}\n')
     with pytest.raises(ConfigurationError, match="not UTF-8"):
         load(folder)
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ('{"_id": "q1", "text": "Who?"}', r"queries.jsonl', line 2: question 'q1' stands in line 1 already"),
+        ('{"_id": "", "text": "Who?"}', r"queries.jsonl', line 2: the id of a question is empty"),
+        ('{"_id": "q2", "text": "  "}', r"queries.jsonl', line 2: question 'q2' is blank"),
+    ],
+)
+def test_a_question_without_an_id_of_its_own_or_words_is_named(tmp_path: Path, second: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        load(write(tmp_path, queries='{"_id": "q1", "text": "Who?"}\n' + second + "\n"))
+
+
+@pytest.mark.parametrize("line", ["q1\t\t1", "\ta\t1", " \ta\t0"])
+def test_a_judgement_with_an_empty_id_is_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"test.tsv', line 3: .* has an empty id"):
+        load(write(tmp_path, qrels=f"q\td\ts\nq1\ta\t1\n{line}\n"))
+
+
+def corpus_of(folder: Path, *lines: str) -> Path:
+    (folder / "corpus.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+A, B = '{"_id": "a", "text": "A."}', '{"id": "b", "text": "B."}'
+SMALL = "q\td\ts\nq1\ta\t1\nq1\tb\t1\nq1\tc\t0\n"
+
+
+def test_a_corpus_that_holds_what_is_judged_is_sound(tmp_path: Path) -> None:
+    require_sound(load(corpus_of(write(tmp_path, qrels=SMALL), A, "", "not json", B)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ((A, "", A, B), r"corpus.jsonl', line 3: document 'a' stands in line 1 already"),
+        ((A, '{"_id": " ", "text": "B."}'), r"corpus.jsonl', line 2: the id of a document is empty"),
+        ((), r"corpus.jsonl' holds no document"),
+        ((A,), r"test.tsv', line 3: document 'b' is judged to be evidence for question 'q1' and is not in"),
+    ],
+)
+def test_a_corpus_that_cannot_be_measured_on_is_refused(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        require_sound(load(corpus_of(write(tmp_path, qrels=SMALL), *lines)))

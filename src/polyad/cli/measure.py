@@ -105,6 +105,7 @@ def evaluate(
         if name in NEED_LANGUAGE_MODEL and settings.language_model is None:
             raise NoLanguageModelError(f"the retriever {name!r}")  # before the others have been measured for nothing
     whole, depth = datasets.load(folder), settings.command.depth
+    datasets.require_sound(whole)
     dataset = replace(whole, queries=queries_of(whole, split, limit))
     writer = _writer(out, dataset, names, settings, seed=seed, split=split) if out else None
     if writer and not any(writer.lacks(name, dataset.queries) for name in names):

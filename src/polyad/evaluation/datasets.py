@@ -55,7 +55,7 @@ def load(folder: Path, limit: int | None = None) -> Dataset:
     """
     if limit is not None and limit < 1:
         raise ConfigurationError(f"limit is {limit}; expected 1 or more")
-    corpus, queries, qrels = folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"
+    corpus, queries, qrels = folder / "corpus.jsonl", folder / "queries.jsonl", _qrels(folder)
     for path in (corpus, queries, qrels):
         if not path.is_file():
             raise ConfigurationError(
@@ -70,8 +70,59 @@ def load(folder: Path, limit: int | None = None) -> Dataset:
     return Dataset(folder.resolve().name, corpus, tuple(found[:limit]), tuple(unknown))
 
 
+def require_sound(dataset: Dataset) -> None:
+    """Refuse a corpus that no measure on it could be trusted of.
+
+    Lines that are no record at all are left to whoever indexes the corpus, who reports them.
+
+    Raises:
+        ConfigurationError: it is empty, an id in it is empty or given twice, or a document is judged to be evidence
+            that is not in it: says file and line.
+    """
+    lines: dict[str, int] = {}
+    for number, line in _lines(dataset.corpus):
+        try:
+            record = json.loads(line)
+            id = str(record["_id"] if "_id" in record else record["id"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+        _require_new(dataset.corpus, number, "document", id, lines)
+    if not lines:
+        raise ConfigurationError(f'{str(dataset.corpus)!r} holds no document {{"_id", "title", "text"}}')
+    qrels = _qrels(dataset.corpus.parent)
+    for number, query, document, is_gold in _judgements(qrels):
+        if is_gold and document not in lines:
+            raise ConfigurationError(
+                f"{str(qrels)!r}, line {number}: document {document!r} is judged to be evidence "
+                f"for question {query!r} and is not in {str(dataset.corpus)!r}; add it, or take the line out"
+            )
+
+
+def _require_new(path: Path, number: int, what: str, id: str, lines: dict[str, int]) -> None:
+    """Note in which line an id stands; refuse one that is empty or was noted before."""
+    if not id.strip():
+        raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {what} is empty; expected one of its own")
+    if id in lines:
+        raise ConfigurationError(
+            f"{str(path)!r}, line {number}: {what} {id!r} stands in line {lines[id]} already; expected an id of its own"
+        )
+    lines[id] = number
+
+
+def _qrels(folder: Path) -> Path:
+    return folder / "qrels" / "test.tsv"
+
+
 def _gold(path: Path) -> dict[str, set[str]]:
     gold: dict[str, set[str]] = {}
+    for _, query, document, is_gold in _judgements(path):
+        if is_gold:
+            gold.setdefault(query, set()).add(document)
+    return gold
+
+
+def _judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
+    """Each judgement with its line: question, document, and whether the one is evidence for the other."""
     for number, line in _lines(path):
         row = line.split("\t")
         if len(row) != 3:
@@ -82,12 +133,14 @@ def _gold(path: Path) -> dict[str, set[str]]:
         try:
             is_gold = float(grade) > 0
         except ValueError as error:
-            if not gold and number == 1:
+            if number == 1:
                 continue  # the header
             raise ConfigurationError(f"{str(path)!r}, line {number}: grade {grade!r}; expected a number") from error
-        if is_gold:
-            gold.setdefault(query, set()).add(document)
-    return gold
+        if not query.strip() or not document.strip():
+            raise ConfigurationError(
+                f"{str(path)!r}, line {number}: {line[:80]!r} has an empty id; expected question, document, grade"
+            )
+        yield number, query, document, is_gold
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -101,6 +154,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _queries(path: Path, gold: dict[str, set[str]]) -> list[Query]:
     queries = []
+    lines: dict[str, int] = {}
     for number, line in _lines(path):
         try:
             record = json.loads(line)
@@ -109,6 +163,9 @@ def _queries(path: Path, gold: dict[str, set[str]]) -> list[Query]:
             raise ConfigurationError(
                 f'{str(path)!r}, line {number}: expected {{"_id": ..., "text": ...}}, found {line[:80]!r}'
             ) from error
+        _require_new(path, number, "question", id, lines)
+        if not text.strip():
+            raise ConfigurationError(f"{str(path)!r}, line {number}: question {id!r} is blank; expected some words")
         queries.append(Query(id, text, frozenset(gold.get(id, ())), _answers(record.get("metadata"))))
     return queries
 
