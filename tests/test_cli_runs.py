@@ -172,3 +172,18 @@ def test_questions_lead_from_a_folder_to_a_table(run: Run, benchmark: Path, tmp_
     assert run("index", "tarn/corpus.jsonl", "--store", "kb", "--embedder", "hashing:64").exit_code == 0
     again = run("questions", "--store", "kb", "--out", "new")
     assert "new: 1 known-item, 1 two-hop questions\non 4 passages. Next: polyad eval new" in again.stdout
+
+
+def test_report_writes_what_eval_printed_anew(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    shape = measure(run, "tarn", "--retriever", "bm25,none", "--out", "runs/one")
+    first = run("report", "runs", "--json")
+    assert first.exit_code == 0, first.output
+    files = [tmp_path / name for name in json.loads(first.stdout)["files"]]
+    files += [tmp_path / "runs" / "one" / name for name in ("results.json", "run.trec")]
+    before = {path: path.read_bytes() for path in files}
+    for path in files:
+        path.unlink()
+    assert run("report", "runs").exit_code == 0
+    assert {path: path.read_bytes() for path in files} == before
+    assert json.loads(before[tmp_path / "runs" / "one" / "results.json"]) == shape
+    assert "'tarn' holds no run" in error_of(run("report", "tarn"))

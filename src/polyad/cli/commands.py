@@ -381,6 +381,7 @@ app.command("list")(cli_look.list_)
 app.command()(cli_look.facts)
 app.command("eval")(cli_measure.evaluate)
 app.command()(cli_evaluate_runs.compare)
+app.command()(cli_evaluate_runs.report)
 app.command()(cli_questions.questions)
 app.command("train")(cli_train.train)
 

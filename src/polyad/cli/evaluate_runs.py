@@ -1,8 +1,9 @@
-"""The commands that read runs which are kept: ``polyad compare``."""
+"""The commands that read runs which are kept: ``polyad compare`` and ``report``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -11,7 +12,8 @@ from polyad.cli import output
 from polyad.cli.options import Json
 from polyad.cli.places import shortened
 from polyad.errors import ConfigurationError
-from polyad.evaluation import comparison
+from polyad.evaluation import comparison, run_folder
+from polyad.evaluation import report as reports
 from polyad.evaluation.comparison import Comparison, Difference
 from polyad.evaluation.named_measures import measure_called
 from polyad.evaluation.records import Asked
@@ -63,6 +65,32 @@ def compare(
         output.warn("failed", line)
     if failed:
         raise typer.Exit(1)
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or folders that hold some.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the report goes; by default into the first, as report/.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, show_default=False, help="Of intervals. [0]")] = 0,
+    json: Json = False,
+) -> None:
+    """Write the report of runs that `polyad eval --out` has kept.
+
+    That is tables.md, pictures as PNG and SVG (with matplotlib: pip install "polyad[plots]"), and report.html, one page
+    with all of it that needs no other file. What each run derives from its records (run.trec, results.json) is written
+    anew too. All of it is made of the runs' files, and the same each time.
+
+    Example: polyad report runs/ --out results/
+    """
+    folders = reports.run_folders(runs)
+    for folder in folders:
+        run_folder.write_derived(run_folder.load(folder))
+    files = reports.write_report(folders, out or runs[0] / "report", seed)
+    if json:
+        output.say_json({"files": [str(file) for file in files]})
+    else:
+        output.say("\n".join(map(str, files)))
 
 
 def _show(found: Comparison, most: int) -> None:

@@ -28,6 +28,11 @@ class System:
     run: Run
     records: Sequence[Asked]
 
+    @property
+    def retriever(self) -> str:
+        """Name of the retriever alone."""
+        return self.records[0].retriever
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -115,8 +120,8 @@ def pairs_of(groups: Sequence[Sequence[System]]) -> list[tuple[System, System]]:
         pairs = [(groups[0][0], other) for other in groups[0][1:]]
     else:
         first, second = groups
-        by_retriever = {_retriever(system): system for system in first}
-        pairs = [(by_retriever[_retriever(one)], one) for one in second if _retriever(one) in by_retriever]
+        by_retriever = {system.retriever: system for system in first}
+        pairs = [(by_retriever[one.retriever], one) for one in second if one.retriever in by_retriever]
         if len(first) == 1:
             pairs = [(first[0], one) for one in second]
     if not pairs:
@@ -152,10 +157,6 @@ def _difference(one: System, other: System, measure: Measure, seed: int) -> Diff
         randomised(differences, seed),
         1.0,
     )
-
-
-def _retriever(system: System) -> str:
-    return system.records[0].retriever
 
 
 def _require_same_questions(one: System, other: System) -> None:

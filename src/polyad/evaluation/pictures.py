@@ -1,4 +1,4 @@
-"""Pictures of what training did, where matplotlib is installed."""
+"""Pictures, where matplotlib is installed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,15 @@ def new_figure(name: str, width: float, height: float) -> Figure | None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write the figure to ``path``, whole or not at all."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:], dpi=120)
+    """Write the figure to ``path``, whole or not at all; the same figure gives the same bytes.
+
+    Args:
+        figure: What to write.
+        path: Of a ``.png`` or ``.svg``.
+    """
+    from matplotlib import rc_context
+
+    picture, kind = io.BytesIO(), path.suffix[1:]
+    with rc_context({"svg.hashsalt": "polyad"}):  # else the names inside an SVG are random
+        figure.savefig(picture, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
     write_whole(path, picture.getvalue())

@@ -1,0 +1,312 @@
+"""The report of some runs: tables, pictures and one page that needs no other file; all made of the runs' files.
+
+Runs of one data set, on the same questions, share their tables and pictures.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyad.errors import ConfigurationError
+from polyad.evaluation import run_pictures
+from polyad.evaluation.comparison import System
+from polyad.evaluation.experiment import BUDGETS
+from polyad.evaluation.measures import recall
+from polyad.evaluation.named_measures import measure_called
+from polyad.evaluation.pictures import save_figure
+from polyad.evaluation.run_folder import MANIFEST, Run, load
+from polyad.evaluation.significance import interval
+from polyad.text.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TABLES, PAGE = "tables.md", "report.html"
+
+Table = Sequence[Mapping[str, str]]
+"""Rows of the same columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Systems that were asked the same.
+
+    Attributes:
+        title: Of the data set, with its number of questions.
+        name: For files; of its own.
+        systems: By the name they have in tables and pictures.
+    """
+
+    title: str
+    name: str
+    systems: Mapping[str, System]
+
+    @property
+    def first(self) -> Run:
+        """The run of the first system."""
+        return next(iter(self.systems.values())).run
+
+
+def run_folders(paths: Sequence[Path]) -> list[Path]:
+    """The run folders that some paths are or hold, sorted below each.
+
+    Raises:
+        ConfigurationError: one of them holds none.
+    """
+    found = []
+    for path in paths:
+        inside = sorted(manifest.parent for manifest in path.rglob(MANIFEST))
+        if not inside:
+            raise ConfigurationError(
+                f"{str(path)!r} holds no run; expected a folder that polyad eval --out has written"
+            )
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def write_report(folders: Sequence[Path], out: Path, seed: int = 0) -> list[Path]:
+    """Write tables, pictures and the page; what is written is the same each time.
+
+    Args:
+        folders: Of the runs.
+        out: Where to; made when it is not there.
+        seed: Of the intervals.
+
+    Returns:
+        The files.
+
+    Raises:
+        ConfigurationError: a run cannot be read, or nothing can be written.
+    """
+    groups = grouped([load(folder) for folder in folders])
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_whole(out / TABLES, tables_in_markdown(groups, seed))
+        files, drawings = [out / TABLES], {}
+        for group in groups:
+            for name, figure in _figures(group, seed):
+                for kind in ("png", "svg"):
+                    files.append(out / f"{group.name}-{name}.{kind}")
+                    save_figure(figure, files[-1])
+                drawings[group.name, name] = _inline(files[-1])
+        write_whole(out / PAGE, _page(groups, drawings, seed))
+    except OSError as error:
+        raise ConfigurationError(f"cannot write into {str(out)!r}: {error.strerror}") from error
+    return [*files, out / PAGE]
+
+
+def grouped(runs: Sequence[Run]) -> list[Group]:
+    """The systems of some runs, together where they were asked the same at the same depth."""
+    by_questions: dict[tuple[object, ...], list[Run]] = {}
+    for run in runs:
+        dataset = run.manifest["dataset"]
+        by_questions.setdefault((dataset["digest"], tuple(dataset["questions"]), run.k), []).append(run)
+    groups: list[Group] = []
+    for together in by_questions.values():
+        first = together[0]
+        names = {group.name for group in groups}
+        name = next(name for name in _numbered(first.dataset) if name not in names)
+        systems = {
+            retriever if len(together) == 1 else f"{run.folder.name}: {retriever}": System(retriever, run, records)
+            for run in together
+            for retriever, records in run.records.items()
+        }
+        groups.append(Group(f"{first.dataset}, {first.questions:,} questions, k = {first.k}", name, systems))
+    return groups
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}-{number}"
+        number += 1
+
+
+# Tables
+
+
+def quality_table(group: Group, seed: int) -> Table:
+    """Measures in per cent; of recall also where it lies with 95 per cent confidence."""
+    k = group.first.k
+    names = [f"all_recall@{k}", f"hits@{k}", f"mrr@{k}", f"ndcg@{k}", *(f"recall@{budget}w" for budget in BUDGETS)]
+    rows = []
+    for name, system in group.systems.items():
+        values = [measure_called(f"recall@{k}")(record) for record in system.records]
+        low, high = interval(values, seed)
+        row = {"retriever": name, f"recall@{k}": _percent(statistics.fmean(values))}
+        row["95 %"] = f"{_percent(low)} - {_percent(high)}"
+        for measure in map(measure_called, names):
+            row[measure.name] = _percent(statistics.fmean(map(measure, system.records)))
+        rows.append(row)
+    return rows
+
+
+def cost_table(group: Group) -> Table:
+    """Times in milliseconds and tokens of a question; of the index, the time and the sizes."""
+    rows = []
+    for name, system in group.systems.items():
+        (result,) = [found for found in system.run.results() if found.retriever == system.retriever]
+        index = system.run.index
+        rows.append(
+            {
+                "retriever": name,
+                "p50 ms": f"{result.latency_p50:.1f}",
+                "p95 ms": f"{result.latency_p95:.1f}",
+                "encoder ms": f"{result.encode_p50:.1f}",
+                "LLM tokens": f"{result.llm_tokens_per_query:.0f}",
+                "indexing s": _number(index.get("seconds")),
+                "passages": _number(index.get("passages")),
+                "hyperedges": _number(index.get("hyperedges")),
+                "entities": _number(index.get("entities")),
+                "memory MB": _number(index.get("peak_rss_mb")),
+            }
+        )
+    return rows
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def tables_in_markdown(groups: Sequence[Group], seed: int) -> str:
+    """Both tables of each group."""
+    parts = ["# Results\n"]
+    for group in groups:
+        parts.append(f"## {group.title}\n")
+        parts += [_in_markdown(table) for table in (quality_table(group, seed), cost_table(group))]
+    return "\n".join(parts)
+
+
+def _in_markdown(table: Table) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
+
+    columns = list(table[0])
+    rule = line(["---", *("---:" for _ in columns[1:])])
+    return line(columns) + rule + "".join(line(list(row.values())) for row in table)
+
+
+# Pictures
+
+
+def _figures(group: Group, seed: int) -> Iterator[tuple[str, Figure]]:
+    """The pictures of a group that there is something to draw for, by name."""
+    systems = group.systems
+    drawn = {
+        "recall": run_pictures.bars(systems, seed),
+        "recall-by-depth": run_pictures.recall_by_depth(systems),
+        "recall-by-words": run_pictures.recall_by_words(systems),
+        "recall-by-time": run_pictures.quality_by_time(systems),
+        "recall-by-tokens": run_pictures.quality_by_tokens(systems),
+    }
+    numbers = varied_numbers([system.run for system in systems.values()])
+    if 1 <= len(numbers) <= 2:
+        values = [[_value(system.run, name) for name in numbers] for system in systems.values()]
+        drawn["sensitivity"] = run_pictures.sensitivity(list(systems.values()), numbers, values)
+    yield from ((name, figure) for name, figure in drawn.items() if figure is not None)
+
+
+def varied_numbers(runs: Sequence[Run]) -> list[str]:
+    """The settings, as ``section.key``, whose values are numbers and differ between runs."""
+    stages = [run.manifest["settings"]["stages"] for run in runs]
+    return [
+        f"{section}.{key}"
+        for section, keys in stages[0].items()
+        for key in keys
+        if len({repr(stage[section][key]) for stage in stages}) > 1
+        and all(isinstance(stage[section][key], int | float) for stage in stages)
+    ]
+
+
+def _value(run: Run, name: str) -> float:
+    section, _, key = name.partition(".")
+    return float(run.manifest["settings"]["stages"][section][key])
+
+
+def _inline(path: Path) -> str:
+    """An SVG as part of a page, without what stands before its first element."""
+    text = path.read_text(encoding="utf-8")
+    return text[text.index("<svg") :]
+
+
+# The page
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #111; }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #ccc; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+.wide { overflow-x: auto; }
+figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
+"""
+
+
+def _page(groups: Sequence[Group], drawings: Mapping[tuple[str, str], str], seed: int) -> str:
+    parts = [
+        "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+        f"<title>Results</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>Results</h1>",
+    ]
+    for group in groups:
+        parts.append(f"<h2>{escape(group.title)}</h2>")
+        parts += [_in_html(table) for table in (quality_table(group, seed), cost_table(group))]
+        for (name, picture), drawing in drawings.items():
+            if name == group.name:
+                parts.append(f"<figure aria-label='{escape(picture)}'>{drawing}</figure>")
+        parts.append("<details><summary>Each question</summary>" + _in_html(_question_table(group)) + "</details>")
+        parts.append("<details><summary>What was measured with what</summary>" + _in_html(_setup_table(group)))
+        parts.append("</details>")
+    return "\n".join([*parts, "</body>\n</html>\n"])
+
+
+def _in_html(table: Table) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table[0])
+    rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row.values()) for row in table)
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<div class='wide'><table>\n<tr>{head}</tr>\n{body}\n</table></div>"
+
+
+def _question_table(group: Group) -> Table:
+    """Recall of each question by each system."""
+    k = group.first.k
+    pairs = zip(*(system.records for system in group.systems.values()), strict=True)
+    return [
+        {
+            "question": records[0].query.text,
+            **{
+                name: _percent(recall(record.documents, record.query.gold, k))
+                for name, record in zip(group.systems, records, strict=True)
+            },
+        }
+        for records in pairs
+    ]
+
+
+def _setup_table(group: Group) -> Table:
+    """What the manifests say, and where they differ from the first."""
+    rows = []
+    for name, system in group.systems.items():
+        manifest = system.run.manifest
+        rows.append(
+            {
+                "retriever": name,
+                "method": manifest.get("method") or "by default",
+                "embedder": manifest.get("embedder") or "by default",
+                "polyad": manifest["versions"]["polyad"],
+                "commit": manifest["commit"][:12] or "-",
+                "processor": manifest["machine"]["processor"],
+                "cores": str(manifest["machine"]["cores"]),
+                "data": manifest["dataset"]["digest"][:12],
+            }
+        )
+    return rows

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from polyad.errors import ConfigurationError
+from polyad.evaluation.datasets import Query
+from polyad.evaluation.records import Asked, Found, to_json
+from polyad.evaluation.report import run_folders, varied_numbers, write_report
+from polyad.evaluation.run_folder import load
+
+QUERIES = [Query(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) for number in range(4)]
+
+
+def kept(
+    folder: Path, *, decay: float = 0.5, width: int = 30, good: int = 2, tokens: int = 0, name: str = "a$b"
+) -> Path:
+    """A run of two retrievers, one of which finds the evidence of so many questions."""
+    folder.mkdir(parents=True)
+    manifest = {
+        "format": 1,
+        "dataset": {"name": name, "digest": name, "questions": [query.id for query in QUERIES]},
+        "k": 5,
+        "retrievers": ["_bm25", "x<y>"],
+        "settings": {"stages": {"hypersu": {"decay": decay, "width": width, "use_clues": True}}},
+        "versions": {"polyad": "1"},
+        "commit": "",
+        "machine": {"processor": "some", "cores": 2},
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "passages.jsonl").write_text("")
+    lines = [
+        to_json(
+            Asked(retriever, query, (Found("p", "gold" if place < found else "other", 1.0, 60),), (), 1.0, 7.0, tokens)
+        )
+        for retriever, found in (("_bm25", good), ("x<y>", 4))
+        for place, query in enumerate(QUERIES)
+    ]
+    (folder / "per_query.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
+    run = kept(tmp_path / "run", tokens=30)
+    files = write_report([run], tmp_path / "report")
+    assert {path.suffix for path in files} == {".md", ".png", ".svg", ".html"}
+    assert {"a$b-recall-by-tokens.svg", "a$b-recall-by-time.png", "a$b-recall-by-words.svg"} <= {
+        path.name for path in files
+    }
+    before = {path: path.read_bytes() for path in files}
+    for path in files:
+        path.unlink()
+    assert {path: path.read_bytes() for path in write_report([run], tmp_path / "report")} == before
+
+
+def test_the_tables_hold_the_measures_in_per_cent(tmp_path: Path) -> None:
+    write_report([kept(tmp_path / "run")], tmp_path / "report")
+    tables = (tmp_path / "report" / "tables.md").read_text()
+    assert "## a$b, 4 questions, k = 5" in tables
+    row = next(line for line in tables.splitlines() if line.startswith("| _bm25"))
+    assert [cell.strip() for cell in row.split("|")[2:6]] == ["50.0", "0.0 - 100.0", "50.0", "50.0"]
+    assert "| _bm25 | 8.0 | 8.0 | 1.0 | 0 | - |" in tables
+
+
+def test_the_page_needs_no_other_file_and_shows_what_is_written(tmp_path: Path) -> None:
+    write_report([kept(tmp_path / "run")], tmp_path / "report")
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert page.count("<svg") == 4
+    assert not re.search(r"<(script|link|img|iframe)|(?:src|href)=[\"'](?!#)", page)
+    assert "Who &lt;b&gt;0&lt;/b&gt;?" in page
+    assert "x&lt;y&gt;" in page
+    assert "<b>0" not in page
+
+
+@pytest.mark.parametrize(
+    ("second", "varied"),
+    [({"decay": 0.7}, ["hypersu.decay"]), ({"decay": 0.7, "width": 10}, ["hypersu.decay", "hypersu.width"]), ({}, [])],
+)
+def test_settings_that_differ_are_drawn(tmp_path: Path, second: dict[str, float], varied: list[str]) -> None:
+    runs = [kept(tmp_path / "runs" / "one"), kept(tmp_path / "runs" / "two", good=3, **second)]  # type: ignore[arg-type]
+    assert run_folders([tmp_path / "runs"]) == runs
+    assert varied_numbers([load(run) for run in runs]) == varied
+    files = write_report(runs, tmp_path / "report")
+    assert (tmp_path / "report" / "a$b-sensitivity.svg" in files) is bool(varied)
+    assert "| one: _bm25 |" in (tmp_path / "report" / "tables.md").read_text()
+
+
+def test_other_data_sets_have_tables_of_their_own(tmp_path: Path) -> None:
+    write_report([kept(tmp_path / "one"), kept(tmp_path / "two", name="other")], tmp_path / "report")
+    tables = (tmp_path / "report" / "tables.md").read_text()
+    assert re.findall("^## (.*), 4", tables, re.MULTILINE) == ["a$b", "other"]
+
+
+def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="holds no run"):
+        run_folders([tmp_path])
