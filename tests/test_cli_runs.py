@@ -187,3 +187,38 @@ def test_report_writes_what_eval_printed_anew(run: Run, benchmark: Path, tmp_pat
     assert {path: path.read_bytes() for path in files} == before
     assert json.loads(before[tmp_path / "runs" / "one" / "results.json"]) == shape
     assert "'tarn' holds no run" in error_of(run("report", "tarn"))
+
+
+def test_a_sweep_is_a_run_for_each_value_and_taken_up_again(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    command = ("sweep", "tarn", "hypersu.decay=0.3,0.7", "--embedder", "hashing:64", "--out", "runs", "--json")
+    first = run(*command)
+    assert first.exit_code == 0, first.output
+    shape = json.loads(first.stdout)
+    assert [one["folder"] for one in shape["runs"]] == ["runs/tarn/hypersu.decay=0.3", "runs/tarn/hypersu.decay=0.7"]
+    assert shape["runs"][0]["index"] == shape["runs"][1]["index"], "they share an index, and what it took"
+    manifest = json.loads((tmp_path / "runs" / "tarn" / "hypersu.decay=0.7" / "manifest.json").read_text())
+    assert manifest["settings"]["stages"]["hypersu"]["decay"] == 0.7
+    assert "runs/report/tarn-sensitivity.svg" in shape["report"]
+    assert json.loads(run(*command).stdout) == shape
+    assert "expected benchmarks and what to sweep" in error_of(run("sweep", "tarn", "--out", "runs"))
+    assert "'hypersu.deacy' is no setting" in error_of(run("sweep", "tarn", "hypersu.deacy=1", "--out", "runs"))
+    assert "expected a folder for the runs" in error_of(run("sweep", "tarn", "hypersu.decay=1"))
+
+
+def test_an_experiment_is_what_its_file_says(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    plan = 'benchmarks = ["tarn"]\nretrievers = ["hypersu"]\nembedder = "hashing:64"\nout = "runs"\n'
+    (tmp_path / "plan.toml").write_text(plan + '[variants.window]\n"segmentation.method" = "window"\n')
+    found = run("experiment", "plan.toml")
+    assert found.exit_code == 0, found.output
+    assert "## tarn, 3 questions, k = 5" in found.stdout
+    assert (tmp_path / "runs" / "tarn" / "window" / "results.json").exists()
+    (tmp_path / "plan.toml").write_text(plan + "retriever = 1\n")
+    assert "'plan.toml', line 5: retriever is no key of an experiment" in error_of(run("experiment", "plan.toml"))
+
+
+def test_an_ablation_measures_without_each_part(run: Run, benchmark: Path) -> None:
+    found = run("ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs")
+    assert found.exit_code == 0, found.output
+    names = ["as set", "without entities", "without hyperedges", "without passages"]
+    assert [name for name in names if f"| {name} |" in found.stdout] == names
+    assert "retriever is 'bm25'; expected one of hypersu" in error_of(run("ablate", "tarn", "--retriever", "bm25"))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,15 +77,25 @@ def test_the_page_needs_no_other_file_and_shows_what_is_written(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("second", "varied"),
-    [({"decay": 0.7}, ["hypersu.decay"]), ({"decay": 0.7, "width": 10}, ["hypersu.decay", "hypersu.width"]), ({}, [])],
+    ("second", "varied", "pictures"),
+    [
+        ({"decay": 0.7}, ["hypersu.decay"], ["sensitivity.svg"]),
+        (
+            {"decay": 0.7, "width": 10},
+            ["hypersu.decay", "hypersu.width"],
+            ["sensitivity-_bm25.svg", "sensitivity-x<y>.svg"],
+        ),
+        ({}, [], []),
+    ],
 )
-def test_settings_that_differ_are_drawn(tmp_path: Path, second: dict[str, float], varied: list[str]) -> None:
-    runs = [kept(tmp_path / "runs" / "one"), kept(tmp_path / "runs" / "two", good=3, **second)]  # type: ignore[arg-type]
+def test_settings_that_differ_are_drawn(
+    tmp_path: Path, second: dict[str, Any], varied: list[str], pictures: list[str]
+) -> None:
+    runs = [kept(tmp_path / "runs" / "one"), kept(tmp_path / "runs" / "two", good=3, **second)]
     assert run_folders([tmp_path / "runs"]) == runs
     assert varied_numbers([load(run) for run in runs]) == varied
-    files = write_report(runs, tmp_path / "report")
-    assert (tmp_path / "report" / "a$b-sensitivity.svg" in files) is bool(varied)
+    drawn = [path.name.removeprefix("a$b-") for path in write_report(runs, tmp_path / "report")]
+    assert [name for name in drawn if name.startswith("sensitivity") and name.endswith("svg")] == pictures
     assert "| one: _bm25 |" in (tmp_path / "report" / "tables.md").read_text()
 
 

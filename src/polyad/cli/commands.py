@@ -22,6 +22,7 @@ from polyad import __version__, sample
 from polyad.adapters.reading.files import require_reachable
 from polyad.adapters.sqlite import SqliteStore
 from polyad.assembly import retrieval_called
+from polyad.cli import evaluate_experiments as cli_evaluate_experiments
 from polyad.cli import evaluate_runs as cli_evaluate_runs
 from polyad.cli import look as cli_look
 from polyad.cli import measure as cli_measure
@@ -382,6 +383,9 @@ app.command()(cli_look.facts)
 app.command("eval")(cli_measure.evaluate)
 app.command()(cli_evaluate_runs.compare)
 app.command()(cli_evaluate_runs.report)
+app.command()(cli_evaluate_experiments.experiment)
+app.command()(cli_evaluate_experiments.sweep)
+app.command()(cli_evaluate_experiments.ablate)
 app.command()(cli_questions.questions)
 app.command("train")(cli_train.train)
 

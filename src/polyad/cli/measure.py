@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from polyad.cli import output, shapes
+from polyad.cli.evaluate_measuring import measure, require_model, writer_for
 from polyad.cli.options import (
     Depth,
     Embedder,
@@ -26,19 +26,14 @@ from polyad.cli.options import (
     Rerank,
     Rewrite,
     directory_for,
-    open_engine,
     settings_from,
 )
-from polyad.cli.settings import Configuration, require_one_of
+from polyad.cli.settings import require_one_of
 from polyad.config import DefaultSettings, HyperRetrieverSettings, Settings
-from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
-from polyad.errors import NoLanguageModelError
-from polyad.evaluation import datasets, experiment, run_folder
-from polyad.evaluation.manifest import manifest_of
+from polyad.engine import RETRIEVERS
+from polyad.evaluation import datasets, run_folder
 from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of, splits_of
-from polyad.model import Evidence
-from polyad.protocols import Progress
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
 
@@ -101,84 +96,33 @@ def evaluate(
         model=model,
         replies=replies,
     )
-    for name in names:
-        if name in NEED_LANGUAGE_MODEL and settings.language_model is None:
-            raise NoLanguageModelError(f"the retriever {name!r}")  # before the others have been measured for nothing
+    require_model(names, settings)
     whole, depth = datasets.load(folder), settings.command.depth
     datasets.require_sound(whole)
     dataset = replace(whole, queries=queries_of(whole, split, limit))
-    writer = _writer(out, dataset, names, settings, seed=seed, split=split) if out else None
+    writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
     if writer and not any(writer.lacks(name, dataset.queries) for name in names):
         _finish(writer, dataset, json)
         return
     with (
         writer or nullcontext(),
         directory_for(store) as directory,
-        open_engine(settings, create=True, reranks=True, directory=directory) as engine,
         output.progress_bar(quiet or json) as progress,
     ):
-        report = engine.index(
-            [dataset.corpus],
-            method=settings.command.method,
-            max_cost=max_cost,
-            max_tokens=max_tokens,
-            progress=progress,
-        )
-        statistics = engine.statistics()
-        indexed = engine.sources()
-        sizes = shapes.eval_index_json(report, statistics)
-        if writer:
-            writer.keep_index(sizes)
-        results = [_measured(engine, name, dataset.queries, depth, writer, progress) for name in names]
-    output.warn_of_failures(report)
-    output.warn_of_others(report, statistics.documents)
-    output.warn_of_judgements(dataset, indexed)
-    _warn_of_weights(names, whole, dataset, settings.stages, statistics.settings["embedder"])
+        found = measure(settings, dataset, names, directory, writer, progress, max_cost=max_cost, max_tokens=max_tokens)
+    output.warn_of_failures(found.report)
+    output.warn_of_others(found.report, found.statistics.documents)
+    output.warn_of_judgements(dataset, found.sources)
+    _warn_of_weights(names, whole, dataset, settings.stages, found.statistics.settings["embedder"])
     if writer:
         _finish(writer, dataset, json)
         return
     if json:
-        output.say_json(shapes.eval_json(dataset, depth, sizes, results))
+        output.say_json(shapes.eval_json(dataset, depth, found.sizes, found.results))
     else:
-        output.show_eval(dataset, depth, sizes, results)
-    if not report.is_complete:
+        output.show_eval(dataset, depth, found.sizes, found.results)
+    if not found.report.is_complete:
         raise typer.Exit(1)
-
-
-def _writer(
-    out: Path, dataset: datasets.Dataset, names: Sequence[str], settings: Configuration, **choices: object
-) -> RunWriter:
-    """Opens the folder of a run that is kept, be it new or of the same."""
-    command = settings.command
-    choices |= {name: getattr(command, name) for name in ("method", "embedder", "mentions", "rerank")}
-    stages = {"stages": settings.stages, "language_model": settings.language_model}
-    return RunWriter(out, manifest_of(dataset, names, command.depth, stages, **choices))
-
-
-def _measured(
-    engine: Engine,
-    name: str,
-    queries: Sequence[datasets.Query],
-    depth: int,
-    writer: RunWriter | None,
-    progress: Progress,
-) -> experiment.RetrieverResult:
-    """What one retriever reaches; of a run that is kept, only what it lacks is asked."""
-    missing = writer.lacks(name, queries) if writer else queries
-    records = writer.records(name) if writer else []
-    if missing:
-        records += experiment.ask(
-            name,
-            partial(_search, engine, name),
-            missing,
-            depth,
-            progress,
-            lambda: engine.llm_tokens,
-            partial(engine.prepare, name, progress),
-            writer.keep if writer else experiment.keep_nothing,
-            len(queries) - len(missing),
-        )
-    return experiment.summarise(name, records, depth)
 
 
 def _finish(writer: RunWriter, dataset: datasets.Dataset, json: bool) -> None:
@@ -230,7 +174,3 @@ def _warn_of_training(
             f"hyperretriever's weights were trained on {dataset.name}: {seen:,} of its questions may have been trained "
             "on; --split test leaves them out",
         )
-
-
-def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
-    return engine.search(question, k, retriever=retriever, merge=False)

@@ -112,12 +112,22 @@ def grouped(runs: Sequence[Run]) -> list[Group]:
         names = {group.name for group in groups}
         name = next(name for name in _numbered(first.dataset) if name not in names)
         systems = {
-            retriever if len(together) == 1 else f"{run.folder.name}: {retriever}": System(retriever, run, records)
+            _name(run, retriever, together): System(retriever, run, records)
             for run in together
             for retriever, records in run.records.items()
         }
         groups.append(Group(f"{first.dataset}, {first.questions:,} questions, k = {first.k}", name, systems))
     return groups
+
+
+def _name(run: Run, retriever: str, together: Sequence[Run]) -> str:
+    """What tells a system from others: its retriever, the folder of its run, or both."""
+    if len(together) == 1:
+        return retriever
+    folders = [other.folder.name for other in together]
+    folder = run.folder.name if folders.count(run.folder.name) == 1 else str(run.folder)
+    is_alone = len({name for other in together for name in other.records}) == 1
+    return folder if is_alone else f"{folder}: {retriever}"
 
 
 def _numbered(name: str) -> Iterator[str]:
@@ -210,10 +220,19 @@ def _figures(group: Group, seed: int) -> Iterator[tuple[str, Figure]]:
         "recall-by-tokens": run_pictures.quality_by_tokens(systems),
     }
     numbers = varied_numbers([system.run for system in systems.values()])
-    if 1 <= len(numbers) <= 2:
-        values = [[_value(system.run, name) for name in numbers] for system in systems.values()]
-        drawn["sensitivity"] = run_pictures.sensitivity(list(systems.values()), numbers, values)
+    by_retriever: dict[str, list[System]] = {}
+    for system in systems.values():
+        by_retriever.setdefault(system.retriever, []).append(system)
+    if len(numbers) == 1:
+        drawn["sensitivity"] = _sensitivity(list(systems.values()), numbers)
+    elif len(numbers) == 2:
+        drawn |= {f"sensitivity-{name}": _sensitivity(own, numbers) for name, own in by_retriever.items()}
     yield from ((name, figure) for name, figure in drawn.items() if figure is not None)
+
+
+def _sensitivity(systems: Sequence[System], numbers: Sequence[str]) -> Figure | None:
+    values = [[_value(system.run, name) for name in numbers] for system in systems]
+    return run_pictures.sensitivity(systems, numbers, values)
 
 
 def varied_numbers(runs: Sequence[Run]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ def recall_by_words(systems: Named) -> Figure | None:
 
 
 def _lines(name: str, across: str, places: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Figure | None:
-    figure = new_figure(name, 7, 4.5)
+    figure = new_figure(name, 7, _height(lines))
     if figure is None:
         return None
     axes = figure.subplots()
@@ -75,8 +75,13 @@ def _lines(name: str, across: str, places: Sequence[int], lines: Mapping[str, Se
     axes.set_xlabel(across)
     axes.set_ylabel("recall, per cent")
     axes.grid(color="#dddddd")
-    axes.legend()
+    figure.legend(loc="outside lower left")
     return figure
+
+
+def _height(lines: Sized) -> float:
+    """Inches of a picture with a legend of so many lines below it."""
+    return 4 + 0.25 * len(lines)
 
 
 def quality_by_time(systems: Named) -> Figure | None:
@@ -100,18 +105,18 @@ def _tokens(system: System) -> float:
 
 
 def _points(systems: Named, name: str, across: str, place: Callable[[System], float]) -> Figure | None:
-    figure = new_figure(name, 7, 4.5)
+    figure = new_figure(name, 7, _height(systems))
     if figure is None:
         return None
     axes = figure.subplots()
     for (label, system), (marker, _, shade) in zip(systems.items(), _styles(), strict=False):
         point = (max(place(system), 0.01), 100 * statistics.fmean(_recalls(system)))
-        axes.plot(*point, marker=marker, color=shade, linestyle="", markersize=7)
-        axes.annotate(_plain(label), point, textcoords="offset points", xytext=(7, 4), fontsize=9)
+        axes.plot(*point, label=_plain(label), marker=marker, color=shade, linestyle="", markersize=8)
+    figure.legend(loc="outside lower left")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("{x:g}")
-    axes.margins(x=0.25, y=0.15)
+    axes.margins(0.15)
     axes.set_xlabel(across)
     axes.set_ylabel("recall, per cent")
     axes.grid(color="#dddddd")

@@ -1,0 +1,211 @@
+"""The commands that measure many variants: ``polyad experiment``, ``sweep`` and ``ablate``."""
+
+from __future__ import annotations
+
+import hashlib
+import json as json_
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyad.cli import output
+from polyad.cli.evaluate_measuring import measure, require_model, writer_for
+from polyad.cli.options import Depth, Embedder, Json, Mentions, Model, Quiet, directory_for, settings_from
+from polyad.cli.settings import Configuration, require_one_of
+from polyad.engine import METHODS, RETRIEVERS
+from polyad.errors import ConfigurationError
+from polyad.evaluation import datasets, plans, run_folder
+from polyad.evaluation.datasets import Dataset
+from polyad.evaluation.manifest import plain
+from polyad.evaluation.plans import Plan, Variant
+from polyad.evaluation.report import TABLES, write_report
+from polyad.evaluation.splits import queries_of
+from polyad.protocols import Progress
+from polyad.text.counting import counted
+
+_OF_THE_INDEX = ("read", "split", "segmentation", "facts")
+"""Sections that decide what is in an index."""
+
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where the runs and their report go.")]
+Kept = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Keep the indexes here for the next run.")]
+Limit = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions.")]
+
+
+def experiment(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file; its folders are relative to it.")],
+    out: Out = None,
+    store: Kept = None,
+    model: Model = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what a TOML file says: benchmarks, methods, retrievers, variants of settings.
+
+    Keys: benchmarks, retrievers, methods, k, limit, split, seed, embedder, mentions, out. Under [variants.NAME] are
+    settings by "section.key", as in polyad.toml; under [sweep] lists of values by "section.key", of which each
+    combination is a variant. Each variant on each benchmark is a run, as `polyad eval --out` keeps it; the report of
+    all is written beside them. The same command takes up what was stopped.
+
+    Example: polyad experiment decay.toml --out runs/
+    """
+    plan = plans.plan_from(file)
+    _carry_out(plan, out or plan.out, store, model, json=json, quiet=quiet)
+
+
+def sweep(
+    what: Annotated[list[str], typer.Argument(metavar="BEIR_DIR... NAME=A,B,...", help="Benchmarks and settings.")],
+    out: Out = None,
+    retriever: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="By default the one whose settings are swept, or `default`.")
+    ] = None,
+    store: Kept = None,
+    k: Depth = None,
+    limit: Limit = None,
+    embedder: Embedder = None,
+    mentions: Mentions = None,
+    model: Model = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure retrievers over values of settings, in every combination.
+
+    Names are section.key as in polyad.toml. Indexes are made once for all variants that share theirs. The report shows
+    one setting as lines and two as a heat map.
+
+    Example: polyad sweep musique/ hypersu.decay=0.3,0.5,0.7 --out runs/decay
+    """
+    folders = [Path(item) for item in what if "=" not in item or Path(item).is_dir()]
+    swept = dict(plans.swept_from(item) for item in what if Path(item) not in folders)
+    if not folders or not swept:
+        raise ConfigurationError("expected benchmarks and what to sweep: polyad sweep BEIR_DIR hypersu.decay=0.3,0.5")
+    named = [section for section in dict.fromkeys(name.partition(".")[0] for name in swept) if section in RETRIEVERS]
+    plan = Plan(
+        benchmarks=tuple(folders),
+        variants=tuple(plans.grid(swept)),
+        retrievers=_listed(retriever) or tuple(named) or ("default",),
+        k=k,
+        limit=limit,
+        embedder=embedder or "",
+        mentions=mentions or "",
+    )
+    _carry_out(plan, out, store, model, json=json, quiet=quiet)
+
+
+def ablate(
+    folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks.")],
+    retriever: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(plans.ABLATIONS)}.")] = "hypersu",
+    out: Out = None,
+    store: Kept = None,
+    k: Depth = None,
+    limit: Limit = None,
+    embedder: Embedder = None,
+    mentions: Mentions = None,
+    model: Model = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what a retriever loses without each of its parts, as its paper does.
+
+    Example: polyad ablate musique/ --retriever hypergraphrag --out runs/ablation
+    """
+    require_one_of("retriever", retriever, tuple(plans.ABLATIONS))
+    plan = Plan(
+        benchmarks=tuple(folders),
+        variants=tuple(plans.ABLATIONS[retriever]),
+        retrievers=(retriever,),
+        k=k,
+        limit=limit,
+        embedder=embedder or "",
+        mentions=mentions or "",
+    )
+    _carry_out(plan, out, store, model, json=json, quiet=quiet)
+
+
+def _listed(names: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
+
+
+def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | None, *, json: bool, quiet: bool) -> None:
+    """Measure each variant on each benchmark into a run of its own, then write the report of all."""
+    if out is None:
+        raise ConfigurationError("expected a folder for the runs: --out DIR")
+    settings = settings_from(k=plan.k, embedder=plan.embedder or None, mentions=plan.mentions or None, model=model)
+    for name in plan.retrievers:
+        require_one_of("retriever", name, RETRIEVERS)
+    require_model(plan.retrievers, settings)
+    variants = [_with(settings, variant) for variant in plan.variants]
+    benchmarks = [_loaded(folder, plan) for folder in plan.benchmarks]
+    _require_names([dataset.name for dataset in benchmarks])
+    runs: list[Path] = []
+    made: dict[Path, dict[str, object]] = {}
+    failed = False
+    with directory_for(store) as directory, output.progress_bar(quiet or json) as progress:
+        for dataset in benchmarks:
+            for name, chosen in zip(plans.names_of(plan), variants, strict=True):
+                runs.append(out / dataset.name / name)
+                failed |= _keep_run(runs[-1], dataset, plan, chosen, directory, made, progress)
+    files = write_report(runs, out / "report", plan.seed)
+    if json:
+        shapes = [{"folder": str(folder), **run_folder.load(folder).to_json()} for folder in runs]
+        output.say_json({"runs": shapes, "report": [str(file) for file in files]})
+    else:
+        output.say((out / "report" / TABLES).read_text(encoding="utf-8").rstrip())
+        output.say(f"\n{counted(len(runs), 'run')}; report: {files[-1]}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _loaded(folder: Path, plan: Plan) -> Dataset:
+    whole = datasets.load(folder)
+    datasets.require_sound(whole)
+    return replace(whole, queries=queries_of(whole, plan.split, plan.limit))
+
+
+def _require_names(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(f"two benchmarks are called {name!r}; expected folders of different names")
+
+
+def _with(settings: Configuration, variant: Variant) -> Configuration:
+    if variant.method:
+        require_one_of("method", variant.method, METHODS)
+        settings = replace(settings, command=replace(settings.command, method=variant.method))
+    return replace(settings, stages=plans.with_settings(settings.stages, variant.settings))
+
+
+def _keep_run(
+    folder: Path,
+    dataset: Dataset,
+    plan: Plan,
+    settings: Configuration,
+    stores: Path,
+    made: dict[Path, dict[str, object]],
+    progress: Progress,
+) -> bool:
+    """Measure one variant, or what an earlier run of it lacks; returns whether some document failed.
+
+    What making an index took is that of the first variant that uses it, kept in ``made``.
+    """
+    with writer_for(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
+        if any(writer.lacks(name, dataset.queries) for name in plan.retrievers):
+            store = stores / f"{dataset.name}-{_index_digest(settings)}"
+            if store in made:
+                writer.keep_index(made[store])
+            found = measure(settings, dataset, plan.retrievers, store, writer, progress)
+            made.setdefault(store, found.sizes)
+            output.warn_of_failures(found.report)
+    run = run_folder.load(folder)
+    run_folder.write_derived(run)
+    return bool(run.index["failed"])
+
+
+def _index_digest(settings: Configuration) -> str:
+    """What tells indexes apart: variants that share it share their index."""
+    sections = [plain(getattr(settings.stages, name)) for name in _OF_THE_INDEX]
+    command = settings.command
+    chosen = [command.method, command.embedder, command.mentions, sections]
+    return hashlib.sha256(json_.dumps(chosen).encode()).hexdigest()[:12]

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from polyad.config import Settings
+from polyad.errors import ConfigurationError
+from polyad.evaluation.plans import ABLATIONS, Plan, grid, names_of, plan_from, swept_from, with_settings
+
+
+def plan_of(folder: Path, text: str) -> Plan:
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
+    return plan_from(folder / "plan.toml")
+
+
+WHOLE = """\
+benchmarks = ["tarn", "more/isk"]
+retrievers = ["hypersu"]
+methods = ["semantic-units", "facts"]
+k = 3
+split = "test"
+out = "runs"
+
+[variants.shallow]
+"hypersu.forward_depth" = 1
+
+[sweep]
+"hypersu.decay" = [0.3, 1]
+"segmentation.method" = ["mdl", "window"]
+"""
+
+
+def test_a_plan_holds_variants_and_sweeps_with_each_method(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, WHOLE)
+    assert plan.benchmarks == (tmp_path / "tarn", tmp_path / "more" / "isk")
+    assert (plan.retrievers, plan.k, plan.split, plan.limit, plan.out) == (
+        ("hypersu",),
+        3,
+        "test",
+        None,
+        tmp_path / "runs",
+    )
+    assert len(plan.variants) == 2 * (1 + 4)
+    assert (plan.variants[0].name, plan.variants[0].method) == ("semantic-units, shallow", "semantic-units")
+    assert plan.variants[9].name == "facts, hypersu.decay=1, segmentation.method=window"
+    assert len(set(names_of(plan))) == 10
+
+
+def test_a_plan_of_benchmarks_alone_measures_everything_as_it_is_set(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, 'benchmarks = ["tarn"]')
+    assert [variant.name for variant in plan.variants] == ["as set"]
+    assert with_settings(Settings(), plan.variants[0].settings) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('retrievers = ["bm25"]', "line 1: benchmarks are missing"),
+        ('benchmarks = ["a"]\nretreivers = ["bm25"]', "line 2: retreivers is no key of an experiment"),
+        ('benchmarks = ["a"]\n\nk = "5"', "line 3: k is '5'; expected a value of type int"),
+        ("benchmarks = []", "line 1: benchmarks is .*; expected a list of texts"),
+        ('benchmarks = ["a"]\nsplit = "half"', "line 2: split is 'half'; expected one of all, train"),
+        ('benchmarks = ["a"]\n[sweep]\n"hypersu.deacy" = [1]', "line 3: 'hypersu.deacy' is no setting"),
+        ('benchmarks = ["a"]\n[sweep]\n"hypersu.decay" = 1', "line 3: hypersu.decay is 1; expected a list"),
+        ('benchmarks = ["a"]\n[sweep]\n"hypersu.decay" = [2.0]', "line 3: in hypersu.decay: decay is 2.0"),
+        ('benchmarks = ["a"]\n[variants.x]\n"hypersu.width" = 0.5', "line 3: hypersu.width is 0.5; .* type int"),
+        ('benchmarks = ["a"]\n[variants]\nx = 1', "line 3: the variant 'x' is 1"),
+        ("benchmarks = [", "is not TOML"),
+    ],
+)
+def test_what_is_wrong_in_a_plan_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        plan_of(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("hypersu.decay=0.3,1", ("hypersu.decay", [0.3, 1])),
+        ("hypersu.use_clues=true, false", ("hypersu.use_clues", [True, False])),
+        ("segmentation.method=mdl,window", ("segmentation.method", ["mdl", "window"])),
+        ("segmentation.kappa=20", ("segmentation.kappa", [20])),
+    ],
+)
+def test_values_to_sweep_are_read_as_toml_or_words(text: str, expected: object) -> None:
+    assert swept_from(text) == expected
+
+
+@pytest.mark.parametrize("text", ["hypersu.decay", "hypersu.decay=", "hypersu.decay=0.3,,1", "decay=1", "x.y=1"])
+def test_what_sweeps_nothing_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"sweeps nothing|is no setting"):
+        swept_from(text)
+
+
+def test_changed_settings_are_checked_and_the_others_stay() -> None:
+    changed = with_settings(Settings(), {"hypersu.decay": 1, "hypersu.width": 7, "segmentation.kappa": 20})
+    assert (changed.hypersu.decay, changed.hypersu.width, changed.segmentation.kappa) == (1.0, 7, 20.0)
+    assert isinstance(changed.hypersu.decay, float)
+    assert changed.hypersu.anchors == Settings().hypersu.anchors
+    with pytest.raises(ConfigurationError, match=r"hypersu.use_clues is 1; expected a value of type bool"):
+        with_settings(Settings(), {"hypersu.use_clues": 1})
+
+
+def test_a_grid_has_every_combination() -> None:
+    variants = grid({"hypersu.decay": [0.3, 0.5], "hypersu.use_clues": [True, False]})
+    assert [variant.name for variant in variants] == [
+        f"hypersu.decay={decay}, hypersu.use_clues={clues}" for decay in (0.3, 0.5) for clues in ("true", "false")
+    ]
+
+
+@pytest.mark.parametrize("retriever", ABLATIONS)
+def test_every_ablation_changes_something(retriever: str) -> None:
+    first, *others = ABLATIONS[retriever]
+    assert with_settings(Settings(), first.settings) == Settings()
+    changed = [with_settings(Settings(), variant.settings) for variant in others]
+    assert Settings() not in changed
+    assert len({repr(settings) for settings in changed}) == len(others)
