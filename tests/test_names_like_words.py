@@ -11,6 +11,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.engine import Engine
 from polyad.model import Document
+from polyad.retrieval.question import QuestionLinker
 from polyad.text.keys import name_key
 
 FILMS = (
@@ -40,7 +41,8 @@ def test_a_title_that_is_a_word_is_an_entity(tmp_path: Path, name: str) -> None:
 
 def test_a_question_is_linked_to_a_title_that_is_a_word(tmp_path: Path) -> None:
     with indexed(tmp_path / "kb") as engine:
-        view, _, linker = engine.training_parts()
+        view, _, extractor = engine.training_parts()
+        linker = QuestionLinker(view, extractor)
         for question, key in (("Who directed Up?", "up"), ("Where is It set?", "it"), ("Is Her a comedy?", "her")):
             linked = linker.link(question)
             assert key in view.ids("entity", list(linked.entities)), question
