@@ -1,11 +1,14 @@
 """The hypergraph as a walk sees it: of an entity that is everywhere, only the hyperedges that a clue may activate.
 
 A year or a nation is in thousands of hyperedges, and activation is 0 for nearly all of them. Those it is not 0 for are
-among the hyperedges nearest to a clue, so of an entity that is everywhere only these are looked at.
+among the hyperedges nearest to a clue, so of an entity that is everywhere only these are looked at. The same holds for
+all entities of a frontier that leads to a large part of the index, where the hyperedges nearest to the clues are all
+that may be active: then to find these at once costs less than to compare what the frontier leads to.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +23,25 @@ EVERYWHERE = 5000
 NEAREST = 2000
 """Hyperedges looked at for each clue."""
 
+LARGE = 0.25
+"""Share of the hyperedges of an index from which on a frontier leads to a large part of it: comparing vectors here and
+there takes several times as long as comparing them in a row, for each of several clues."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """The hyperedges nearest to any clue, one an incidence.
+
+    Attributes:
+        edges: Row of each.
+        members: An entity in it.
+        are_all: Whether no other hyperedge may be active; then these may.
+    """
+
+    edges: IntArray
+    members: IntArray
+    are_all: bool
+
 
 class WithinReach:
     """Implements :class:`polyad.view.Graph` for one question.
@@ -27,11 +49,13 @@ class WithinReach:
     Args:
         view: The index.
         clues: Vectors of the clues, float32 ``[clues, dimension]``.
+        threshold: Cosine to a clue above which a hyperedge is active.
     """
 
-    def __init__(self, view: View, clues: FloatArray) -> None:
+    def __init__(self, view: View, clues: FloatArray, threshold: float) -> None:
         self._view = view
         self._clues = clues
+        self._threshold = threshold
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
         """The entities of each of some hyperedges, and the position in ``hyperedges`` each belongs to."""
@@ -40,23 +64,27 @@ class WithinReach:
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some entities, and the position in ``entities`` each belongs to."""
         graph = self._view.graph
-        everywhere = graph.degrees(entities) > EVERYWHERE
+        degrees = graph.degrees(entities)
+        everywhere = degrees > EVERYWHERE
+        if degrees.sum() > LARGE * self._view.row_count("hyperedge") and self._near.are_all:
+            everywhere[:] = True
         few, many = np.flatnonzero(~everywhere), np.flatnonzero(everywhere)
         edges, owners = graph.memberships(entities[few])
         if not len(many):
             return edges, owners
-        near, members = self._near
+        near = self._near
         order = np.argsort(entities[many])
         hubs = entities[many][order]
-        reached = among(members, hubs)
+        reached = among(near.members, hubs)
         return (
-            np.concatenate([edges, near[reached]]),
-            np.concatenate([few[owners], many[order][np.searchsorted(hubs, members[reached])]]),
+            np.concatenate([edges, near.edges[reached]]),
+            np.concatenate([few[owners], many[order][np.searchsorted(hubs, near.members[reached])]]),
         )
 
     @cached_property
-    def _near(self) -> tuple[IntArray, IntArray]:
-        """The hyperedges nearest to any clue and their members, one an incidence."""
-        near = union(rows for rows, _ in self._view.nearest("hyperedge", self._clues, NEAREST))
+    def _near(self) -> _Near:
+        found = self._view.nearest("hyperedge", self._clues, NEAREST)
+        are_all = all(len(rows) < NEAREST or cosines[-1] <= self._threshold for rows, cosines in found)
+        near = union(rows[cosines > self._threshold] if are_all else rows for rows, cosines in found)
         members, owners = self._view.graph.members(near)
-        return near[owners], members
+        return _Near(near[owners], members, are_all)

@@ -92,7 +92,7 @@ class HyperSURetriever:
     ) -> _Expansion:
         settings = self._settings
         activation = ClueActivation(view, clue_vectors, self._threshold, settings.sharpening)
-        graph, order = WithinReach(view, clue_vectors), partial(view.order, "entity")
+        graph, order = WithinReach(view, clue_vectors, self._threshold), partial(view.order, "entity")
         forward = expand(
             graph,
             dict.fromkeys(linked.entities, 1.0),
