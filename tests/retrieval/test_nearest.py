@@ -17,14 +17,14 @@ def test_the_hyperedge_nearest_to_the_question_comes_first(
     view, _, _ = small_engine.training_parts()
     nearest = NearestParts(view, "What is it known for, orchards?", embedder if embeds else None)
     passage = small_engine.passage("aldby#0000")
-    parts = nearest(passage)
+    (parts,) = nearest([passage])
     assert "orchards" in parts[0].span.of(passage.text)
     assert [part.nearness for part in parts] == sorted((part.nearness for part in parts), reverse=True)
-    assert nearest(passage) is parts
+    assert nearest([passage])[0] is parts
 
 
 def test_a_passage_without_hyperedges_is_one_part(small_engine: Engine) -> None:
     view, _, _ = small_engine.training_parts()
     unknown = Passage("gone#0000", "gone", "", "Some text.", 0, 10)
-    ((part),) = NearestParts(view, "x", None)(unknown)
+    ((part,),) = NearestParts(view, "x", None)([unknown])
     assert part.span == Span(0, 10)

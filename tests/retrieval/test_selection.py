@@ -54,14 +54,14 @@ def ranking(passages: Sequence[ScoredPassage], asked: list[int] | None = None) -
     return retrieve
 
 
-def nowhere(passage: Passage) -> list[Part]:
-    return [Part(Span(0, len(passage.text)), 0.0)]
+def nowhere(passages: Sequence[Passage]) -> list[list[Part]]:
+    return [[Part(Span(0, len(passage.text)), 0.0)] for passage in passages]
 
 
-def by_sentence(*words: str) -> Callable[[Passage], list[Part]]:
+def by_sentence(*words: str) -> Callable[[Sequence[Passage]], list[list[Part]]]:
     """The sentences of a passage; those nearest that have some words, the first of them before all."""
 
-    def nearest(passage: Passage) -> list[Part]:
+    def parts_of(passage: Passage) -> list[Part]:
         parts, start = [], 0
         for sentence in passage.text.split(". "):
             end = min(start + len(sentence) + 1, len(passage.text))
@@ -70,7 +70,7 @@ def by_sentence(*words: str) -> Callable[[Passage], list[Part]]:
             start = end + 1
         return sorted(parts, key=lambda part: -part.nearness)
 
-    return nearest
+    return lambda passages: list(map(parts_of, passages))
 
 
 def texts(evidence: Evidence) -> list[str]:

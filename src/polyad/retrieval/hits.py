@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from polyad.model import Location, Origin, Passage, ScoredPassage, Span
 from polyad.retrieval.copies import Wording
-from polyad.retrieval.nearest import Nearest, Part
+from polyad.retrieval.nearest import Part
 from polyad.text.words import word_spans
 
 BETWEEN_PARTS = " … "
@@ -96,10 +96,10 @@ class Hit:
             before += part.end - part.start + len(BETWEEN_PARTS)
         return None
 
-    def parts_shown(self, nearest: Nearest) -> Iterator[Part]:
-        """Those parts of its passages that are shown, where they are in the hit's text."""
+    def parts_shown(self, parts_of: Mapping[str, Sequence[Part]]) -> Iterator[Part]:
+        """Those parts of its passages, given by their ids, that are shown, where they are in the hit's text."""
         for passage in self.passages:
-            for part in nearest(passage):
+            for part in parts_of[passage.id]:
                 span = self.moved(passage.id, part.span)
                 if span:
                     yield Part(span, part.nearness)

@@ -23,8 +23,8 @@ class Part:
     nearness: float
 
 
-Nearest = Callable[[Passage], Sequence[Part]]
-"""The parts of a passage, those nearest to a question first; the whole passage where it has no hyperedges."""
+Nearest = Callable[[Sequence[Passage]], Sequence[Sequence[Part]]]
+"""The parts of each of some passages, those nearest to a question first; all of a passage that has no hyperedges."""
 
 
 class NearestParts:
@@ -42,21 +42,30 @@ class NearestParts:
         self._embedder = embedder
         self._known: dict[str, Sequence[Part]] = {}
 
-    def __call__(self, passage: Passage) -> Sequence[Part]:
-        """The parts of a passage, nearest first, ties in their order. See :data:`Nearest`."""
-        if passage.id not in self._known:
-            self._known[passage.id] = self._parts(passage)
-        return self._known[passage.id]
+    def __call__(self, passages: Sequence[Passage]) -> Sequence[Sequence[Part]]:
+        """The parts of each passage, nearest first, ties in their order. See :data:`Nearest`."""
+        new = [passage for passage in passages if passage.id not in self._known]
+        if new:
+            self._known.update(zip((passage.id for passage in new), self._parts(new), strict=True))
+        return [self._known[passage.id] for passage in passages]
 
-    def _parts(self, passage: Passage) -> Sequence[Part]:
-        known = np.array(list(self._view.passage_rows([passage.id]).values()), dtype=np.int64)
-        rows = self._view.graph.hyperedges(known)[0]
-        edges = self._view.hyperedges(rows.tolist())
-        nearness = self._by_cosine(rows) if self._embedder else [self._by_words(edge) for edge in edges]
-        spans = (_within(passage, edge) for edge in edges)
-        parts = [Part(span, near) for span, near in zip(spans, nearness, strict=True) if span.start < span.end]
-        whole = Part(Span(0, len(passage.text)), 0.0)
-        return sorted(parts, key=lambda part: (-part.nearness, part.span.start, part.span.end)) or [whole]
+    def _parts(self, passages: Sequence[Passage]) -> list[Sequence[Part]]:
+        known = self._view.passage_rows([passage.id for passage in passages])
+        places = [place for place, passage in enumerate(passages) if passage.id in known]
+        rows = np.array([known[passages[place].id] for place in places], dtype=np.int64)
+        found, owners = self._view.graph.hyperedges(rows)
+        edges = self._view.hyperedges(found.tolist())
+        nearness = self._by_cosine(found) if self._embedder else [self._by_words(edge) for edge in edges]
+        parts: list[list[Part]] = [[] for _ in passages]
+        for edge, owner, near in zip(edges, owners.tolist(), nearness, strict=True):
+            span = _within(passages[places[owner]], edge)
+            if span.start < span.end:
+                parts[places[owner]].append(Part(span, near))
+        return [
+            sorted(own, key=lambda part: (-part.nearness, part.span.start, part.span.end))
+            or [Part(Span(0, len(passage.text)), 0.0)]
+            for passage, own in zip(passages, parts, strict=True)
+        ]
 
     def _by_cosine(self, rows: IntArray) -> list[float]:
         found: list[float] = self._view.cosines("hyperedge", rows, self._vector).tolist()

@@ -177,7 +177,7 @@ class _Selection:
         new = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
         room = min(left, self._longest)
         if new > room or (hidden and not beside):
-            parts = self._nearest(passage)
+            (parts,) = self._nearest([passage])
             hit.parts = abridged(text, parts, room, hidden)
             if not hit.parts and not self.hits:
                 hit.parts = beginning(text, parts[0], room)
@@ -254,13 +254,21 @@ def _moved(scored: ScoredHyperedge, hit_of: Mapping[str, Hit]) -> ScoredHyperedg
 
 def _highlighted(evidence: Evidence, hits: Sequence[Hit], nearest: Nearest | None) -> Evidence:
     """The evidence with what is nearest to the question in each hit, by the scores of hyperedges or ``nearest``."""
-    listed: dict[str, list[Part]] = {}
-    for scored in evidence.hyperedges if nearest is None else ():
-        edge = scored.hyperedge
-        listed.setdefault(edge.passage_id, []).append(Part(Span(edge.start, edge.end), scored.score))
     found = []
-    for hit, shown in zip(hits, evidence.passages, strict=True):
-        parts = hit.parts_shown(nearest) if nearest else listed.get(hit.id, [])
+    for parts, shown in zip(_parts_shown(evidence, hits, nearest), evidence.passages, strict=True):
         best = max(parts, key=lambda part: part.nearness, default=None)
         found.append(replace(shown, highlight=shown.highlight or (best.span if best else None)))
     return replace(evidence, passages=tuple(found))
+
+
+def _parts_shown(evidence: Evidence, hits: Sequence[Hit], nearest: Nearest | None) -> list[list[Part]]:
+    """The parts of each hit, where they are in its text."""
+    if nearest is None:
+        listed: dict[str, list[Part]] = {}
+        for scored in evidence.hyperedges:
+            edge = scored.hyperedge
+            listed.setdefault(edge.passage_id, []).append(Part(Span(edge.start, edge.end), scored.score))
+        return [listed.get(hit.id, []) for hit in hits]
+    passages = [passage for hit in hits for passage in hit.passages]
+    parts_of = {passage.id: parts for passage, parts in zip(passages, nearest(passages), strict=True)}
+    return [list(hit.parts_shown(parts_of)) for hit in hits]
