@@ -17,6 +17,7 @@ from pathlib import Path
 from polyad import Engine
 from polyad.evaluation.datasets import load
 from polyad.evaluation.signal_training import Example, examples_of, report
+from polyad.evaluation.training_parts import signals_of
 from polyad.retrieval.default.signals import signal_names
 
 
@@ -32,7 +33,7 @@ def main() -> None:
         for dataset in [load(folder) for folder in arguments.folders]:
             with Engine.open((arguments.store or Path(temporary)) / dataset.name) as engine:
                 engine.index([dataset.corpus])
-                found = engine.signals([query.text for query in dataset.queries])
+                found = signals_of(engine, [query.text for query in dataset.queries])
                 examples[dataset.name] = examples_of(found, dataset.queries)
     names = signal_names(rewriting=False)
     rows = {"all signals": unseen(examples, names, names)}

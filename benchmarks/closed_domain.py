@@ -28,6 +28,7 @@ from polyad.evaluation.answers import ranked_entities
 from polyad.evaluation.datasets import Query, load
 from polyad.evaluation.measures import hits, reciprocal_rank
 from polyad.evaluation.splits import split
+from polyad.evaluation.training_parts import training_parts
 from polyad.evaluation.triple_examples import collect
 from polyad.model import Document
 from polyad.text.keys import entity_key
@@ -80,7 +81,7 @@ def measure(
 
 def trained(engine: Engine, queries: Sequence[Query], settings: HyperRetrieverSettings, directory: Path) -> Settings:
     """Settings with the weights of a scorer trained on the first two parts of the questions."""
-    parts, (first, second, _) = engine.training_parts(), split(queries)
+    parts, (first, second, _) = training_parts(engine), split(queries)
     examples = {"tuples": (collect(*parts, first, settings), collect(*parts, second, settings))}
     weights = triple_training.save(*triple_training.train(examples, TRAINING), directory)
     return Settings(hyperretriever=replace(settings, weights=str(weights)))

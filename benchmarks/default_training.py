@@ -32,6 +32,7 @@ from polyad.evaluation.datasets import Dataset, load
 from polyad.evaluation.evidence import found, within
 from polyad.evaluation.measures import calibration_error
 from polyad.evaluation.signal_training import Example, K, measured_best, recall_at
+from polyad.evaluation.training_parts import signals_of
 from polyad.model import Document, Passage
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.default.scorer import LinearScorer, weights_file
@@ -104,7 +105,7 @@ def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[Example]]:
         for shape in shapes(dataset):
             with Engine.open(stores / f"{dataset.name}-{shape.name}") as engine:
                 engine.index_documents(shape.documents)
-                signals = engine.signals([query.text for query in dataset.queries])
+                signals = signals_of(engine, [query.text for query in dataset.queries])
                 examples = [
                     example_of(engine, candidates, sorted(query.gold), shape.holds)
                     for query, candidates in zip(dataset.queries, signals, strict=True)
@@ -130,7 +131,7 @@ def shapes(dataset: Dataset) -> Iterator[Shape]:
         id, start, end = places[gold]
         if passage_id.rpartition("#")[0] != id:
             return False
-        passage = passages.setdefault(passage_id, engine.passage(passage_id))
+        passage = passages.setdefault(passage_id, engine.catalogue.passage(passage_id))
         shared = min(passage.end, end) - max(passage.start, start)
         return 2 * shared >= min(end - start, passage.end - passage.start)
 
@@ -186,10 +187,10 @@ def of_sentences(engine: Engine, questions: Sequence[tuple[str, Sequence[str]]])
 
     def holds(engine: Engine, passage: str, sentence: str) -> bool:
         if passage not in seen:
-            seen[passage] = within([engine.passage(passage).text])
+            seen[passage] = within([engine.catalogue.passage(passage).text])
         return found(sentence, seen[passage])
 
-    signals = engine.signals([text for text, _ in questions])
+    signals = signals_of(engine, [text for text, _ in questions])
     return [
         replace(example_of(engine, candidates, evidence, holds), documents=())
         for (_, evidence), candidates in zip(questions, signals, strict=True)

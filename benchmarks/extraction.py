@@ -51,7 +51,7 @@ def cost(folder: Path, style: str) -> dict[str, float]:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url, api_key="none"))
         with Engine.open(directory, embedder="hashing:64", language_model=model, settings=settings) as engine:
             report = engine.index_documents(joined, method="facts")
-            source = engine.statistics().tokens
+            source = engine.catalogue.statistics().tokens
         sent = sum(
             sum(count_tokens(message["content"]) for message in request.body["messages"])
             + count_tokens(json.dumps(request.body.get("response_format", "")))
@@ -91,7 +91,7 @@ def speed(folder: Path, base_url: str) -> dict[str, float]:
     ):
         engine.index_documents([Document("warm", "", "What is loaded once is loaded now.")])
         report = engine.index_documents(chosen, method="facts")
-        source = engine.statistics().tokens
+        source = engine.catalogue.statistics().tokens
     ideal = report.usage.calls * DELAY / CONCURRENCY + report.encode_seconds
     return {
         "calls": report.usage.calls,

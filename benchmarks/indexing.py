@@ -36,8 +36,8 @@ import openpyxl
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
 from polyad.adapters.sqlite import SqliteStore
-from polyad.by_name import DEFAULT_EMBEDDER, load_embedder
 from polyad.config import SegmentationSettings
+from polyad.engine.registry import DEFAULT_EMBEDDER, load_embedder
 from polyad.evaluation.datasets import load
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import Indexer

@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ids(engine: Engine) -> list[str]:
-    return [id for id in ("docs/a.txt", "docs/b.txt", "docs/law/c.txt", "note") if id in engine.sources()]
+    return [id for id in ("docs/a.txt", "docs/b.txt", "docs/law/c.txt", "note") if id in engine.catalogue.sources()]
 
 
 def test_a_file_that_is_gone_is_named_and_stays_until_it_is_pruned(engine: Engine, folder: Path) -> None:
@@ -101,7 +101,7 @@ def test_an_index_of_facts_stays_one(tmp_path: Path, folder: Path) -> None:
     with open_engine(tmp_path / "kb", ScriptedLanguageModel(reply)) as engine:
         assert engine.index("docs", method="facts").counts.added == 3
         assert engine.index("docs").counts.unchanged == 3
-        assert engine.statistics().kinds == {HyperedgeKind.FACT: 3}
+        assert engine.catalogue.statistics().kinds == {HyperedgeKind.FACT: 3}
         assert engine.index("docs", method="semantic-units").counts.updated == 3
     with open_engine(tmp_path / "kb", ScriptedLanguageModel(reply)) as engine:
         assert engine.index("docs").counts.unchanged == 3, "units, as the last time"
@@ -115,4 +115,4 @@ def test_an_index_of_facts_needs_a_model_for_what_is_new_alone(tmp_path: Path, f
         (folder / "d.txt").write_text("The text of d is here.", encoding="utf-8")
         with pytest.raises(ConfigurationError, match="the method 'facts' needs a language model; name one with"):
             engine.index("docs")
-        assert engine.statistics().documents == 3
+        assert engine.catalogue.statistics().documents == 3

@@ -21,7 +21,7 @@ from polyad import sample
 from polyad.adapters.scripted import Request, ScriptedServer, ServerError, cite_first_passage
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app, output
-from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
+from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, registry
 from polyad.errors import EmbedderError, StoreError
 from polyad.model import Document, Evidence, Query
 from polyad.retrieval.default.retriever import DefaultRetriever
@@ -36,7 +36,8 @@ QUESTION = "Where was the maker of the Bell of Tarn born?"
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Run:
     """Runs a command in an empty folder, with the embedder that is already loaded."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("polyad.engine.load_embedder", lambda name, **_: embedder)
+    load = registry.load_embedder
+    monkeypatch.setattr(registry, "load_embedder", lambda *given: load(*given) if ":" in given[0] else embedder)
 
     def invoke(*arguments: str | Path, **environment: str) -> Result:
         return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
@@ -278,7 +279,7 @@ def test_a_reranker_orders_hits_and_measurements(run: Run, small_index_dir: Path
         assert len(server.requests) > asked
     shape = error_of(run(*search, "--rerank", "endpoint:r", **environment, POLYAD_RERANKER_MAX_RETRIES="0"), code=1)
     assert "cannot be reached" in shape
-    assert "no reranker 'x'; expected cross-encoder:" in error_of(run(*search, "--rerank", "x"))
+    assert "no reranker 'x'; expected one of cross-encoder:" in error_of(run(*search, "--rerank", "x"))
 
 
 def test_search_finds_the_passage_that_shares_no_name_with_the_question(run: Run, small_index_dir: Path) -> None:
@@ -818,6 +819,7 @@ TERMINATED = """
 import sys, time
 from polyad.cli import main
 from polyad.engine import Engine
+from polyad.engine import registry
 
 def slow(*_, **__):
     print("begun", flush=True)

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from polyad.cli.settings import Configuration, load
-from polyad.config import Settings
+from polyad.config import (
+    EncoderSettings,
+    HyperSUSettings,
+    RerankerSettings,
+    SegmentationSettings,
+    Settings,
+    SplitSettings,
+)
 from polyad.errors import ConfigurationError
 
 
@@ -36,10 +43,10 @@ def test_a_flag_goes_before_the_environment_before_the_file(tmp_path: Path) -> N
 def test_sections_of_the_file_are_the_stages(tmp_path: Path) -> None:
     toml = "[split]\npassage_tokens = 300\n[segmentation]\nkappa = 12\n[hypersu]\nactivation_threshold = 0.4\n"
     stages = settings(tmp_path, toml, {"POLYAD_SPLIT_PASSAGE_TOKENS": "400", "POLYAD_HYPERSU_USE_CLUES": "no"}).stages
-    assert stages.split.passage_tokens == 400
-    assert stages.segmentation.kappa == 12.0
-    assert isinstance(stages.segmentation.kappa, float)
-    assert (stages.hypersu.activation_threshold, stages.hypersu.use_clues) == (0.4, False)
+    assert stages.of(SplitSettings).passage_tokens == 400
+    assert stages.of(SegmentationSettings).kappa == 12.0
+    assert isinstance(stages.of(SegmentationSettings).kappa, float)
+    assert (stages.of(HyperSUSettings).activation_threshold, stages.of(HyperSUSettings).use_clues) == (0.4, False)
 
 
 def test_a_language_model_is_set_by_its_name(tmp_path: Path) -> None:
@@ -129,7 +136,7 @@ def test_a_device_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_device_has_a_variable_of_its_own(tmp_path: Path) -> None:
-    assert load({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.encoder.device == "cpu"
+    assert load({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.of(EncoderSettings).device == "cpu"
 
 
 # Keys of the environment and endpoints of the file
@@ -142,7 +149,7 @@ def keys_sent(found: Configuration) -> set[str]:
     """All keys that could go to an endpoint; the OpenAI library would fill in what is empty."""
     model = found.language_model
     assert model is not None
-    return {model.api_key, found.endpoint["api_key"], found.stages.reranker.api_key}
+    return {model.api_key, found.stages.of(EncoderSettings).api_key, found.stages.of(RerankerSettings).api_key}
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "POLYAD_LANGUAGE_MODEL_API_KEY"])
@@ -205,7 +212,7 @@ def test_another_scheme_port_or_host_is_another_endpoint(tmp_path: Path, base_ur
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "POLYAD_RERANKER_API_KEY"])
 @pytest.mark.parametrize("toml", [RERANKER, ENDPOINT])
 def test_the_reranker_keeps_keys_to_itself_as_well(tmp_path: Path, variable: str, toml: str) -> None:
-    assert settings(tmp_path, toml, {variable: "sk-own"}).stages.reranker.api_key == "no-key"
+    assert settings(tmp_path, toml, {variable: "sk-own"}).stages.of(RerankerSettings).api_key == "no-key"
 
 
 def test_without_a_key_there_is_nothing_to_warn_of(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_run_killed_before_its_first_document_is_taken_up_again(tmp_path: Path
     process.stdout.close()
     with Engine.open(tmp_path / "index", embedder=HashingEmbedder(16)) as engine:
         engine.index_documents([Document("a", "Anna", "Anna met Bob.")])
-        assert engine.document("a").title == "Anna"
+        assert engine.catalogue.document("a").title == "Anna"
 
 
 LARGE = """
@@ -236,7 +236,7 @@ def test_of_a_large_document_only_what_was_not_embedded_before_an_interruption_i
     calls = interrupt(tmp_path / "disturbed", text, getattr(signal, name))
     assert sum(calls) < undisturbed.texts * 3 / 4
     with Engine.open(tmp_path / "disturbed", embedder=disturbed) as engine:
-        assert engine.statistics().documents == 0
+        assert engine.catalogue.statistics().documents == 0
         engine.index_documents([document])
         assert engine.index_documents([document]).counts.unchanged == 1
     kept = undisturbed.texts - disturbed.texts

@@ -530,7 +530,7 @@ def trio_engine(directory: Path, facts: FactSettings | None = None) -> Engine:
 def test_incidences_come_back_as_they_were_built(tmp_path: Path) -> None:
     with trio_engine(tmp_path) as engine:
         report = engine.index_documents(TRIO, method="facts")
-        edge, incidences = engine.hyperedge("bell#0000/000")
+        edge, incidences = engine.catalogue.hyperedge("bell#0000/000")
     assert incidences == [
         Incidence("bell of tarn", edge.id, "Bell of Tarn", "subject", score=60.0),
         Incidence("ines moreau", edge.id, "INES MOREAU", "", "maker", "Cast it.", 60.0),
@@ -542,7 +542,7 @@ def test_incidences_come_back_as_they_were_built(tmp_path: Path) -> None:
 def test_ungrounded_entities_can_be_left_out(tmp_path: Path) -> None:
     with trio_engine(tmp_path, FactSettings(drop_ungrounded=True)) as engine:
         report = engine.index_documents(TRIO, method="facts")
-        _, incidences = engine.hyperedge("bell#0000/000")
+        _, incidences = engine.catalogue.hyperedge("bell#0000/000")
     assert [incidence.name for incidence in incidences] == ["Bell of Tarn", "INES MOREAU"]
     assert report.notes == {"entities": 5, "facts": 3, FEW: 1, JOINED: 1, UNGROUNDED: 1}
 
@@ -550,8 +550,8 @@ def test_ungrounded_entities_can_be_left_out(tmp_path: Path) -> None:
 def test_an_entity_is_the_view_over_what_is_said_of_it(tmp_path: Path) -> None:
     with trio_engine(tmp_path) as engine:
         engine.index_documents(TRIO, method="facts")
-        moreau, edges = engine.entity("ines moreau")
-        aldby, _ = engine.entity("aldby")
+        moreau, edges = engine.catalogue.entity("ines moreau")
+        aldby, _ = engine.catalogue.entity("aldby")
         assert (moreau.name, moreau.type, moreau.score) == ("INES MOREAU", "maker", 90.0), "equal votes: the first"
         assert moreau.description == "Cast it.\nOf Aldby."
         assert edges == ["bell#0000/000", "moreau#0000/000"]
@@ -563,7 +563,7 @@ def test_an_entity_is_the_view_over_what_is_said_of_it(tmp_path: Path) -> None:
         )
 
         engine.remove(["bell"])
-        moreau, edges = engine.entity("ines moreau")
+        moreau, edges = engine.catalogue.entity("ines moreau")
         assert (moreau.name, moreau.type, moreau.description) == ("Ines Moreau", "person", "Of Aldby.")
 
 
@@ -806,7 +806,7 @@ def test_nothing_that_a_model_says_of_facts_and_entities_drives_a_terminal(
         report = run(tmp_path / "kb", server, [document], facts=FactSettings(style=style))
     assert report.counts.added == 1
     with Engine.open(tmp_path / "kb", create=False) as engine:
-        edges, entities = engine.hyperedges(), engine.entities()
+        edges, entities = engine.catalogue.hyperedges(), engine.catalogue.entities()
     assert [edge.text for edge in edges] == ["Ada met Ben ]0;pwned 2J."]
     assert "per ]0;pwned 2Json" in {entity.type for entity in entities}
     said = [text for entity in entities for text in (entity.name, entity.type, entity.description, entity.key)]

@@ -135,7 +135,7 @@ def test_the_command_line_names_what_was_cut_and_ends_with_1_until_it_is_whole(t
         second = CliRunner().invoke(app, command, env=environment)
     assert second.exit_code == 0, second.output
     with Engine.open(tmp_path / "kb", create=False) as engine:
-        assert engine.statistics().hyperedges == 13
+        assert engine.catalogue.statistics().hyperedges == 13
 
 
 @pytest.mark.parametrize("kind", ["hyperedge", "knowledge_segment", "relationship"])
@@ -182,8 +182,8 @@ def test_a_score_that_is_missing_does_not_spread_as_the_best(tmp_path: Path) -> 
     report, _ = index(tmp_path / "kb", without_scores, "compact")
     assert report.notes["score missing"] > 0
     with Engine.open(tmp_path / "kb", create=False, embedder=HashingEmbedder(16)) as engine:
-        assert {edge.score for edge in engine.hyperedges()} == {5.0}
-        assert {entity.score for entity in engine.entities()} == {50.0}
+        assert {edge.score for edge in engine.catalogue.hyperedges()} == {5.0}
+        assert {entity.score for entity in engine.catalogue.entities()} == {50.0}
 
 
 @pytest.mark.parametrize("opening", ["<reasoning>", "<think>", ""])

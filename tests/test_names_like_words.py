@@ -34,15 +34,15 @@ def indexed(directory: Path, method: str = "", replies: str = "") -> Engine:
 @pytest.mark.parametrize("name", ["Up", "Up (2009 film)", "Her", "It", "24"])
 def test_a_title_that_is_a_word_is_an_entity(tmp_path: Path, name: str) -> None:
     with indexed(tmp_path / "kb") as engine:
-        _, hyperedges = engine.entity(name)
+        _, hyperedges = engine.catalogue.entity(name)
     documents = {id.partition("#")[0] for id in hyperedges}
     assert documents == ({"up", "docter"} if name.startswith("Up") else {name.lower()})
 
 
 def test_a_question_is_linked_to_a_title_that_is_a_word(tmp_path: Path) -> None:
     with indexed(tmp_path / "kb") as engine:
-        view, _, extractor = engine.training_parts()
-        linker = QuestionLinker(view, extractor)
+        view = engine.view()
+        linker = QuestionLinker(view, engine.models.extractor)
         for question, key in (("Who directed Up?", "up"), ("Where is It set?", "it"), ("Is Her a comedy?", "her")):
             linked = linker.link(question)
             assert key in view.ids("entity", list(linked.entities)), question
@@ -52,7 +52,7 @@ def test_a_question_is_linked_to_a_title_that_is_a_word(tmp_path: Path) -> None:
 def test_words_stay_words(tmp_path: Path) -> None:
     with indexed(tmp_path / "kb") as engine:
         for name in ("Up", "Her", "It", "24"):
-            assert "word#0000/000" not in engine.entity(name)[1]
+            assert "word#0000/000" not in engine.catalogue.entity(name)[1]
 
 
 def test_what_a_model_calls_a_film_or_a_series_is_a_name_and_what_it_calls_a_number_or_a_person_is_not(
@@ -62,9 +62,9 @@ def test_what_a_model_calls_a_film_or_a_series_is_a_name_and_what_it_calls_a_num
     table += ["Now | magazine | x | 60", "Balloons | thing | x | 90"]
     fact = {"text": "It is told in Us and Now.", "score": 8, "entities": ["Us", "24", "Her", "it", "Now", "Balloons"]}
     with indexed(tmp_path / "kb", "facts", json.dumps({"facts": [fact], "entities": table})) as engine:
-        members = {part.entity_key for part in engine.hyperedge("word#0000/000")[1]}
+        members = {part.entity_key for part in engine.catalogue.hyperedge("word#0000/000")[1]}
         assert members == {"us", "now", "balloons"}
-        members = {part.entity_key for part in engine.hyperedge("24#0000/000")[1]}
+        members = {part.entity_key for part in engine.catalogue.hyperedge("24#0000/000")[1]}
         assert "24" in members, "the title says so"
 
 
@@ -72,7 +72,7 @@ def test_a_capital_inside_a_sentence_makes_a_word_a_name_but_for_reverence_and_m
     text = "The sequel to Us came in May, and they praised Him. He saw It twice; Then came a third."
     with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
         engine.index_documents([Document("d", "", text)])
-        keys = {entity.key for entity in engine.entities()}
+        keys = {entity.key for entity in engine.catalogue.entities()}
     assert {"us", "it"} <= keys
     assert keys.isdisjoint({"him", "he", "may", "then", "the"})
 

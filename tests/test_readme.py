@@ -17,8 +17,9 @@ from polyad.adapters.scripted import ScriptedServer, cite_first_passage
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app
 from polyad.cli.settings import CommandSettings, load
-from polyad.config import LanguageModelSettings, Settings
+from polyad.config import LanguageModelSettings, SplitSettings
 from polyad.engine import RETRIEVERS
+from polyad.engine.registry import sections
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,7 +46,7 @@ def test_the_python_examples_run_find_both_passages_and_answer(
     embedder: SentenceTransformerEmbedder,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("polyad.engine.load_embedder", lambda name, **_: embedder)
+    monkeypatch.setattr("polyad.engine.registry.load_embedder", lambda *_: embedder)
     searching, asking = blocks("python")
     exec(compile(searching, "README.md", "exec"), {})
     lines = capsys.readouterr().out.splitlines()
@@ -61,7 +62,7 @@ def test_the_commands_on_the_sample_run_as_printed(
 ) -> None:
     (tmp_path / "src").symlink_to(ROOT / "src")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("polyad.engine.load_embedder", lambda name, **_: embedder)
+    monkeypatch.setattr("polyad.engine.registry.load_embedder", lambda *_: embedder)
     on_the_sample = [command for command in commands() if "musique" not in command]
     assert len(on_the_sample) == 7
     for command in on_the_sample:
@@ -78,7 +79,7 @@ def test_the_settings_file_is_valid(tmp_path: Path) -> None:
     (example,) = blocks("toml")
     (tmp_path / "polyad.toml").write_text(example, encoding="utf-8")
     found = load({}, {}, tmp_path / "polyad.toml")
-    assert (found.command.k, found.stages.split.passage_tokens) == (8, 600)
+    assert (found.command.k, found.stages.of(SplitSettings).passage_tokens) == (8, 600)
     assert found.language_model is not None
 
 
@@ -87,7 +88,7 @@ def test_the_settings_file_is_valid(tmp_path: Path) -> None:
     [
         ("(top)", CommandSettings),
         ("`language_model`", LanguageModelSettings),
-        *((f"`{field.name}`", type(getattr(Settings(), field.name))) for field in dataclasses.fields(Settings)),
+        *((f"`{name}`", kind) for name, kind in sections().items()),
     ],
 )
 def test_every_setting_is_in_the_table_with_its_default(section: str, settings: type) -> None:

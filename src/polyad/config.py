@@ -6,8 +6,9 @@ Every default carries its unit and its source. Nothing here reads the environmen
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from polyad.errors import SettingError
 
@@ -18,6 +19,8 @@ AnswerPrompt = Literal["concise", "think-answer", "sections"]
 AnswerForm = Literal["text", "entity", "entities"]
 
 ExtractionStyleName = Literal["compact", "paper"]
+
+T = TypeVar("T")
 
 
 def _require(holds: bool, name: str, value: object, expected: str) -> None:
@@ -151,14 +154,18 @@ class SplitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderSettings:
-    """How a model that runs on this machine embeds.
+    """Where the embedder runs.
 
     Attributes:
-        device: As torch names it: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` is the first there is of CUDA, MPS
-            and the processor.
+        device: Of a model on this machine, as torch names it: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` is the
+            first there is of CUDA, MPS and the processor.
+        base_url: The endpoint of ``openai:MODEL``; empty for ``OPENAI_BASE_URL``.
+        api_key: Sent to it as a bearer token; empty for ``OPENAI_API_KEY``; local servers need none.
     """
 
     device: str = "auto"
+    base_url: str = field(default="", repr=False)
+    api_key: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -613,20 +620,32 @@ class RerankerSettings:
             _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings of an engine, by stage."""
+    """The settings of an engine, by section, as in ``polyad.toml``; a section that is not given has its defaults.
 
-    read: ReadSettings = field(default_factory=ReadSettings)
-    split: SplitSettings = field(default_factory=SplitSettings)
-    encoder: EncoderSettings = field(default_factory=EncoderSettings)
-    question: QuestionSettings = field(default_factory=QuestionSettings)
-    segmentation: SegmentationSettings = field(default_factory=SegmentationSettings)
-    facts: FactSettings = field(default_factory=FactSettings)
-    hypersu: HyperSUSettings = field(default_factory=HyperSUSettings)
-    hypergraphrag: HyperGraphRAGSettings = field(default_factory=HyperGraphRAGSettings)
-    hyperretriever: HyperRetrieverSettings = field(default_factory=HyperRetrieverSettings)
-    hypermemory: HyperMemorySettings = field(default_factory=HyperMemorySettings)
-    default: DefaultSettings = field(default_factory=DefaultSettings)
-    answer: AnswerSettings = field(default_factory=AnswerSettings)
-    reranker: RerankerSettings = field(default_factory=RerankerSettings)
+    >>> settings = Settings(split=SplitSettings(passage_tokens=100))
+    >>> settings.of(SplitSettings).passage_tokens, settings.of(EncoderSettings).device
+    (100, 'auto')
+    """
+
+    def __init__(self, **sections: object) -> None:
+        self.sections: Mapping[str, object] = {
+            name: section for name, section in sections.items() if section != type(section)()
+        }
+
+    def of(self, kind: type[T]) -> T:
+        """The section that holds settings of this kind."""
+        return next((section for section in self.sections.values() if isinstance(section, kind)), None) or kind()
+
+    def but(self, **sections: object) -> Settings:
+        """These settings with other sections in place of their own."""
+        return Settings(**{**self.sections, **sections})
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={section!r}' for name, section in self.sections.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Settings) and self.sections == other.sections
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.sections.items())))

@@ -379,6 +379,10 @@ class Upkeep(Protocol):
     def statistics(self) -> Statistics:
         """Sizes of the index."""
 
+    @property
+    def directory(self) -> Path | None:
+        """Where what is derived from the index is kept for the processes of this machine; None for nowhere."""
+
     def charge(self, usage: Usage) -> None:
         """Put what a language model has cost on the index's account, which :meth:`statistics` shows."""
 
@@ -421,6 +425,17 @@ class StoreKind(Protocol):
         Raises:
             IndexMismatchError: there is an index, and it was built with others, or is of another format.
             StoreError: it cannot be made.
+        """
+
+    def replies(self, place: str | Path, /, file: Path | None = None) -> Replies:
+        """Open the replies of language models, which several indexes may share.
+
+        Args:
+            place: Of the index.
+            file: Where they are kept, if not with the index.
+
+        Raises:
+            StoreError: ``file`` cannot be read, or made.
         """
 
     def open(self, place: str | Path, /, *, replies: Path | None = None) -> Store:

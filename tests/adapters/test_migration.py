@@ -82,9 +82,9 @@ def test_every_retriever_that_needs_no_model_finds_what_it_found(directory: Path
         for retriever in ("bm25", "standard", "hypersu", "hypergraphrag", "default"):
             found = [hit.passage.document_id for hit in engine.search(QUESTION, 3, retriever=retriever).passages]
             assert {"bell", "moreau"} <= set(found), retriever
-        assert engine.passage("moreau#0000").text == MOREAU.text
-        assert engine.hyperedge("bell#0000/000")[0].text == FACTS
-        assert engine.entity("ines moreau")[0].description == "A founder of bells."
+        assert engine.catalogue.passage("moreau#0000").text == MOREAU.text
+        assert engine.catalogue.hyperedge("bell#0000/000")[0].text == FACTS
+        assert engine.catalogue.entity("ines moreau")[0].description == "A founder of bells."
 
 
 def test_documents_are_updated_and_removed(directory: Path) -> None:
@@ -97,7 +97,7 @@ def test_documents_are_updated_and_removed(directory: Path) -> None:
         assert engine.search("walnuts", 1, retriever="bm25").passages[0].passage.document_id == "stone"
         assert engine.search("bronze", 1, retriever="bm25").passages == ()
         engine.remove(["bell", "moreau"])
-        assert list(engine.sources()) == ["odd", "stone"]
+        assert list(engine.catalogue.sources()) == ["odd", "stone"]
         assert scalar(directory, "SELECT MAX(number) FROM passage") not in numbers
     assert scalar(directory, "PRAGMA integrity_check") == "ok"
 
@@ -116,12 +116,12 @@ def test_changes_are_known_from_the_beginning(directory: Path) -> None:
 
 def test_replies_that_were_paid_for_are_recalled_and_their_cost_stays(directory: Path) -> None:
     with open_engine(directory) as engine:
-        assert engine.statistics().cost == 1.5
+        assert engine.catalogue.statistics().cost == 1.5
         engine.remove(["bell", "moreau"])
         report = engine.index_documents([BELL, MOREAU], method="facts")
         assert (report.counts.added, report.usage) == (2, Usage())
-        assert engine.hyperedge("bell#0000/000")[0].text == FACTS
-        assert engine.statistics().cost == 1.5
+        assert engine.catalogue.hyperedge("bell#0000/000")[0].text == FACTS
+        assert engine.catalogue.statistics().cost == 1.5
     assert scalar(directory, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'reply'") == 0
 
 

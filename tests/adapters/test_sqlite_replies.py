@@ -28,7 +28,7 @@ def ask(directory: Path, model: ScriptedLanguageModel, replies: Path | None = No
     with Engine.open(directory, embedder=HashingEmbedder(16), language_model=model, replies=replies) as engine:
         engine.index_documents([Document("a", "Anna", "Anna met Bob in Oslo.")])
         assert engine.ask("Where did Anna meet Bob?", k=1).text == "In Oslo [1]."
-        return engine.statistics().cost
+        return engine.catalogue.statistics().cost
 
 
 def test_the_replies_of_an_index_lie_beside_it_unless_told_otherwise(tmp_path: Path) -> None:

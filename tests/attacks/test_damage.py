@@ -54,8 +54,8 @@ def answers_of(engine: Engine) -> Iterator[object]:
     for retriever in ("standard", "hypersu", "hypergraphrag"):
         yield replace(engine.search(QUESTION, retriever=retriever), timings=Timings())
     for number in range(40):
-        yield engine.document(f"d{number}")
-        yield engine.origin(f"d{number}")
+        yield engine.catalogue.document(f"d{number}")
+        yield engine.catalogue.origin(f"d{number}")
 
 
 def damaged(sound: bytes, chance: random.Random) -> bytes:
@@ -74,13 +74,13 @@ def use(directory: Path, answers: list[object]) -> None:
         for found, expected in zip(answers_of(engine), answers, strict=True):
             assert found == expected, f"{directory}: another answer, and no error"
         engine.search(QUESTION, retriever="bm25")
-        engine.sources()
-        engine.statistics()
-        for entity in engine.entities()[:5]:
-            engine.entity(entity.key)
-        for edge in engine.hyperedges()[:5]:
-            engine.hyperedge(edge.id)
-            engine.passage(edge.passage_id)
+        engine.catalogue.sources()
+        engine.catalogue.statistics()
+        for entity in engine.catalogue.entities()[:5]:
+            engine.catalogue.entity(entity.key)
+        for edge in engine.catalogue.hyperedges()[:5]:
+            engine.catalogue.hyperedge(edge.id)
+            engine.catalogue.passage(edge.passage_id)
         engine.index_documents([Document("d3", "Town 3", "Another text of Anna Keller.")])
         engine.remove(["d5"])
 

@@ -55,7 +55,7 @@ def test_links_lead_to_no_secret_and_to_nothing_endless(hostile: Path, tmp_path:
     settings = Settings(read=ReadSettings(follow_links=follows))
     with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16), settings=settings) as engine:
         report = engine.index([hostile])
-        texts = [engine.document(id).text for id in engine.sources()]
+        texts = [engine.catalogue.document(id).text for id in engine.catalogue.sources()]
     assert (SECRET in texts) is follows, "only who asks for it gets what links lead to"
     assert all("PATH=" not in text for text in texts)
     failed = {Path(failure.id).name for failure in report.failures}

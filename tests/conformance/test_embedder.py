@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from polyad.adapters.scripted import ScriptedServer
-from polyad.by_name import DEFAULT_EMBEDDER, load_embedder
+from polyad.config import EncoderSettings
+from polyad.engine.registry import DEFAULT_EMBEDDER, load_embedder
 from polyad.protocols import Embedder, TextKind
 
 TEXTS = (
@@ -35,7 +36,7 @@ class Row(NamedTuple):
 EMBEDDERS = {
     "local": Row(lambda _: load_embedder(DEFAULT_EMBEDDER), is_bit_for_bit=True),
     "hashing": Row(lambda _: load_embedder("hashing:64"), is_bit_for_bit=True),
-    "openai": Row(lambda base_url: load_embedder("openai:e", base_url=base_url), is_bit_for_bit=False),
+    "openai": Row(lambda base_url: load_embedder("openai:e", EncoderSettings(base_url=base_url)), is_bit_for_bit=False),
 }
 """One line for each implementation of the protocol."""
 

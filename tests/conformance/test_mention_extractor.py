@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from polyad.adapters.scripted import ScriptedLanguageModel
-from polyad.by_name import load_extractor
+from polyad.engine.registry import load_extractor
 from polyad.protocols import MentionExtractor, Prompt
 
 TEXTS = (

@@ -36,7 +36,7 @@ def documents_about(view: View, key: str) -> list[str]:
 def test_a_name_with_something_before_it_leads_to_the_passage_about_its_bearer(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(DOCUMENTS)
-        view, _, _ = engine.training_parts()
+        view = engine.view()
     about = {key: documents_about(view, key) for key in ("watchman piet adler", "piet adler", "old tom reed", "reed")}
     assert about["watchman piet adler"] == about["piet adler"] == ["piet"]
     assert about["old tom reed"] == [], "a single word is too little to go by"
@@ -46,7 +46,7 @@ def test_a_name_with_something_before_it_leads_to_the_passage_about_its_bearer(t
 def test_a_short_name_leads_to_what_is_known_of_its_bearer(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(UNTITLED)
-        view, _, _ = engine.training_parts()
+        view = engine.view()
         hits = engine.search("Where did Jeffrey Smart live?", 2, retriever="default").hyperedges
     row = view.find(["jeffrey smart"])["jeffrey smart"]
     mentions, _ = view.graph.mentions(np.array([row]))
@@ -63,16 +63,16 @@ def test_a_short_name_leads_nowhere_once_another_could_be_meant(tmp_path: Path) 
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(UNTITLED)
         engine.index_documents([Document("other", "", "Ann Jeffrey Smart was a singer.")])
-        ambiguous, _, _ = engine.training_parts()
+        ambiguous = engine.view()
         engine.remove("other")
-        restored, _, _ = engine.training_parts()
+        restored = engine.view()
     assert [documents_about(view, "jeffrey smart") for view in (ambiguous, restored)] == [[], ["smart"]]
 
 
 def view_of(directory: Path, *documents: Document) -> View:
     with Engine.open(directory, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(documents)
-        return engine.training_parts()[0]
+        return engine.view()
 
 
 TITLED = Document("isk", "Isk", "It is long.")
@@ -137,16 +137,16 @@ def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) 
     found = []
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents([TITLED, *fillers(38)])
-        found.append(engine.training_parts()[0].linkability)
+        found.append(engine.view().linkability)
         engine.index_documents([MENTIONED])
-        found.append(engine.training_parts()[0].linkability)
+        found.append(engine.view().linkability)
         others = [Document(f"too {number}", "Isk", f"It is old: {number}.") for number in range(2)]
         engine.index_documents(others)
-        found.append(engine.training_parts()[0].linkability)
+        found.append(engine.view().linkability)
         engine.remove([document.id for document in others])
-        found.append(engine.training_parts()[0].linkability)
+        found.append(engine.view().linkability)
         engine.remove("log")
-        found.append(engine.training_parts()[0].linkability)
+        found.append(engine.view().linkability)
     assert found == pytest.approx([0.0, ONE_OF_FORTY, 0.0, ONE_OF_FORTY, 0.0]), (
         "not of three places, nor where nobody mentions it"
     )
@@ -161,9 +161,9 @@ def test_a_name_that_another_could_be_meant_by_leads_to_none_any_more(tmp_path: 
     found = []
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents([*documents, *fillers(38)])
-        found.append(engine.training_parts()[0].linkability)
+        found.append(engine.view().linkability)
         engine.index_documents([other])
-        found.append(engine.training_parts()[0].linkability)
+        found.append(engine.view().linkability)
         engine.remove("other")
-        found.append(engine.training_parts()[0].linkability)
+        found.append(engine.view().linkability)
     assert found == pytest.approx([ONE_OF_FORTY, 0.0, ONE_OF_FORTY])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.config import Settings
+from polyad.config import HyperSUSettings, SegmentationSettings, Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.plans import ABLATIONS, Plan, grid, names_of, plan_from, swept_from, with_settings
 
@@ -95,9 +95,13 @@ def test_what_sweeps_nothing_is_refused(text: str) -> None:
 
 def test_changed_settings_are_checked_and_the_others_stay() -> None:
     changed = with_settings(Settings(), {"hypersu.decay": 1, "hypersu.width": 7, "segmentation.kappa": 20})
-    assert (changed.hypersu.decay, changed.hypersu.width, changed.segmentation.kappa) == (1.0, 7, 20.0)
-    assert isinstance(changed.hypersu.decay, float)
-    assert changed.hypersu.anchors == Settings().hypersu.anchors
+    assert (
+        changed.of(HyperSUSettings).decay,
+        changed.of(HyperSUSettings).width,
+        changed.of(SegmentationSettings).kappa,
+    ) == (1.0, 7, 20.0)
+    assert isinstance(changed.of(HyperSUSettings).decay, float)
+    assert changed.of(HyperSUSettings).anchors == HyperSUSettings().anchors
     with pytest.raises(ConfigurationError, match=r"hypersu.use_clues is 1; expected a value of type bool"):
         with_settings(Settings(), {"hypersu.use_clues": 1})
 

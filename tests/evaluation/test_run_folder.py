@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ir_measures
 import pytest
 
-from polyad.config import LanguageModelSettings, Settings
+from polyad.config import LanguageModelSettings, RerankerSettings, Settings
+from polyad.engine.registry import by_section
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import ask
@@ -45,7 +45,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 @pytest.fixture
 def manifest(dataset: Dataset) -> dict[str, Any]:
-    return manifest_of(dataset, ["scripted"], 2, Settings(), seed=0)
+    return manifest_of(dataset, ["scripted"], 2, by_section(Settings()), seed=0)
 
 
 def measured(folder: Path, manifest: dict[str, Any], names: tuple[str, ...] = ("scripted",)) -> Run:
@@ -166,7 +166,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, manifest: dict[str, Any], line:
 
 def test_the_manifest_holds_no_key(dataset: Dataset) -> None:
     secret = LanguageModelSettings(model="m", base_url="https://me:pass@host/v1", api_key="sk-very-secret")
-    stages = replace(Settings(), reranker=replace(Settings().reranker, api_key="another"))
+    stages = {"reranker": RerankerSettings(api_key="another")}
     written = json.dumps(manifest_of(dataset, ["bm25"], 5, {"stages": stages, "language_model": secret}))
     assert "very-secret" not in written
     assert "another" not in written

@@ -11,6 +11,7 @@ from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.config import DefaultSettings, Settings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
+from polyad.evaluation.training_parts import signals_of
 from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import IN_WORDS, profile_names, signal_names
@@ -46,7 +47,7 @@ def test_rewriting_embeds_more_and_finds_the_same_evidence(
     settings = Settings(default=DefaultSettings(rewriting=True))
     with Engine.open(small_index_dir, embedder=embedder, settings=settings, create=False) as engine:
         assert titles(engine, QUESTION, 2) == ["Bell of Tarn", "Ines Moreau"]
-        found = next(iter(engine.signals([QUESTION])))[1]
+        found = next(iter(signals_of(engine, [QUESTION])))[1]
     assert found[:, len(signal_names(False)) :].any(), "the signals of rewriting are there"
 
 

@@ -432,7 +432,7 @@ def test_every_kind_of_index_can_be_searched(engine: Engine) -> None:
 
 def test_everything_is_in_the_order_of_scores(engine: Engine) -> None:
     evidence = engine.search(ASKED, 50, retriever="hypergraphrag")
-    assert len(evidence.passages) == engine.statistics().passages
+    assert len(evidence.passages) == engine.catalogue.statistics().passages
     for scores in (
         [hit.score for hit in evidence.passages],
         [edge.score for edge in evidence.hyperedges],
@@ -475,7 +475,7 @@ def test_facts_without_members_do_no_harm(tmp_path: Path) -> None:
     model = ScriptedLanguageModel(lambda prompt: '{"facts": [{"text": "It rained.", "score": 9, "entities": []}]}')
     with Engine.open(tmp_path, embedder=HashingEmbedder(64), language_model=model) as opened:
         opened.index_documents([Document("a", "", "it rained"), Document("b", "", "it rained again")], method="facts")
-        assert opened.statistics().entities == 0
+        assert opened.catalogue.statistics().entities == 0
         evidence = opened.search("It rained.", 3, retriever="hypergraphrag")
     assert {hit.passage.id for hit in evidence.passages} == {"a#0000", "b#0000"}
     assert (len(evidence.hyperedges), evidence.entities) == (2, ())

@@ -92,7 +92,7 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
     ]
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(documents)
-        view, _, _ = engine.training_parts()
+        view = engine.view()
     passages, owners, shares, strengths = linked(view, np.array([view.find(["isk"])["isk"]]))
     found = dict(zip(view.document_ids(passages), shares.tolist(), strict=True))
     weak = dict(zip(view.document_ids(passages), strengths.tolist(), strict=True))["c"]

@@ -14,9 +14,9 @@ from polyad.retrieval.nearest import NearestParts
 def test_the_hyperedge_nearest_to_the_question_comes_first(
     small_engine: Engine, embedder: Embedder, embeds: bool
 ) -> None:
-    view, _, _ = small_engine.training_parts()
+    view = small_engine.view()
     nearest = NearestParts(view, "What is it known for, orchards?", embedder if embeds else None)
-    passage = small_engine.passage("aldby#0000")
+    passage = small_engine.catalogue.passage("aldby#0000")
     (parts,) = nearest([passage])
     assert "orchards" in parts[0].span.of(passage.text)
     assert [part.nearness for part in parts] == sorted((part.nearness for part in parts), reverse=True)
@@ -24,7 +24,7 @@ def test_the_hyperedge_nearest_to_the_question_comes_first(
 
 
 def test_a_passage_without_hyperedges_is_one_part(small_engine: Engine) -> None:
-    view, _, _ = small_engine.training_parts()
+    view = small_engine.view()
     unknown = Passage("gone#0000", "gone", "", "Some text.", 0, 10)
     ((part,),) = NearestParts(view, "x", None)([unknown])
     assert part.span == Span(0, 10)

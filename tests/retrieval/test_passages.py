@@ -9,6 +9,7 @@ import pytest
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import HyperRetrieverSettings, Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
+from polyad.engine.registry import retrievers
 from polyad.model import Document, FloatArray, Query
 from polyad.protocols import TextKind
 from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
@@ -63,7 +64,7 @@ def test_lexical_passages_share_a_word_and_ties_go_by_id(engine: Engine) -> None
 
 def test_a_view_goes_on_showing_its_moment(engine: Engine) -> None:
     engine.index_documents(DOCUMENTS)
-    retriever, query = engine.retriever("bm25"), Query("Alba Lima", 5)
+    retriever, query = retrievers["bm25"].make(engine.models), Query("Alba Lima", 5)
     held = engine.view("bm25")
     before = retriever.retrieve(query, held)
     engine.index_documents([Document(f"better {number}", "Alba Lima", f"Alba, Lima {number}.") for number in range(5)])

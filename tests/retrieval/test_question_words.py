@@ -28,7 +28,7 @@ def covered(words: QuestionWords, passages: IntArray) -> FloatArray:
 
 @pytest.fixture
 def view(small_engine: Engine) -> View:
-    return small_engine.training_parts()[0]
+    return small_engine.view()
 
 
 def rows(view: View, *documents: str) -> IntArray:

@@ -12,7 +12,7 @@ from polyad.view import View
 
 @pytest.fixture
 def view(small_engine: Engine) -> View:
-    return small_engine.training_parts()[0]
+    return small_engine.view()
 
 
 def test_a_misspelt_name_is_linked_through_the_word_it_shares(

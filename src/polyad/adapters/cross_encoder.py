@@ -43,6 +43,8 @@ class CrossEncoderReranker:
     @classmethod
     def from_name(cls, name: str, settings: RerankerSettings) -> Self:  # noqa: ARG003  # those of endpoints
         """The reranker ``cross-encoder:NAME``."""
+        if not name.strip():
+            raise ConfigurationError("no reranker 'cross-encoder:'; expected cross-encoder:MODEL_OR_FOLDER")
         return cls(name)
 
     @property

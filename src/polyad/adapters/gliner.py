@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Mention
+from polyad.protocols import LanguageModel
 
 DEFAULT_MODEL = "urchade/gliner_large-v2.1"
 
@@ -75,7 +76,7 @@ class GlinerMentionExtractor:
         self._window_words = min(window_words, longest)
 
     @classmethod
-    def from_name(cls, rest: str) -> Self:
+    def from_name(cls, rest: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # asks none
         """The extractor of ``gliner``, ``gliner:LABELS`` or ``gliner:LABELS:MODEL``, from what follows the colon.
 
         Raises:

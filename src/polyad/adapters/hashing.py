@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 
+from polyad.config import EncoderSettings
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
@@ -34,7 +35,7 @@ class HashingEmbedder:
         self._dimension = dimension
 
     @classmethod
-    def from_name(cls, dimension: str) -> Self:
+    def from_name(cls, dimension: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # those of models
         """The embedder of ``hashing:DIMENSION``, from what follows the colon.
 
         Raises:

@@ -1,10 +1,13 @@
-"""An embedder that keeps account of the time spent inside it."""
+"""An embedder that keeps account of the time spent inside it, and embeds ahead what will be asked for."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
 
 from polyad.model import FloatArray
 from polyad.protocols import Embedder, TextKind
@@ -40,8 +43,27 @@ class MeteredEmbedder:
         """How many texts this thread has had embedded."""
         return getattr(self._account, "texts", 0)
 
+    @contextmanager
+    def ahead(self, texts: Sequence[str], kind: TextKind) -> Iterator[None]:
+        """Embed ``texts`` in one batch now, so that this thread need not wait for them within the block."""
+        vectors = self._encode(texts, kind) if texts else ()
+        self._account.known = {(kind, text): vector for text, vector in zip(texts, vectors, strict=True)}
+        try:
+            yield
+        finally:
+            self._account.known = {}
+
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Embed ``texts``; see :class:`polyad.protocols.Embedder`."""
+        known: dict[tuple[TextKind, str], FloatArray] = getattr(self._account, "known", {})
+        here = [known.get((kind, text)) for text in texts]
+        missing = [text for text, vector in zip(texts, here, strict=True) if vector is None]
+        if len(missing) == len(texts):
+            return self._encode(texts, kind)
+        rest = iter(self._encode(missing, kind) if missing else ())
+        return np.stack([next(rest) if vector is None else vector for vector in here])
+
+    def _encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         started = time.perf_counter()
         try:
             return self._embedder.encode(texts, kind)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from polyad.adapters.model_hub import can_fetch
+from polyad.config import EncoderSettings
 from polyad.errors import ConfigurationError, EmbedderError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
@@ -118,14 +119,14 @@ class SentenceTransformerEmbedder:
         self._at_once = max(2, processors)  # more would stand in the way of a question from another thread
 
     @classmethod
-    def from_name(cls, name: str, device: str = "auto") -> Self:
+    def from_name(cls, name: str, settings: EncoderSettings) -> Self:
         """The embedder called ``name``, which is all of it the model's.
 
         Raises:
             MissingExtraError: sentence-transformers is not installed.
             ConfigurationError: there is no such model on this machine, and it cannot be fetched.
         """
-        return cls(name, device=device)
+        return cls(name, device=settings.device)
 
     @property
     def name(self) -> str:

@@ -20,8 +20,6 @@ from typer.core import TyperGroup
 
 from polyad import __version__, sample
 from polyad.adapters.reading.files import require_reachable
-from polyad.adapters.sqlite import SqliteStore
-from polyad.assembly import retrieval_called
 from polyad.cli import evaluate_experiments as cli_evaluate_experiments
 from polyad.cli import evaluate_runs as cli_evaluate_runs
 from polyad.cli import look as cli_look
@@ -55,6 +53,7 @@ from polyad.cli.options import (
 )
 from polyad.cli.settings import FILE_NAME, Configuration
 from polyad.engine import DEFAULT_METHOD, Engine
+from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError, NoLanguageModelError, NotFoundError, PolyadError, StoreError
 from polyad.model import Evidence
 from polyad.protocols import Progress
@@ -206,9 +205,9 @@ def index(
 def _show_estimate(settings: Configuration, paths: list[Path], json: bool) -> None:
     """Of a new index in a directory that is gone afterwards: estimating leaves nothing behind."""
     store = settings.command.store
-    directory = Path(store) if store and SqliteStore.exists(Path(store)) else None
+    directory = store if store and Engine.exists(store) else None
     with (
-        directory_for(str(directory) if directory else None) as place,
+        directory_for(directory) as place,
         open_engine(settings, create=True, directory=place) as engine,
     ):
         usage = engine.estimate(paths, method=settings.command.method or DEFAULT_METHOD)
@@ -259,7 +258,7 @@ def search(
         model=model,
         replies=replies,
     )
-    searches = retrieval_called(settings.command.retriever)
+    searches = retrievers[settings.command.retriever]
     with (
         output.progress_bar(quiet or json) as progress,
         open_engine(settings, reranks=True, searches=searches) as engine,
@@ -289,7 +288,7 @@ def _search(engine: Engine, question: str, settings: Configuration, progress: Pr
 
 def _is_empty(engine: Engine, evidence: Evidence) -> bool:
     """Whether nothing was found because there is nothing to find."""
-    return not evidence.passages and not engine.statistics().documents
+    return not evidence.passages and not engine.catalogue.statistics().documents
 
 
 @app.command()
@@ -369,13 +368,14 @@ def remove(
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
         engine.remove(document_ids)
-        left = engine.statistics().documents
+        left = engine.catalogue.statistics().documents
     if json:
         output.say_json({"removed": document_ids, "documents": left})
     else:
         output.say(f"{len(document_ids)} removed, {counted(left, 'document')} left")
 
 
+app.command()(cli_look.plugins)
 app.command()(cli_look.stats)
 app.command()(cli_look.show)
 app.command("list")(cli_look.list_)

@@ -15,7 +15,7 @@ from polyad.cli import output
 from polyad.cli.evaluate_measuring import measure, require_model, writer_for
 from polyad.cli.options import Depth, Embedder, Json, Mentions, Model, Quiet, directory_for, settings_from
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.engine import METHODS, RETRIEVERS
+from polyad.engine.registry import by_section, methods, retrievers
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, plans, run_folder
 from polyad.evaluation.datasets import Dataset
@@ -81,7 +81,7 @@ def sweep(
     swept = dict(plans.swept_from(item) for item in what if Path(item) not in folders)
     if not folders or not swept:
         raise ConfigurationError("expected benchmarks and what to sweep: polyad sweep BEIR_DIR hypersu.decay=0.3,0.5")
-    named = [section for section in dict.fromkeys(name.partition(".")[0] for name in swept) if section in RETRIEVERS]
+    named = [section for section in dict.fromkeys(name.partition(".")[0] for name in swept) if section in retrievers]
     plan = Plan(
         benchmarks=tuple(folders),
         variants=tuple(plans.grid(swept)),
@@ -134,7 +134,7 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
         raise ConfigurationError("expected a folder for the runs: --out DIR")
     settings = settings_from(k=plan.k, embedder=plan.embedder or None, mentions=plan.mentions or None, model=model)
     for name in plan.retrievers:
-        require_one_of("retriever", name, RETRIEVERS)
+        require_one_of("retriever", name, retrievers)
     require_model(plan.retrievers, settings)
     variants = [_with(settings, variant) for variant in plan.variants]
     benchmarks = [_loaded(folder, plan) for folder in plan.benchmarks]
@@ -172,7 +172,7 @@ def _require_names(names: Sequence[str]) -> None:
 
 def _with(settings: Configuration, variant: Variant) -> Configuration:
     if variant.method:
-        require_one_of("method", variant.method, METHODS)
+        require_one_of("method", variant.method, methods)
         settings = replace(settings, command=replace(settings.command, method=variant.method))
     return replace(settings, stages=plans.with_settings(settings.stages, variant.settings))
 
@@ -205,7 +205,8 @@ def _keep_run(
 
 def _index_digest(settings: Configuration) -> str:
     """What tells indexes apart: variants that share it share their index."""
-    sections = [plain(getattr(settings.stages, name)) for name in _OF_THE_INDEX]
+    given = by_section(settings.stages)
+    sections = [plain(given[name]) for name in _OF_THE_INDEX]
     command = settings.command
     chosen = [command.method, command.embedder, command.mentions, sections]
     return hashlib.sha256(json_.dumps(chosen).encode()).hexdigest()[:12]

@@ -10,7 +10,7 @@ from pathlib import Path
 from polyad.cli import shapes
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration
-from polyad.engine import NEED_LANGUAGE_MODEL, Engine
+from polyad.engine import Engine, registry
 from polyad.errors import NoLanguageModelError
 from polyad.evaluation import experiment
 from polyad.evaluation.datasets import Dataset, Query
@@ -44,7 +44,7 @@ class Measured:
 def require_model(names: Sequence[str], settings: Configuration) -> None:
     """Refuse retrievers that need a language model where none is set, before others are measured for nothing."""
     for name in names:
-        if name in NEED_LANGUAGE_MODEL and settings.language_model is None:
+        if registry.retrievers[name].needs_language_model and settings.language_model is None:
             raise NoLanguageModelError(f"the retriever {name!r}")
 
 
@@ -54,7 +54,7 @@ def writer_for(
     """Opens the folder of a run that is kept, be it new or of the same."""
     command = settings.command
     choices |= {name: getattr(command, name) for name in ("method", "embedder", "mentions", "rerank")}
-    stages = {"stages": settings.stages, "language_model": settings.language_model}
+    stages = {"stages": registry.by_section(settings.stages), "language_model": settings.language_model}
     return RunWriter(out, manifest_of(dataset, names, command.depth, stages, **choices))
 
 
@@ -89,12 +89,12 @@ def measure(
             max_tokens=max_tokens,
             progress=progress,
         )
-        statistics = engine.statistics()
+        statistics = engine.catalogue.statistics()
         sizes = shapes.eval_index_json(report, statistics)
         if writer:
             writer.keep_index(sizes)
         results = [_asked(engine, name, dataset.queries, settings.command.depth, writer, progress) for name in names]
-        return Measured(report, statistics, engine.sources(), sizes, results)
+        return Measured(report, statistics, engine.catalogue.sources(), sizes, results)
 
 
 def _asked(
@@ -109,7 +109,7 @@ def _asked(
             missing,
             depth,
             progress,
-            lambda: engine.llm_tokens,
+            lambda: engine.models.usage.tokens,
             partial(engine.prepare, name, progress),
             writer.keep if writer else experiment.keep_nothing,
             len(queries) - len(missing),

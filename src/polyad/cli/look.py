@@ -8,7 +8,23 @@ import typer
 
 from polyad.cli import output, shapes
 from polyad.cli.options import Json, Model, Store, open_engine, settings_from
+from polyad.engine.registry import TABLES
 from polyad.errors import ConfigurationError
+
+
+def plugins(json: Json = False) -> None:
+    """List what other packages add to polyad.
+
+    Each row is a name that can be given like one of polyad's own: a retriever, a method, a format of files, an
+    embedder, a mention extractor, a reranker, a store. Those that cannot be loaded are warned of.
+
+    Example: polyad plugins
+    """
+    found = [shapes.plugin_json(plugin, table.is_sound(plugin)) for table in TABLES for plugin in table.added.values()]
+    if json:
+        output.say_json({"plugins": found})
+    else:
+        output.show_list(found)
 
 
 def stats(store: Store = None, json: Json = False) -> None:
@@ -20,7 +36,7 @@ def stats(store: Store = None, json: Json = False) -> None:
     Example: polyad stats --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        shape = shapes.statistics_json(engine.statistics())
+        shape = shapes.statistics_json(engine.catalogue.statistics())
     if json:
         output.say_json(shape)
     else:
@@ -44,9 +60,9 @@ def show(
     Example: polyad show entity "Ada Lovelace" --store kb
     """
     with open_engine(settings_from(store=store, model=model), bare=True) as engine:
-        shape = shapes.look_up(engine, kind, id)
+        shape = shapes.look_up(engine.catalogue, kind, id)
         if summary and kind is shapes.Kind.ENTITY:
-            shape["summary"] = engine.summary(str(shape["key"]))
+            shape["summary"] = engine.catalogue.summary(str(shape["key"]))
     if json:
         output.say_json(shape)
     else:
@@ -67,7 +83,7 @@ def list_(
     Example: polyad list entities --like lovelace --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        found = shapes.listed(engine, kind, like)
+        found = shapes.listed(engine.catalogue, kind, like)
     if json:
         output.say_json({kind.value: found})
     else:
@@ -96,11 +112,12 @@ def facts(
         raise ConfigurationError("expected the names of entities, or --role ROLE=ENTITY, one of the two")
     with open_engine(settings_from(store=store), bare=True) as engine:
         found = (
-            [shapes.binding_json(binding) for binding in engine.roles(bound)]
+            [shapes.binding_json(binding) for binding in engine.catalogue.roles(bound)]
             if bound
-            else [shapes.hyperedge_json(engine, edge) for edge in engine.joining(entities or ())]
+            else [shapes.hyperedge_json(engine.catalogue, edge) for edge in engine.catalogue.joining(entities or ())]
         )
-        taken = {name: engine.roles_taken(name) for names in bound.values() for name in names} if not found else {}
+        named = [] if found else [name for names in bound.values() for name in names]
+        taken = {name: engine.catalogue.roles_taken(name) for name in named}
     if json:
         output.say_json({"facts": found})
     else:

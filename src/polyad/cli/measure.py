@@ -142,9 +142,9 @@ def _warn_of_weights(
     names: Sequence[str], whole: datasets.Dataset, dataset: datasets.Dataset, settings: Settings, embedder: str
 ) -> None:
     if "default" in names:
-        _warn_of_default_training(whole.name, settings.default)
+        _warn_of_default_training(whole.name, settings.of(DefaultSettings))
     if "hyperretriever" in names:
-        _warn_of_training(whole, dataset.queries, settings.hyperretriever, embedder)
+        _warn_of_training(whole, dataset.queries, settings.of(HyperRetrieverSettings), embedder)
 
 
 def _warn_of_default_training(benchmark: str, settings: DefaultSettings) -> None:

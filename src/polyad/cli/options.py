@@ -7,19 +7,15 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from polyad.assembly import Retrieval
-from polyad.by_name import load_embedder, load_reranker
 from polyad.cli import output
 from polyad.cli.settings import FILE_NAME, Configuration, load
 from polyad.engine import METHODS, RETRIEVERS, Engine
-from polyad.protocols import Embedder as EmbedderProtocol
-from polyad.protocols import Reranker
+from polyad.engine.registry import Retrieval
 
 Store = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Directory of the index. [POLYAD_STORE]")]
 Embedder = Annotated[
@@ -128,30 +124,24 @@ def open_engine(
         searches: How it will search, where it will do nothing else: what that has no use for is not loaded.
         directory: Where the index is, if not where the settings say.
     """
-    path = directory or settings.command.directory()
-    replies = settings.command.replies or None
+    place, command = directory or settings.command.place(), settings.command
+    replies = command.replies or None
     if bare:
-        return Engine.open(path, create=False, settings=settings.stages, replies=replies)
-    if searches and not searches.reads_names:
-        settings = replace(settings, language_model=None, command=replace(settings.command, mentions=""))
-    embeds = not searches or searches.embeds_question
-    embedder = _embedder(settings, path, create=create) if embeds else settings.command.embedder or None
-    if (
-        settings.language_model
-        or settings.command.rerank.startswith("endpoint:")
-        or not isinstance(embedder, str | None)
-    ):
-        _warn_of_endpoints(settings)
-    return Engine.open(
-        path,
-        embedder=embedder,
-        mentions=settings.command.mentions or None,
-        language_model=settings.language_model,
-        reranker=_reranker(settings) if reranks and settings.command.rerank else None,
+        return Engine.open(place, create=False, settings=settings.stages, replies=replies)
+    reads_names = searches is None or searches.reads_names
+    engine = Engine.open(
+        place,
+        embedder=command.embedder or None,
+        mentions=command.mentions or None if reads_names else None,
+        language_model=settings.language_model if reads_names else None,
+        reranker=command.rerank or None if reranks else None,
         settings=settings.stages,
         replies=replies,
         create=create,
     )
+    if searches is None or searches.reads_names or searches.embeds_question:
+        _warn_of_endpoints(settings)
+    return engine
 
 
 def _warn_of_endpoints(settings: Configuration) -> None:
@@ -162,23 +152,6 @@ def _warn_of_endpoints(settings: Configuration) -> None:
             f"no API key of the environment is sent to {address}, which only {FILE_NAME} names; put api_key into that "
             "file, name the endpoint in OPENAI_BASE_URL, or confirm it: polyad --trust-endpoint ...",
         )
-
-
-def _reranker(settings: Configuration) -> Reranker:
-    """The reranker; behind the language model's endpoint where it has none of its own."""
-    own, shared = settings.stages.reranker, settings.endpoint
-    if not own.base_url:
-        own = replace(own, base_url=shared["base_url"], api_key=own.api_key or shared["api_key"])
-    return load_reranker(settings.command.rerank, own)
-
-
-def _embedder(settings: Configuration, path: Path, *, create: bool) -> str | EmbedderProtocol | None:
-    """The embedder's name; the embedder itself where it is behind the settings' endpoint; None for the index's own."""
-    name = settings.command.embedder
-    if not (create and not Engine.exists(path)):
-        with Engine.open(path, create=False) as engine:  # a wrong directory shows before any model is loaded
-            name = name or engine.statistics().settings["embedder"]
-    return load_embedder(name, **settings.endpoint) if name.startswith("openai:") else settings.command.embedder or None
 
 
 @contextmanager

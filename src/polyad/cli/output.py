@@ -30,6 +30,7 @@ from polyad.text.counting import counted
 from polyad.text.outside import harmless
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
+_LISTED = ("table", "id", "name", "text", "package", "version")
 _NAMED = 5  # of many things that one line is about
 
 # To the streams
@@ -392,11 +393,15 @@ def _number(value: float) -> str:
 
 
 def show_list(items: Sequence[Mapping[str, object]]) -> None:
-    """Print ids or names, one a line; behind the id of a hyperedge what it says."""
+    """Print ids or names, one a line; behind the id of a hyperedge what it says, behind a row who adds it."""
     if not items:
         say("nothing found")
     for item in items:
-        shown = [" ".join(str(item[key]).split()) for key in ("id", "name", "text") if key in item]
+        shown = [
+            " ".join(str(item[key]).split())
+            for key in ("table", "id", "name", "text", "package", "version")
+            if key in item
+        ]
         say("  ".join(shown))
 
 

@@ -14,6 +14,7 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Json, Mentions, Quiet, Store, directory_for, open_engine, settings_from
 from polyad.cli.settings import Configuration
+from polyad.config import SplitSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation import own_questions
@@ -52,7 +53,7 @@ def questions(
         output.progress_bar(quiet or json) as progress,
         _engine(settings, paths or [], progress) as engine,
     ):
-        splitter = SentenceSplitter(settings.stages.split)
+        splitter = SentenceSplitter(settings.stages.of(SplitSettings))
         made = own_questions.own_questions(engine, count, seed, splitter, progress)
     own_questions.write(made, out)
     kinds = Counter(question.kind for question in made.questions)

@@ -8,7 +8,7 @@ variable for a key of a section is ``POLYAD_SECTION_KEY``: ``POLYAD_SPLIT_PASSAG
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from polyad.config import LanguageModelSettings, Settings, shown_address
-from polyad.engine import METHODS, RETRIEVERS
+from polyad.engine.registry import methods, retrievers, sections
 from polyad.errors import ConfigurationError, SettingError
 from polyad.retrieval.selection import DEFAULT_K, Wanted
 
@@ -41,7 +41,8 @@ _SECTIONS_OF_FLAGS = {
 }
 """Flags that set a key of a section; the others are keys of the top level."""
 
-_RERANKER = "reranker"
+_SERVED = ("encoder", "reranker")
+"""Sections of what may be behind the language model's endpoint, where they name none of their own."""
 
 _OPENAI = "https://api.openai.com"
 """Where keys from the environment go by default."""
@@ -88,8 +89,8 @@ class CommandSettings:
 
     def __post_init__(self) -> None:
         if self.method:
-            require_one_of("method", self.method, METHODS)
-        require_one_of("retriever", self.retriever, RETRIEVERS)
+            require_one_of("method", self.method, methods)
+        require_one_of("retriever", self.retriever, retrievers)
         Wanted(k=self.k, words=self.words, min_relevance=self.min_relevance)  # says what is wrong with them
 
     @property
@@ -97,8 +98,8 @@ class CommandSettings:
         """Passages to find where there is no budget of words."""
         return self.k or DEFAULT_K
 
-    def directory(self) -> Path:
-        """The directory of the index.
+    def place(self) -> str:
+        """Where the index is.
 
         Raises:
             ConfigurationError: none was given.
@@ -107,7 +108,7 @@ class CommandSettings:
             raise ConfigurationError(
                 f'no index was named; give --store DIR, set POLYAD_STORE, or put store = "DIR" into {FILE_NAME}'
             )
-        return Path(self.store)
+        return self.store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,6 @@ class Configuration:
         command: What the commands share.
         stages: Of the pipelines.
         language_model: None where no model is named.
-        endpoint: The ``base_url`` and ``api_key`` of the language model's section, which an embedder may be behind too.
         unknown: Variables that look like settings and are none.
         keyless: Endpoints that only the file names, and that a key from the environment is therefore not sent to.
     """
@@ -126,7 +126,6 @@ class Configuration:
     command: CommandSettings
     stages: Settings
     language_model: LanguageModelSettings | None
-    endpoint: Mapping[str, str]
     unknown: tuple[str, ...] = ()
     keyless: tuple[str, ...] = ()
 
@@ -162,21 +161,25 @@ def load(
     from_file = _file_layer(file)
     given = from_file | from_environment | _flag_layer(flags)
     keyless = () if trusts_endpoint else _withhold_keys(given, from_file, from_environment)
-    stages = {name: _section(kind, name, given) for name, kind in _stages().items()}
+    _share_endpoint(given)
+    named = {section for section, _ in given}
+    stages: dict[str, object] = {
+        name: _section(kind, name, given) for name, kind in sections().items() if name in named
+    }
     return Configuration(
         command=_section(CommandSettings, "", given),
         stages=Settings(**stages),
         language_model=_language_model(given),
-        endpoint=_endpoint(given),
         unknown=unknown,
         keyless=keyless,
     )
 
 
-def require_one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def require_one_of(name: str, value: str, allowed: Iterable[str]) -> None:
     """Raise ConfigurationError unless ``value`` is one of ``allowed``."""
-    if value not in allowed:
-        raise SettingError(name, value, f"one of {', '.join(allowed)}")
+    names = tuple(allowed)
+    if value not in names:
+        raise SettingError(name, value, f"one of {', '.join(names)}")
 
 
 # The layers, each checked as it is read
@@ -276,7 +279,7 @@ def _withhold_keys(given: _Layer, from_file: _Layer, from_environment: _Layer) -
     known = {_OPENAI} | {_origin(value) for (_, key), value in from_environment.items() if key == "base_url"}
     shared = given.get((LANGUAGE_MODEL, "base_url"))
     keyless = []
-    for section in (LANGUAGE_MODEL, _RERANKER):
+    for section in (LANGUAGE_MODEL, *_SERVED):
         own = given.get((section, "base_url"))
         address = own or shared
         if address is None or address not in from_file.values() or _origin(address) in known:
@@ -286,6 +289,15 @@ def _withhold_keys(given: _Layer, from_file: _Layer, from_environment: _Layer) -
         given[section, "api_key"] = key or _Given(_NO_KEY, "")
         keyless += [shown_address(str(address.value))] if any(keys) and not key else []
     return tuple(dict.fromkeys(keyless))
+
+
+def _share_endpoint(given: _Layer) -> None:
+    """Put what may be behind the language model's endpoint there, unless it has one of its own."""
+    for section in _SERVED:
+        if (section, "base_url") not in given:
+            for key in ("base_url", "api_key"):
+                if value := given.get((LANGUAGE_MODEL, key)):
+                    given.setdefault((section, key), value)
 
 
 def _origin(address: _Given) -> str:
@@ -313,25 +325,15 @@ def _language_model(given: _Layer) -> LanguageModelSettings | None:
     return _section(LanguageModelSettings, LANGUAGE_MODEL, given)
 
 
-def _endpoint(given: _Layer) -> dict[str, str]:
-    keys = {"base_url": "", "api_key": ""}
-    return {key: str(given[LANGUAGE_MODEL, key].value) if (LANGUAGE_MODEL, key) in given else "" for key in keys}
-
-
 # What can be set
-
-
-def _stages() -> dict[str, Any]:
-    return get_type_hints(Settings)
 
 
 @cache
 def _types() -> dict[str, dict[str, Any]]:
     """The type of every key, by section."""
-    sections = {"": CommandSettings, **_stages(), LANGUAGE_MODEL: LanguageModelSettings}
+    kinds = {"": CommandSettings, **sections(), LANGUAGE_MODEL: LanguageModelSettings}
     return {
-        name: {field.name: get_type_hints(kind)[field.name] for field in fields(kind)}
-        for name, kind in sections.items()
+        name: {field.name: get_type_hints(kind)[field.name] for field in fields(kind)} for name, kind in kinds.items()
     }
 
 

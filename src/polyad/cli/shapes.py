@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 
-from polyad.engine import Engine
+from polyad.engine.catalogue import Catalogue
+from polyad.engine.tables import Plugin
 from polyad.errors import NotFoundError
 from polyad.evaluation import signal_training, triple_training
 from polyad.evaluation.datasets import Dataset, Query
@@ -53,19 +54,19 @@ class Listed(StrEnum):
 _LOOKED_AT = {Listed.DOCUMENTS: ["id"], Listed.ENTITIES: ["name"], Listed.HYPEREDGES: ["id", "text"]}
 
 
-def listed(engine: Engine, kind: Listed, like: str) -> list[dict[str, object]]:
+def listed(catalogue: Catalogue, kind: Listed, like: str) -> list[dict[str, object]]:
     """The documents, entities or hyperedges in which ``like`` occurs, whatever the case, in the order of their ids.
 
     It may occur in the id of a document, the name of an entity, the id or the text of a hyperedge.
     """
     if kind is Listed.DOCUMENTS:
-        items: list[dict[str, object]] = [{"id": id, "source": source} for id, source in engine.sources().items()]
+        items: list[dict[str, object]] = [{"id": id, "source": source} for id, source in catalogue.sources().items()]
     elif kind is Listed.HYPEREDGES:
-        items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in engine.hyperedges()]
+        items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges()]
     else:
         items = [
             {"key": entity.key, "name": entity.name, "type": entity.type, "score": entity.score}
-            for entity in engine.entities()
+            for entity in catalogue.entities()
         ]
     return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _LOOKED_AT[kind])]
 
@@ -245,7 +246,7 @@ def statistics_json(statistics: Statistics) -> dict[str, object]:
     }
 
 
-def look_up(engine: Engine, kind: Kind, id: str) -> dict[str, object]:
+def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
     """One thing of the index, whole; the shape that ``polyad show --json`` prints.
 
     Raises:
@@ -253,31 +254,42 @@ def look_up(engine: Engine, kind: Kind, id: str) -> dict[str, object]:
     """
     match kind:
         case Kind.DOCUMENT:
-            return asdict(engine.document(id))
+            return asdict(catalogue.document(id))
         case Kind.PASSAGE:
-            passage = engine.passage(id)
-            return passage_json(passage, engine.origin(passage.document_id))
+            passage = catalogue.passage(id)
+            return passage_json(passage, catalogue.origin(passage.document_id))
         case Kind.HYPEREDGE:
-            edge, incidences = engine.hyperedge(id)
-            grounded = round(engine.grounded(edge), 3)
+            edge, incidences = catalogue.hyperedge(id)
+            grounded = round(catalogue.grounded(edge), 3)
             return {**asdict(edge), "grounded": grounded, "incidences": [asdict(part) for part in incidences]}
         case Kind.ENTITY:
-            return _entity_json(engine, id)
+            return _entity_json(catalogue, id)
 
 
-def _entity_json(engine: Engine, name: str) -> dict[str, object]:
+def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
     """An entity by its key, or by its name as it is written."""
     try:
-        entity, hyperedges = engine.entity(name)
+        entity, hyperedges = catalogue.entity(name)
     except NotFoundError:
-        entity, hyperedges = engine.entity(name_key(name) or name)
+        entity, hyperedges = catalogue.entity(name_key(name) or name)
     return {**asdict(entity), "hyperedges": hyperedges}
 
 
-def hyperedge_json(engine: Engine, edge: Hyperedge) -> dict[str, object]:
+def plugin_json(plugin: Plugin, is_sound: bool) -> dict[str, object]:
+    """A row that another package adds, and whether it can be loaded."""
+    return {
+        "table": plugin.table,
+        "name": plugin.name,
+        "package": plugin.package,
+        "version": plugin.version,
+        "sound": is_sound,
+    }
+
+
+def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> dict[str, object]:
     """A hyperedge with the names it joins, by role."""
     roles: dict[str, list[str]] = {}
-    for incidence in engine.hyperedge(edge.id)[1]:
+    for incidence in catalogue.hyperedge(edge.id)[1]:
         roles.setdefault(incidence.role, []).append(incidence.name)
     return {"id": edge.id, "text": edge.text, "roles": roles}
 

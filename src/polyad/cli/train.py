@@ -14,12 +14,14 @@ import typer
 from polyad.cli import output, shapes
 from polyad.cli.options import Embedder, Json, Mentions, Method, Quiet, directory_for, open_engine, settings_from
 from polyad.cli.settings import Configuration, require_one_of
+from polyad.config import HyperRetrieverSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, experiment, signal_training, triple_training
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.held_out import held_out
 from polyad.evaluation.splits import Splits, splits_of
+from polyad.evaluation.training_parts import signals_of, training_parts
 from polyad.evaluation.triple_examples import collect
 from polyad.indexing.report import IndexReport
 from polyad.protocols import Progress
@@ -112,8 +114,8 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
     with output.progress_bar(quiet) as progress:
         report = engine.index([dataset.corpus], method=method, progress=progress)
     output.warn_of_failures(report)
-    output.warn_of_others(report, engine.statistics().documents, f"the index of {dataset.name}")
-    output.warn_of_judgements(dataset, engine.sources())
+    output.warn_of_others(report, engine.catalogue.statistics().documents, f"the index of {dataset.name}")
+    output.warn_of_judgements(dataset, engine.catalogue.sources())
     return report
 
 
@@ -134,7 +136,7 @@ def _signal_examples(
     examples = {}
     for name, engine in engines.items():
         questions = experiment.tracked([query.text for query in asked[name]], progress, name)
-        examples[name] = signal_training.examples_of(engine.signals(questions), asked[name])
+        examples[name] = signal_training.examples_of(signals_of(engine, questions), asked[name])
     return examples
 
 
@@ -147,10 +149,10 @@ def _train_hyperretriever(
     json: bool,
     progress: Progress,
 ) -> None:
-    chosen, k = settings.stages.hyperretriever, settings.command.depth
+    chosen, k = settings.stages.of(HyperRetrieverSettings), settings.command.depth
     examples = {}
     for name, engine in engines.items():
-        collected = partial(collect, *engine.training_parts(progress), settings=chosen, seed=seed, progress=progress)
+        collected = partial(collect, *training_parts(engine, progress), settings=chosen, seed=seed, progress=progress)
         examples[name] = collected(splits[name].train), collected(splits[name].validation)
     alike = _signal_examples(engines, {name: split.train for name, split in splits.items()}, progress)
     linear = signal_training.train(list(alike.values()), signal_names(rewriting=False))

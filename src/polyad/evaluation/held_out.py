@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from polyad import model
 from polyad.config import DefaultSettings, HyperRetrieverSettings
-from polyad.engine import Engine
+from polyad.engine import Engine, registry
 from polyad.evaluation import experiment
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.experiment import RetrieverResult
+from polyad.evaluation.training_parts import training_parts
 from polyad.protocols import Progress, Retriever, silent
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.default.scorer import LinearScorer
@@ -44,13 +45,13 @@ def held_out(
         k: Depth of the ranking.
         progress: Told after each question.
     """
-    view, embedder, extractor = engine.training_parts(progress)
+    view, embedder, extractor = training_parts(engine, progress)
     retrievers: dict[str, Retriever] = {
         "hyperretriever": HyperRetriever(embedder, extractor, settings, scorer),
         "hyperretriever, untrained": HyperRetriever(
             embedder, extractor, settings, TripleScorer.untrained(scorer.recipe)
         ),
-        **{name: engine.retriever(name) for name in BESIDE},
+        **{name: registry.retrievers[name].make(engine.models) for name in BESIDE},
         "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), linear),
     }
     return [experiment.run(name, _search(made, view), queries, k, progress) for name, made in retrievers.items()]

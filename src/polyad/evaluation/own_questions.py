@@ -114,16 +114,16 @@ def _read(engine: Engine, progress: Progress) -> tuple[list[Passage], _Names]:
     """The passages of an index, sorted by id, and the names in them."""
     named: dict[str, dict[str, str]] = defaultdict(dict)
     about: dict[str, dict[str, float]] = defaultdict(dict)
-    edges = engine.hyperedges()
+    edges = engine.catalogue.hyperedges()
     for done, edge in enumerate(edges, 1):
-        for incidence in engine.hyperedge(edge.id)[1]:
+        for incidence in engine.catalogue.hyperedge(edge.id)[1]:
             named[edge.passage_id].setdefault(incidence.entity_key, incidence.name)
             if incidence.role == SUBJECT:
                 surely = about[incidence.entity_key]
                 surely[edge.passage_id] = max(incidence.strength, surely.get(edge.passage_id, 0.0))
         progress(done, len(edges), "hyperedges")
     ids = sorted({edge.passage_id for edge in edges})
-    return [engine.passage(id) for id in ids], _Names(dict(named), dict(about))
+    return [engine.catalogue.passage(id) for id in ids], _Names(dict(named), dict(about))
 
 
 def _unique_sentences(passages: Sequence[Passage], splitter: Splitter) -> list[_Sentence]:

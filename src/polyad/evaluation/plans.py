@@ -12,6 +12,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from polyad.config import Settings
+from polyad.engine import registry
 from polyad.errors import ConfigurationError, SettingError
 
 Value = str | int | float | bool
@@ -166,21 +167,21 @@ def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
     Raises:
         ConfigurationError: there is no such setting, or it cannot have that value.
     """
+    given = registry.by_section(settings)
     by_section: dict[str, dict[str, Value]] = {}
     for name, value in changes.items():
         section, _, key = name.partition(".")
-        stages = get_type_hints(Settings)
-        if section not in stages:
-            raise ConfigurationError(f"{name!r} is no setting; expected section.key, of {', '.join(stages)}")
-        types = get_type_hints(stages[section])
+        if section not in given:
+            raise ConfigurationError(f"{name!r} is no setting; expected section.key, of {', '.join(given)}")
+        types = get_type_hints(type(given[section]))
         if key not in types:
             raise ConfigurationError(f"{name!r} is no setting; expected {section}. and one of {', '.join(types)}")
         by_section.setdefault(section, {})[key] = _as_type(name, value, types[key])
     try:
-        changed = {section: replace(getattr(settings, section), **values) for section, values in by_section.items()}
+        changed = {section: replace(given[section], **values) for section, values in by_section.items()}
     except SettingError as error:
         raise ConfigurationError(f"in {', '.join(changes)}: {error}") from error
-    return replace(settings, **changed)
+    return settings.but(**changed)
 
 
 def _as_type(name: str, value: Value, type_: Any) -> Value:

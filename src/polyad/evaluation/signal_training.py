@@ -255,7 +255,7 @@ class TrainingReport:
 
 
 def examples_of(found: Iterable[Candidates], queries: Sequence[Query]) -> list[Example]:
-    """Examples from the signals of each query's candidates (:meth:`polyad.engine.Engine.signals`)."""
+    """Examples from the signals of each query's candidates (:func:`polyad.evaluation.training_parts.signals_of`)."""
     return [
         Example(
             candidates.signals,

@@ -12,6 +12,7 @@ import numpy as np
 
 from polyad.adapters.openai.failure import UnusableReplyError
 from polyad.adapters.openai.rate_limit import RateLimiter
+from polyad.config import EncoderSettings
 from polyad.errors import ConfigurationError, EmbedderError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
@@ -85,7 +86,7 @@ class OpenAIEmbedder:
         )
 
     @classmethod
-    def from_name(cls, model: str, *, base_url: str = "", api_key: str = "") -> Self:
+    def from_name(cls, model: str, settings: EncoderSettings) -> Self:
         """The embedder of ``openai:MODEL``, from what follows the colon, at an endpoint as above.
 
         Raises:
@@ -94,7 +95,7 @@ class OpenAIEmbedder:
         """
         if not model:
             raise ConfigurationError("no embedder 'openai:'; expected openai:MODEL, a model that the endpoint serves")
-        return cls(model, base_url, api_key)
+        return cls(model, settings.base_url, settings.api_key)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from polyad.adapters.openai.failure import UnusableReplyError
 from polyad.adapters.openai.rate_limit import RateLimiter
 from polyad.config import RerankerSettings
-from polyad.errors import RerankerError
+from polyad.errors import ConfigurationError, RerankerError
 from polyad.model import FloatArray
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class EndpointReranker:
     @classmethod
     def from_name(cls, name: str, settings: RerankerSettings) -> Self:
         """The reranker ``endpoint:NAME``."""
+        if not name.strip():
+            raise ConfigurationError("no reranker 'endpoint:'; expected endpoint:MODEL, a model that it serves")
         return cls(name, settings)
 
     @property

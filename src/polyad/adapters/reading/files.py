@@ -31,7 +31,7 @@ _SOURCE_CODE = (
 )
 """Extensions of what people write and read as text; not of data, of logs, or of what programs write."""
 
-_ONE_DOCUMENT = {
+ONE_DOCUMENT = {
     **dict.fromkeys(_SOURCE_CODE, "polyad.adapters.reading.source_code:read_source_code"),
     ".txt": "polyad.adapters.reading.plain_text:read_text",
     ".text": "polyad.adapters.reading.plain_text:read_text",
@@ -51,14 +51,14 @@ _ONE_DOCUMENT = {
 }
 """Extension to the ``module:function`` that turns the bytes of a file into one document."""
 
-_MANY_DOCUMENTS = {
+MANY_DOCUMENTS = {
     ".jsonl": "polyad.adapters.reading.records:read_json_lines",
     ".csv": "polyad.adapters.reading.records:read_csv",
 }
 """Extension to the ``module:function`` that streams the documents of a file."""
 
 
-_PLAIN = {_ONE_DOCUMENT[extension] for extension in (*_SOURCE_CODE, ".txt", ".rst", ".md")}
+_PLAIN = {ONE_DOCUMENT[extension] for extension in (*_SOURCE_CODE, ".txt", ".rst", ".md")}
 """Functions that no library stands behind, and whose time goes by the size of a file alone."""
 
 _SMALL = 1024 * 1024
@@ -119,8 +119,8 @@ class FileReader:
         self,
         settings: ReadSettings | None = None,
         *,
-        one_document: Mapping[str, str] = _ONE_DOCUMENT,
-        many_documents: Mapping[str, str] = _MANY_DOCUMENTS,
+        one_document: Mapping[str, str] = ONE_DOCUMENT,
+        many_documents: Mapping[str, str] = MANY_DOCUMENTS,
     ) -> None:
         self._settings = settings or ReadSettings()
         self._one_document = one_document

@@ -25,7 +25,7 @@ from polyad.adapters.sqlite.pending import (
     is_there,
     select_pending,
 )
-from polyad.adapters.sqlite.replies import REPLIES_FILE_NAME
+from polyad.adapters.sqlite.replies import REPLIES_FILE_NAME, SqliteReplies
 from polyad.adapters.sqlite.rows import (
     DOCUMENT_COLUMNS,
     PASSAGE_COLUMNS,
@@ -156,6 +156,11 @@ class SqliteStore:
                 f"no index in {str(directory)!r}; expected a directory made by: polyad index PATH --store {directory}"
             )
         return cls(Path(directory, FILE_NAME), replies)
+
+    @classmethod
+    def replies(cls, directory: str | Path, file: Path | None = None) -> SqliteReplies:
+        """The replies kept in ``file``; by default in the one beside the index, as far as it may be written."""
+        return SqliteReplies(file or Path(directory, REPLIES_FILE_NAME), must_keep=file is not None)
 
     def check(self, *, embedder: str | None = None, mentions: str | None = None) -> None:
         """Raise IndexMismatchError unless the index was built with these."""

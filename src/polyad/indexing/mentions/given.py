@@ -12,6 +12,7 @@ from typing import Self
 from polyad.errors import ConfigurationError
 from polyad.indexing.locate import occurrences
 from polyad.model import Mention
+from polyad.protocols import LanguageModel
 from polyad.text.outside import harmless
 
 _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
@@ -41,7 +42,7 @@ class GivenMentionExtractor:
             self._vocabulary.setdefault(_first_word(mention.name), []).append(mention)
 
     @classmethod
-    def from_name(cls, path: str) -> Self:
+    def from_name(cls, path: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # asks none
         """The extractor of ``given:FILE``, from what follows the colon.
 
         Raises:

@@ -43,7 +43,7 @@ class LanguageModelMentionExtractor:
         """Names that did not occur in their text, over all calls."""
 
     @classmethod
-    def from_name(cls, rest: str, *, language_model: LanguageModel | None) -> Self:
+    def from_name(cls, rest: str, language_model: LanguageModel | None) -> Self:
         """The extractor of ``llm``, which asks the language model that is set.
 
         Raises:
@@ -54,6 +54,10 @@ class LanguageModelMentionExtractor:
         if language_model is None:
             raise ConfigurationError("mentions 'llm' need a language model; name one with --model or POLYAD_MODEL")
         return cls(language_model)
+
+    def asking(self, language_model: LanguageModel) -> Self:
+        """The same, but for the model that is asked."""
+        return type(self)(language_model)
 
     @property
     def name(self) -> str:

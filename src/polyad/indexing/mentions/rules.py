@@ -11,6 +11,7 @@ from polyad.indexing.mentions.names import names
 from polyad.indexing.mentions.phrases import phrases
 from polyad.indexing.mentions.values import dates, quantities, works
 from polyad.model import Mention
+from polyad.protocols import LanguageModel
 
 SCORES = {"name": 100.0, "work": 100.0, "acronym": 100.0, "date": 60.0, "quantity": 50.0, "phrase": 40.0}
 """Score of a mention by the rule that found it, in (0, 100]."""
@@ -33,7 +34,7 @@ class RuleMentionExtractor:
     """Deterministic recognition by spelling; needs no model and no network."""
 
     @classmethod
-    def from_name(cls, rest: str) -> Self:
+    def from_name(cls, rest: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # asks none
         """The extractor of ``rules``.
 
         Raises:

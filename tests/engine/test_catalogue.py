@@ -41,9 +41,9 @@ def engine(store: Path) -> Iterator[Engine]:
 
 
 def test_hyperedges_that_join_all_of_some_entities(engine: Engine) -> None:
-    assert [edge.id for edge in engine.joining(["alice"])] == ["book#0000/000", "pen#0000/000"]
-    assert [edge.id for edge in engine.joining(["Alice", "Pen"])] == ["pen#0000/000"]
-    assert engine.joining(["Bob", "Carol"]) == []
+    assert [edge.id for edge in engine.catalogue.joining(["alice"])] == ["book#0000/000", "pen#0000/000"]
+    assert [edge.id for edge in engine.catalogue.joining(["Alice", "Pen"])] == ["pen#0000/000"]
+    assert engine.catalogue.joining(["Bob", "Carol"]) == []
 
 
 def test_facts_given_as_data_stay_facts_when_they_are_indexed_again_without_naming_the_method(
@@ -54,23 +54,23 @@ def test_facts_given_as_data_stay_facts_when_they_are_indexed_again_without_nami
     facts.write_text(line("book", FACTS["book"]) + "\n" + corrected, encoding="utf-8")
     report = engine.index([facts])
     assert (report.counts.unchanged, report.counts.updated, report.failures) == (1, 1, ())
-    assert [found.roles["gift"] for found in engine.roles({"recipient": "Dora"})] == [("Pen",)]
+    assert [found.roles["gift"] for found in engine.catalogue.roles({"recipient": "Dora"})] == [("Pen",)]
 
 
 def test_whether_two_entities_meet(engine: Engine) -> None:
-    assert engine.meet("Alice", "Book")
-    assert not engine.meet("Bob", "Pen")
+    assert engine.catalogue.joining(["Alice", "Book"])
+    assert not engine.catalogue.joining(["Bob", "Pen"])
 
 
 def test_an_unknown_entity_and_none_at_all_are_errors(engine: Engine) -> None:
     with pytest.raises(NotFoundError, match="zoe"):
-        engine.joining(["Zoe"])
+        engine.catalogue.joining(["Zoe"])
     with pytest.raises(ConfigurationError, match="at least one"):
-        engine.joining([])
+        engine.catalogue.joining([])
 
 
 def test_bound_roles_give_the_others(engine: Engine) -> None:
-    (found,) = engine.roles({"giver": "Alice", "gift": "Pen"}, ["recipient"])
+    (found,) = engine.catalogue.roles({"giver": "Alice", "gift": "Pen"}, ["recipient"])
     assert found.roles == {"recipient": ("Carol",)}
 
 

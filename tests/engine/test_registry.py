@@ -13,9 +13,9 @@ import pytest
 
 from polyad.adapters.scripted import ScriptedLanguageModel, ScriptedServer, cite_first_passage
 from polyad.adapters.sqlite import SqliteStore
-from polyad.by_name import load_embedder, load_extractor
-from polyad.config import LanguageModelSettings
+from polyad.config import EncoderSettings, LanguageModelSettings
 from polyad.engine import Engine
+from polyad.engine.registry import load_embedder, load_extractor
 from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError
 from polyad.model import Document
 
@@ -56,20 +56,22 @@ def test_an_index_by_an_endpoints_embedder_opens_again_without_its_name(
 
 def test_an_index_by_an_endpoints_embedder_refuses_another_model(tmp_path: Path) -> None:
     with ScriptedServer() as server:
-        Engine.open(tmp_path, embedder=load_embedder("openai:small", base_url=server.base_url)).close()
+        Engine.open(tmp_path, embedder=load_embedder("openai:small", EncoderSettings(base_url=server.base_url))).close()
     with pytest.raises(IndexMismatchError, match="openai:small"):
         Engine.open(tmp_path, embedder="openai:large")
 
 
 def test_the_endpoint_and_its_key_may_be_given() -> None:
     with ScriptedServer(dimension=8) as server:
-        embedder = load_embedder("openai:small", base_url=server.base_url, api_key="secret")
+        embedder = load_embedder("openai:small", EncoderSettings(base_url=server.base_url, api_key="secret"))
         assert embedder.encode(["Tarn"], "query").shape == (1, 8)
         assert {request.headers["authorization"] for request in server.requests} == {"Bearer secret"}
 
 
 def test_an_endpoint_is_of_no_concern_to_other_embedders() -> None:
-    assert load_embedder("hashing:8", base_url="http://127.0.0.1:1/v1", api_key="secret").dimension == 8
+    assert (
+        load_embedder("hashing:8", EncoderSettings(base_url="http://127.0.0.1:1/v1", api_key="secret")).dimension == 8
+    )
 
 
 def test_an_endpoint_needs_a_model() -> None:

@@ -13,6 +13,7 @@ from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.config import AnswerSettings, QuestionSettings, Settings, SplitSettings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
+from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError, SettingError
 from polyad.model import Document, FloatArray, Location, Query, Section
 from polyad.text.words import count_words
@@ -72,7 +73,7 @@ def test_every_retrievers_passages_become_hits(manual: Engine, retriever: str) -
 
 def test_measurements_see_passages_as_they_are_ranked(manual: Engine) -> None:
     found = manual.search(QUESTION, 5, retriever="standard", merge=False)
-    bare = manual.retriever("standard").retrieve(Query(QUESTION, 5), manual.view("standard"))
+    bare = retrievers["standard"].make(manual.models).retrieve(Query(QUESTION, 5), manual.view("standard"))
     assert replace(found, timings=bare.timings) == bare
     assert len({hit.passage.id for hit in found.passages}) == 5
     assert all((hit.copies, hit.highlight) == ((), None) for hit in found.passages)

@@ -1,4 +1,4 @@
-"""What an engine is made of, loaded when first needed: looking at an index takes no model."""
+"""The models and the settings of one engine; a model is loaded when it is first needed."""
 
 from __future__ import annotations
 
@@ -6,43 +6,40 @@ import threading
 
 from polyad.adapters.metered import MeteredEmbedder
 from polyad.adapters.reply_cache import CachedLanguageModel
-from polyad.adapters.sqlite import SqliteStore
-from polyad.by_name import load_embedder, load_extractor
-from polyad.config import Settings
+from polyad.config import EncoderSettings, Settings, SplitSettings
+from polyad.engine import registry
 from polyad.errors import NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
+from polyad.model import Usage
 from polyad.protocols import Embedder, MentionExtractor, Reranker
 
 
-class Parts:
-    """The store, the models and the settings of one engine.
+class Models:
+    """What indexing and search are made of. Looking at an index takes none of it.
 
     Args:
-        store: The index.
-        embedder: By default the one the index was built with.
-        extractor: By default the one the index was built with.
-        language_model: None where none is set.
         settings: Of all stages.
+        embedder: Or its name.
+        extractor: Or its name.
+        language_model: None where none is set.
         reranker: None where none is set.
     """
 
     def __init__(
         self,
-        store: SqliteStore,
-        embedder: Embedder | None,
-        extractor: MentionExtractor | None,
-        language_model: CachedLanguageModel | None,
         settings: Settings,
+        embedder: Embedder | str,
+        extractor: MentionExtractor | str,
+        language_model: CachedLanguageModel | None = None,
         reranker: Reranker | None = None,
     ) -> None:
-        self.store = store
-        self.reranker = reranker
         self.settings = settings
-        self.splitter = SentenceSplitter(settings.split)
+        self.splitter = SentenceSplitter(settings.of(SplitSettings))
         self.language_model = language_model
-        self._given_embedder = embedder
+        self.reranker = reranker
+        self._embedder = embedder
+        self._extractor = extractor
         self._metered: MeteredEmbedder | None = None
-        self._given_extractor = extractor
         self._lock = threading.Lock()
 
     @property
@@ -50,19 +47,24 @@ class Parts:
         """The embedder of the index."""
         with self._lock:
             if self._metered is None:
-                embedder = self._given_embedder or load_embedder(
-                    self.store.manifest.embedder, device=self.settings.encoder.device
-                )
-                self._metered = MeteredEmbedder(embedder)
+                given = self._embedder
+                if isinstance(given, str):
+                    given = registry.load_embedder(given, self.settings.of(EncoderSettings))
+                self._metered = MeteredEmbedder(given)
             return self._metered
 
     @property
     def extractor(self) -> MentionExtractor:
         """The mention extractor of the index."""
         with self._lock:
-            if self._given_extractor is None:
-                self._given_extractor = load_extractor(self.store.manifest.mentions, self.language_model)
-            return self._given_extractor
+            if isinstance(self._extractor, str):
+                self._extractor = registry.load_extractor(self._extractor, self.language_model)
+            return self._extractor
+
+    @property
+    def usage(self) -> Usage:
+        """What this thread has spent on the language model."""
+        return self.language_model.usage if self.language_model else Usage()
 
     def seconds_encoding(self) -> float:
         """Spent by this thread so far; asking loads no model."""
@@ -77,3 +79,8 @@ class Parts:
         if self.language_model is None:
             raise NoLanguageModelError(what)
         return self.language_model
+
+    def close(self) -> None:
+        """Release what the language model holds."""
+        if self.language_model is not None:
+            self.language_model.close()

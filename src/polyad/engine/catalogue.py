@@ -1,0 +1,101 @@
+"""Looking things up in an index. Takes no model, but for the summary of an entity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polyad.answering.summary import summarise
+from polyad.errors import ConfigurationError
+from polyad.indexing.facts.grounding import grounded_share
+from polyad.model import Document, Entity, Hyperedge, Incidence, Origin, Passage, Statistics
+from polyad.protocols import LanguageModel, Store
+from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
+from polyad.text.keys import name_key
+
+
+class Catalogue:
+    """What an index holds, one thing at a time or all of a kind.
+
+    Args:
+        store: The index.
+        language_model: Sums up what is said of entities; None where none is set.
+    """
+
+    def __init__(self, store: Store, language_model: LanguageModel | None) -> None:
+        self._store = store
+        self._language_model = language_model
+
+    def statistics(self) -> Statistics:
+        """Sizes of the index."""
+        return self._store.statistics()
+
+    def sources(self) -> dict[str, str]:
+        """The source of every document, such as its file, by the document's id."""
+        return self._store.sources()
+
+    def entities(self) -> list[Entity]:
+        """Every entity, sorted by key."""
+        return self._store.all_entities()
+
+    def hyperedges(self) -> list[Hyperedge]:
+        """Every hyperedge, sorted by id."""
+        return self._store.all_hyperedges()
+
+    def origin(self, document_id: str) -> Origin:
+        """What is known of a document beside its text. Raises NotFoundError; so do the next four."""
+        return self._store.origins([document_id])[0]
+
+    def document(self, id: str) -> Document:
+        """A document, with its whole text."""
+        return self._store.documents([id])[0]
+
+    def passage(self, id: str) -> Passage:
+        """A passage."""
+        return self._store.passages([id])[0]
+
+    def hyperedge(self, id: str) -> tuple[Hyperedge, list[Incidence]]:
+        """A hyperedge and its incidences."""
+        return self._store.hyperedges([id])[0], self._store.incidences([id])[id]
+
+    def grounded(self, hyperedge: Hyperedge) -> float:
+        """The share of a hyperedge's content words that stand in the text it is from, in [0, 1]. Raises NotFoundError.
+
+        A fact that a language model stated need not keep to its passage.
+        """
+        source = self.passage(hyperedge.passage_id).text[hyperedge.start : hyperedge.end]
+        return grounded_share(hyperedge.text, source)
+
+    def entity(self, name: str) -> tuple[Entity, list[str]]:
+        """An entity, by its key or a name, and the ids of the hyperedges that join it."""
+        key = name_key(name) or name
+        return self._store.entities([key])[0], self._store.memberships(key)
+
+    def summary(self, name: str) -> str:
+        """What the documents say of an entity, in a few sentences; made by the language model once, and then kept.
+
+        Raises:
+            NotFoundError: there is no such entity.
+            NoLanguageModelError: there is much to say, and no model is set.
+            LanguageModelError: the model gave no usable reply.
+        """
+        return summarise(self.entity(name)[0], self._language_model)
+
+    def joining(self, names: Sequence[str]) -> list[Hyperedge]:
+        """The hyperedges that join all of some entities, sorted by id; names are matched by their key.
+
+        Raises:
+            ConfigurationError: no name is given.
+            NotFoundError: one of them is no entity of the index.
+        """
+        if not names:
+            raise ConfigurationError("no entity is named; expected at least one name")
+        postings = [set(self.entity(name)[1]) for name in names]
+        return self._store.hyperedges(sorted(set.intersection(*postings)))
+
+    def roles(self, bound: Mapping[str, str | Sequence[str]], wanted: Sequence[str] = ()) -> list[RoleBinding]:
+        """Facts in which some roles are taken by given entities; see :func:`polyad.retrieval.roles.answer_roles`."""
+        return answer_roles(self._store, bound, wanted)
+
+    def roles_taken(self, name: str) -> list[str]:
+        """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""
+        return roles_taken(self._store, name)

@@ -1,0 +1,476 @@
+"""The engine: an index, and everything that can be done with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, runtime_checkable
+
+from polyad.adapters.reading.sources import Gone, gone
+from polyad.adapters.reply_cache import CachedLanguageModel
+from polyad.answering.answer import CitingAnswerer
+from polyad.answering.located import located
+from polyad.config import (
+    AnswerSettings,
+    EncoderSettings,
+    LanguageModelSettings,
+    ReadSettings,
+    RerankerSettings,
+    Settings,
+    SplitSettings,
+)
+from polyad.embedded.files import ViewFiles
+from polyad.embedded.keeper import ViewKeeper
+from polyad.engine import registry
+from polyad.engine.catalogue import Catalogue
+from polyad.engine.models import Models
+from polyad.engine.registry import Limits, make_builder, methods
+from polyad.engine.searching import Chosen, Searcher
+from polyad.engine.streaming import AnswerStream
+from polyad.indexing.builder import HyperedgeBuilder
+from polyad.indexing.pipeline import Indexer
+from polyad.indexing.report import IndexReport
+from polyad.indexing.split import SentenceSplitter
+from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage
+from polyad.protocols import (
+    Embedder,
+    LanguageModel,
+    MentionExtractor,
+    Progress,
+    Reader,
+    Reranker,
+    Store,
+    StoreKind,
+    silent,
+)
+from polyad.retrieval.selection import Wanted
+from polyad.view import View
+
+Paths = str | Path | Iterable[str | Path]
+"""A file or folder, or several."""
+
+DEFAULT_METHOD = "semantic-units"
+
+
+@runtime_checkable
+class _Asking(Protocol):
+    """A mention extractor that asks a language model."""
+
+    def asking(self, language_model: LanguageModel, /) -> MentionExtractor:
+        """The same, but for the model that is asked."""
+
+
+class Engine:
+    """An index, and everything that can be done with it.
+
+    Example:
+        >>> engine = Engine.open("kb")                                          # doctest: +SKIP
+        >>> engine.index(["handbook/", "trials.pdf"])                           # doctest: +SKIP
+        >>> engine.search("Who funded the trial?").passages[0].passage.title    # doctest: +SKIP
+
+    Not tied to a thread: searches may run side by side, and beside one writer.
+
+    Attributes:
+        models: And settings; each model is loaded when it is first needed.
+        catalogue: Looks things up in the index.
+    """
+
+    def __init__(self, store: Store, models: Models) -> None:
+        self.models = models
+        self.catalogue = Catalogue(store, models.language_model)
+        self._store = store
+        files = ViewFiles(store.directory) if store.directory else None
+        self._views = ViewKeeper(store, store.manifest.dimension, files)
+        self._searcher = Searcher(store, self._views, models)
+
+    @classmethod
+    def open(
+        cls,
+        place: str | Path,
+        *,
+        store: StoreKind | None = None,
+        embedder: str | Embedder | None = None,
+        mentions: str | MentionExtractor | None = None,
+        language_model: str | LanguageModelSettings | LanguageModel | None = None,
+        reranker: str | Reranker | None = None,
+        settings: Settings | None = None,
+        replies: str | Path | None = None,
+        create: bool = True,
+    ) -> Engine:
+        """Open the index in ``place``; an empty one is made unless ``create`` is off.
+
+        Args:
+            place: Where the index is kept: a directory, or ``NAME://...`` where another kind of stores has that name.
+            store: The kind of stores that keeps it, where its name is not in ``place``.
+            embedder: A model's name (see :func:`polyad.engine.registry.load_embedder`) or an embedder. By default
+                the one the index was built with; for a new index, ``all-MiniLM-L6-v2``.
+            mentions: An extractor's name (see :func:`polyad.engine.registry.load_extractor`) or an extractor. By
+                default the one the index was built with; for a new index, ``rules``, which needs no model.
+            language_model: Answers questions, and plans and extracts where a method asks for it: a model's name at
+                the endpoint of ``OPENAI_BASE_URL``, its settings, or a language model. None works too.
+            reranker: Puts what every search finds in another order: a name (see
+                :func:`polyad.engine.registry.load_reranker`) or a reranker. None for the order of the retriever.
+            settings: How each stage behaves.
+            replies: The file in which replies of the language model are kept; several indexes may share one. By default
+                it lies with the index.
+            create: Make an empty index when there is none.
+
+        Raises:
+            StoreNotFoundError: there is no index and ``create`` is off.
+            IndexMismatchError: the index was built with another embedder or extractor.
+            ConfigurationError: there is no such embedder, extractor, language model, reranker or store.
+        """
+        kind, settings = store or registry.store_for(place), settings or Settings()
+        registry.check(settings)
+        kept = Path(replies) if replies is not None else None
+        if isinstance(language_model, str | LanguageModelSettings):
+            language_model = registry.load_language_model(language_model)
+        if create and not kind.exists(place):
+            embedder, mentions = embedder or registry.DEFAULT_EMBEDDER, mentions or registry.DEFAULT_EXTRACTOR
+            embedder = _loaded(embedder, settings)
+            mentions = registry.load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
+            opened = kind.create(place, embedder.name, embedder.dimension, mentions.name, replies=kept)
+        else:
+            opened = kind.open(place, replies=kept)
+        try:
+            paid = None
+            if language_model is not None:
+                paid = CachedLanguageModel(language_model, kind.replies(place, kept), opened.charge)
+            if isinstance(reranker, str):
+                reranker = registry.load_reranker(reranker, settings.of(RerankerSettings))
+            extractor = _extractor_of(opened, mentions, paid)
+            return cls(opened, Models(settings, _embedder_of(opened, embedder), extractor, paid, reranker))
+        except BaseException:
+            opened.close()
+            raise
+
+    @staticmethod
+    def exists(place: str | Path, store: StoreKind | None = None) -> bool:
+        """Whether there is an index in ``place``."""
+        return (store or registry.store_for(place)).exists(place)
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the index's files."""
+        self._store.close()
+        self.models.close()
+
+    # Indexing
+
+    def index(
+        self,
+        paths: Paths,
+        *,
+        method: str = "",
+        max_cost: float = 0.0,
+        max_tokens: int = 0,
+        prune: bool = False,
+        progress: Progress = silent,
+    ) -> IndexReport:
+        """Index files and folders; what is unchanged since the last time is left alone.
+
+        Args:
+            paths: Files and folders of .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl and
+                source code; of .csv and .jsonl for ``tuples``.
+            method: How hyperedges are built; one of :data:`METHODS`. By default ``facts`` for an index of these, which
+                were paid for, ``tuples`` for an index of nothing else, whose roles another method would lose, and
+                ``semantic-units`` for any other.
+            max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
+            max_tokens: Tokens likewise.
+            prune: Remove documents that came from these paths and are no longer there, except from a path in
+                which there is nothing at all: that looks like a disk that is missing.
+            progress: Told how far it is.
+
+        Raises:
+            ConfigurationError: a path does not exist, there is no such method, or it lacks what it needs. Nothing was
+                changed.
+        """
+        given = _listed(paths)
+        method = self._method(method)
+        reader = self._reader(method)
+        read: set[str] = set()
+        position: tuple[int, int | None] = (0, None)
+
+        def told(done: int, total: int | None, message: str) -> None:
+            nonlocal position
+            position = done, total
+            progress(done, total, message)
+
+        def remembered(items: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
+            for item in items:
+                read.add(item.id)
+                yield item
+
+        with closing(reader.read(given, lambda words: progress(*position, f"files, {words}"))) as items:
+            report = self._index(remembered(items), method, Limits(max_cost, max_tokens), told, reader.count(given))
+        missing = Gone() if report.counts.stopped else gone(self._store.sources(), given, read, report.failures)
+        removed = set(missing.ids) - set(missing.spared) if prune else ()
+        if removed:
+            self.remove(sorted(removed))
+        moved = set(missing.ids)  # a file under a new name: the old one is gone, and the new one is no duplicate
+        duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
+        counts = replace(report.counts, duplicates=duplicates)
+        skipped = tuple(reader.skipped)
+        return replace(report, counts=counts, skipped=skipped, gone=missing.ids, spared=missing.spared, pruned=prune)
+
+    def _method(self, name: str) -> str:
+        if name:
+            return name
+        kinds = self._store.statistics().kinds
+        if set(kinds) == {HyperedgeKind.TUPLE}:
+            return "tuples"
+        is_of_facts = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
+        return "facts" if is_of_facts else DEFAULT_METHOD
+
+    def index_documents(
+        self,
+        documents: Iterable[Document | Failure],
+        *,
+        method: str = "",
+        max_cost: float = 0.0,
+        max_tokens: int = 0,
+        progress: Progress = silent,
+    ) -> IndexReport:
+        """Index documents that are already in memory; otherwise as :meth:`index`."""
+        return self._index(documents, self._method(method), Limits(max_cost, max_tokens), progress)
+
+    def _index(
+        self,
+        documents: Iterable[Document | Failure],
+        method: str,
+        limits: Limits,
+        progress: Progress,
+        files: int | None = None,
+    ) -> IndexReport:
+        builder = make_builder(method, self.models, limits)
+        embedder, spent = self.models.embedder, self.models.usage
+        started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.texts
+        counts = self._indexer(builder, method).index(documents, progress, files)
+        self._searcher.written = self._store.version()
+        self._views.settle()
+        if methods[method].describes_entities and counts.passages:
+            self._views.described(embedder, progress)
+        return IndexReport(
+            method,
+            counts,
+            skipped=(),
+            seconds=time.perf_counter() - started,
+            encode_seconds=embedder.seconds - encoding,
+            embedded_texts=embedder.texts - texts,
+            usage=self.models.usage - spent,
+        )
+
+    def estimate(self, paths: Paths, *, method: str = "facts") -> Usage:
+        """What indexing would spend on the language model: calls, tokens and cost, before anything is spent.
+
+        Prompts are counted; what the model will say is guessed. A method that asks no model costs nothing.
+
+        Raises:
+            ConfigurationError: as for :meth:`index`.
+        """
+        builder = make_builder(method, self.models, Limits())
+        with closing(self._reader(method).read(_listed(paths))) as documents:
+            if not methods[method].needs_language_model:
+                return Usage()
+            known = self.models.require_language_model("an estimate").known
+            batches = self._indexer(builder, method).pending(documents)
+            return sum((builder.estimate(passages, known) for passages in batches), Usage())
+
+    def _reader(self, method: str) -> Reader:
+        return methods[method].read(self.models.settings.of(ReadSettings))
+
+    def _indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
+        splitter = SentenceSplitter(self.models.settings.of(SplitSettings), methods[method].usual_passages)
+        return Indexer(self._store, self.models.embedder, splitter, builder)
+
+    def remove(self, document_ids: str | Sequence[str]) -> None:
+        """Remove a document or several, and everything that came from them.
+
+        Raises:
+            NotFoundError: one of them is not in the index; none was removed.
+        """
+        self._store.remove([document_ids] if isinstance(document_ids, str) else document_ids)
+        self._searcher.written = self._store.version()
+
+    # Asking
+
+    def search(
+        self,
+        question: str,
+        k: int | None = None,
+        *,
+        words: int | None = None,
+        retriever: Chosen = "default",
+        merge: bool = True,
+        min_relevance: float = 0.0,
+        progress: Progress = silent,
+    ) -> Evidence:
+        """The evidence for a question: the best passages and what led to them.
+
+        Passages that follow one another in a document are one hit, and a text that stands in several places is shown
+        once. Within a budget of words, long passages are shown by their parts nearest to the question.
+
+        Args:
+            question: What to find evidence for.
+            k: The most hits; 5 where there is no budget of words either, and no limit where there is one.
+            words: The most words of text in all hits together.
+            retriever: Finds them: a name, one of :data:`RETRIEVERS` or of another package; a retriever; or a
+                :class:`polyad.engine.registry.Retrieval`, which makes one of the engine's models.
+            merge: Off, the hits are the passages as the retriever ranks them, for measurements.
+            min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none.
+            progress: Told of what the first search of an index makes once, such as the vectors of entities.
+
+        Raises:
+            ConfigurationError: the question is blank or too long, a limit is below 1, there is no such retriever, or
+                it does not say how relevant passages are and ``min_relevance`` is above 0.
+        """
+        self._searcher.require(question)
+        wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
+        self.prepare(retriever, progress)
+        return self._searcher.search(question, wanted, retriever)
+
+    def search_many(
+        self,
+        questions: Sequence[str],
+        k: int | None = None,
+        *,
+        words: int | None = None,
+        retriever: Chosen = "default",
+        merge: bool = True,
+        min_relevance: float = 0.0,
+        progress: Progress = silent,
+    ) -> list[Evidence]:
+        """The evidence for each of some questions, which are embedded together; otherwise as :meth:`search`."""
+        for question in questions:
+            self._searcher.require(question)
+        wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
+        self.prepare(retriever, progress)
+        return self._searcher.search_many(questions, wanted, retriever)
+
+    def prepare(self, retriever: Chosen = "default", progress: Progress = silent) -> None:
+        """Load and make what a retriever needs once: no part of a search's time. :meth:`search` does it by itself.
+
+        Raises:
+            ConfigurationError: there is no such retriever, or it lacks what it needs.
+        """
+        self._searcher.prepare(retriever, progress)
+
+    def view(self, retriever: Chosen = "default", progress: Progress = silent) -> View:
+        """The index as it is now, for who works on it as retrievers do; made ready for that retriever."""
+        return self._searcher.view(retriever, progress)
+
+    def ask(
+        self,
+        question: str,
+        k: int | None = None,
+        *,
+        words: int | None = None,
+        retriever: Chosen = "default",
+        min_relevance: float = 0.0,
+        on_text: Callable[[str], None] | None = None,
+        progress: Progress = silent,
+    ) -> Answer:
+        """Answer a question from the evidence that :meth:`search` finds; see :meth:`answer`.
+
+        Args:
+            question: What to answer.
+            k: Hits to answer from.
+            words: Words of evidence to answer from.
+            retriever: Finds them.
+            min_relevance: Relevance below which nothing is answered from. Where all evidence is, no model is asked.
+            on_text: Called with each piece of the answer as it is written.
+            progress: As for :meth:`search`.
+
+        Raises:
+            ConfigurationError: as for :meth:`search`.
+            LanguageModelError: the language model gave no usable reply.
+        """
+        evidence = self.search(
+            question, k, words=words, retriever=retriever, min_relevance=min_relevance, progress=progress
+        )
+        return self.answer(evidence, on_text)
+
+    def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
+        """Answer a question from evidence at hand, with citations; without a language model, the evidence alone.
+
+        Args:
+            evidence: As :meth:`search` found it, or a part of it.
+            on_text: Called with each piece of the answer as it is written.
+
+        Raises:
+            LanguageModelError: the language model gave no usable reply.
+        """
+        models = self.models
+        answerer = CitingAnswerer(
+            models.language_model, models.settings.of(AnswerSettings), models.splitter.count_tokens
+        )
+        return located(answerer.answer(evidence, on_text), self._store)
+
+    def stream(
+        self,
+        question: str,
+        k: int | None = None,
+        *,
+        words: int | None = None,
+        retriever: Chosen = "default",
+        min_relevance: float = 0.0,
+        progress: Progress = silent,
+    ) -> AnswerStream:
+        """As :meth:`ask`, piece by piece: iterate over the text, then take the whole ``answer``.
+
+        Example:
+            >>> stream = engine.stream("Who funded the trial?")                 # doctest: +SKIP
+            >>> for piece in stream:                                            # doctest: +SKIP
+            ...     print(piece, end="")
+            >>> stream.answer.citations                                         # doctest: +SKIP
+
+        Raises:
+            ConfigurationError: as for :meth:`search`, at once; what the model fails with comes where it is read.
+        """
+        evidence = self.search(
+            question, k, words=words, retriever=retriever, min_relevance=min_relevance, progress=progress
+        )
+        return AnswerStream(lambda on_text: self.answer(evidence, on_text))
+
+
+def _loaded(embedder: str | Embedder, settings: Settings) -> Embedder:
+    return registry.load_embedder(embedder, settings.of(EncoderSettings)) if isinstance(embedder, str) else embedder
+
+
+def _embedder_of(store: Store, given: str | Embedder | None) -> str | Embedder:
+    """The one that is given, which has to be the index's own, or else the name of that one.
+
+    Raises:
+        IndexMismatchError: the index was built with another.
+    """
+    if given is None or isinstance(given, str):
+        store.check(embedder=registry.embedder_name(given) if given else None)
+        return store.manifest.embedder
+    store.check(embedder=given.name)
+    return given
+
+
+def _extractor_of(
+    store: Store, given: str | MentionExtractor | None, model: LanguageModel | None
+) -> str | MentionExtractor:
+    """The same for mention extractors, whose full names only they themselves know; one that asks, asks ``model``."""
+    if given in (None, store.manifest.mentions):
+        return store.manifest.mentions
+    extractor = registry.load_extractor(given, model) if isinstance(given, str) else given
+    store.check(mentions=extractor.name)
+    return extractor.asking(model) if model and isinstance(extractor, _Asking) else extractor
+
+
+def _listed(paths: Paths) -> list[Path]:
+    return [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]

@@ -1,0 +1,137 @@
+"""From a question to what a search gives back: the view, the retriever, the reranker, and what is shown of a hit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+from polyad.config import QuestionSettings
+from polyad.embedded.keeper import ViewKeeper
+from polyad.engine.models import Models
+from polyad.engine.registry import Retrieval, retrievers
+from polyad.errors import ConfigurationError, StaleViewError
+from polyad.model import Evidence, Query, Timings
+from polyad.protocols import Progress, Retriever, Store, silent
+from polyad.retrieval.nearest import NearestParts
+from polyad.retrieval.reranking import reranked
+from polyad.retrieval.selection import Wanted, gather
+from polyad.view import View
+
+Chosen = str | Retriever | Retrieval
+"""A retriever by its name; one that was made; or how one is made of the engine's models."""
+
+_ATTEMPTS = 6
+"""At a search beside a writer that removes documents; each attempt sees a newer index."""
+
+
+@runtime_checkable
+class _Preparable(Protocol):
+    """A retriever that makes more, once for a view, than entity vectors."""
+
+    def prepare(self, view: View) -> object:
+        """Make it, unless it is there."""
+
+
+class Searcher:
+    """Searches one index, by any retriever.
+
+    Args:
+        store: The index.
+        views: Of it.
+        models: Of the engine.
+    """
+
+    def __init__(self, store: Store, views: ViewKeeper, models: Models) -> None:
+        self._store = store
+        self._views = views
+        self._models = models
+        self._made: dict[str | Retrieval, Retriever] = {}
+        self.written = 0
+        """A version of the store that every search has to see: that of the last write by this engine."""
+
+    def view(self, chosen: Chosen, progress: Progress = silent) -> View:
+        """The index as it is now, made ready for a retriever where that was not done before."""
+        if _retrieval(chosen).reads_entity_vectors:
+            return self._views.described(self._models.embedder, progress)
+        return self._views.current(at_least=self.written)
+
+    def retriever(self, chosen: Chosen) -> Retriever:
+        """The retriever, which is made when it is first asked for.
+
+        Raises:
+            ConfigurationError: there is none of that name, or it lacks what it needs.
+        """
+        if not isinstance(chosen, str | Retrieval):
+            return chosen
+        if chosen not in self._made:
+            self._made.setdefault(chosen, _retrieval(chosen).make(self._models))
+        return self._made[chosen]
+
+    def prepare(self, chosen: Chosen, progress: Progress = silent) -> None:
+        """Load and make what a retriever needs once."""
+        made, view = self.retriever(chosen), self.view(chosen, progress)
+        if isinstance(made, _Preparable):
+            made.prepare(view)
+
+    def search(self, question: str, wanted: Wanted, chosen: Chosen) -> Evidence:
+        """The evidence for a question, and what it took."""
+        started, encoding = time.perf_counter(), self._models.seconds_encoding()
+        evidence = self._retrieve(question, wanted, chosen)
+        encode = self._models.seconds_encoding() - encoding
+        return replace(
+            evidence,
+            timings=Timings(encode=1000 * encode, retrieve=1000 * (time.perf_counter() - started - encode)),
+        )
+
+    def search_many(self, questions: Sequence[str], wanted: Wanted, chosen: Chosen) -> list[Evidence]:
+        """The evidence for each of some questions, which are embedded together."""
+        if not _retrieval(chosen).embeds_question:
+            return [self.search(question, wanted, chosen) for question in questions]
+        with self._models.embedder.ahead(questions, "query"):
+            return [self.search(question, wanted, chosen) for question in questions]
+
+    def require(self, question: str) -> None:
+        """Raise ConfigurationError where a question is blank or too long."""
+        if not question.strip():
+            raise ConfigurationError("the question is blank; expected some words")
+        most = self._models.settings.of(QuestionSettings).max_characters
+        if len(question) > most:
+            raise ConfigurationError(
+                f"the question has {len(question):,} characters; at most {most:,} are taken (max_characters in the "
+                "section [question]); ask for what is to be found in them"
+            )
+
+    def _retrieve(self, question: str, wanted: Wanted, chosen: Chosen) -> Evidence:
+        models = self._models
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._gather(question, wanted, chosen, self.view(chosen))
+            except StaleViewError:  # what was to be shown has been removed: begin again with a later view
+                if models.language_model is None:  # what that costs could not be written down in a store that is held
+                    break
+                self._views.current(at_least=self._store.version())
+        else:
+            return self._gather(question, wanted, chosen, self.view(chosen))
+        with self._views.held(models.embedder if _retrieval(chosen).reads_entity_vectors else None) as view:
+            return self._gather(question, wanted, chosen, view)
+
+    def _gather(self, question: str, wanted: Wanted, chosen: Chosen, view: View) -> Evidence:
+        retrieval, made, reranker = _retrieval(chosen), self.retriever(chosen), self._models.reranker
+        nearest = NearestParts(view, question, self._models.embedder if retrieval.embeds_question else None)
+
+        def retrieve(k: int) -> Evidence:
+            return made.retrieve(Query(question, k), view)
+
+        if reranker is not None:
+            retrieve = partial(reranked, retrieve, reranker)
+        return gather(retrieve, wanted, nearest, is_listed=retrieval.lists_nearest, again=reranker is None)
+
+
+def _retrieval(chosen: Chosen) -> Retrieval:
+    """What is known of a retriever; of one that was made, that it embeds the question and no more."""
+    if isinstance(chosen, Retrieval):
+        return chosen
+    return retrievers[chosen] if isinstance(chosen, str) else Retrieval(lambda _: chosen)

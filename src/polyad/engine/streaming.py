@@ -1,0 +1,92 @@
+"""An answer that comes piece by piece."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+
+from polyad.model import Answer
+
+Write = Callable[[Callable[[str], None]], Answer]
+"""Writes an answer, and passes each piece of its text on as it comes."""
+
+
+class _StoppedError(Exception):
+    """Nobody reads on."""
+
+
+class AnswerStream(Iterator[str]):
+    """The pieces of an answer's text as they are written, and then the answer.
+
+    Writing begins with the first piece that is asked for, in a thread of its own. :meth:`close` ends it early, as does
+    leaving a ``with`` block: what has not been asked of the language model by then is not paid for.
+
+    Args:
+        write: Writes the answer.
+    """
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+        self._pieces: SimpleQueue[str | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._is_over = False
+        self._answer: Answer | None = None
+        self._error: BaseException | None = None
+
+    def __next__(self) -> str:
+        """The next piece.
+
+        Raises:
+            LanguageModelError: the language model gave no usable reply.
+        """
+        if self._thread is None and not self._is_closed:
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+        piece = None if self._is_over or self._thread is None else self._pieces.get()
+        if piece is None:
+            self._is_over = True
+            if self._error is not None:
+                raise self._error
+            raise StopIteration
+        return piece
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer; waits until it is written.
+
+        Raises:
+            LanguageModelError: the language model gave no usable reply.
+            ValueError: the stream was closed before the answer was whole.
+        """
+        for _ in self:
+            pass
+        if self._answer is None:
+            raise ValueError("the stream was closed before its answer was whole; read it to its end")
+        return self._answer
+
+    def close(self) -> None:
+        """Stop writing; nothing where it is done."""
+        self._is_closed = True
+
+    def __enter__(self) -> AnswerStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self) -> None:
+        try:
+            self._answer = self._write(self._pass_on)
+        except _StoppedError:
+            pass
+        except BaseException as error:  # it is raised where the pieces are read
+            self._error = error
+        finally:
+            self._pieces.put(None)
+
+    def _pass_on(self, piece: str) -> None:
+        if self._is_closed:
+            raise _StoppedError
+        self._pieces.put(piece)

@@ -1,0 +1,187 @@
+"""What other packages add to polyad without touching it, and what becomes of those that are broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TARN = '''
+"""Rows for polyad."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.reading.plain_text import Content
+from polyad.adapters.sqlite import SqliteStore
+from polyad.engine.registry import Retrieval
+from polyad.retrieval.evidence import evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongestSettings:
+    score: float = 0.5
+
+
+class Longest:
+    """The longest passages, whatever is asked."""
+
+    name = "longest"
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    def retrieve(self, query, view):
+        texts = [passage.text for passage in view.passages(range(view.passage_count))]
+        rows = sorted(range(len(texts)), key=lambda row: -len(texts[row]))[: query.k]
+        return evidence(view, query.text, self.name, [(row, self.settings.score, "long") for row in rows])
+
+
+RETRIEVAL = Retrieval(
+    lambda models: Longest(models.settings.of(LongestSettings)),
+    settings=LongestSettings,
+    embeds_question=False,
+    reads_names=False,
+)
+
+
+def read_bell(data):
+    """Bells are written backwards."""
+    return Content("A bell", data.decode()[::-1])
+
+
+class Tarn(HashingEmbedder):
+    name = "tarn:short"
+
+
+def embedder(rest, settings):
+    assert rest == "short"
+    return Tarn(16)
+
+
+class Boxed:
+    """A store in a box within its directory."""
+
+    @staticmethod
+    def inside(place):
+        return Path(str(place).partition("://")[2], "box")
+
+    def exists(self, place):
+        return SqliteStore.exists(self.inside(place))
+
+    def create(self, place, embedder, dimension, mentions, *, replies=None):
+        return SqliteStore.create(self.inside(place), embedder, dimension, mentions, replies=replies)
+
+    def open(self, place, *, replies=None):
+        return SqliteStore.open(self.inside(place), replies=replies)
+
+    def replies(self, place, file=None):
+        return SqliteStore.replies(self.inside(place), file)
+
+
+BOXED = Boxed()
+'''
+
+POINTS = """
+[polyad.retrievers]
+longest = tarn:RETRIEVAL
+
+[polyad.readers]
+.bell = tarn:read_bell
+
+[polyad.embedders]
+tarn = tarn:embedder
+
+[polyad.stores]
+boxed = tarn:BOXED
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder of packages in which ``tarn`` is installed."""
+    return install(tmp_path / "site", "tarn", "1.2", TARN, POINTS)
+
+
+def install(site: Path, name: str, version: str, code: str, points: str) -> Path:
+    """Put a package where an installer would."""
+    about = site / f"{name}-{version}.dist-info"
+    about.mkdir(parents=True)
+    (site / f"{name}.py").write_text(code, encoding="utf-8")
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text(points, encoding="utf-8")
+    return site
+
+
+def polyad(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line beside the installed packages."""
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.run(
+        [sys.executable, "-m", "polyad", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=site.parent,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+
+def test_a_package_adds_a_retriever_a_reader_an_embedder_and_a_store(site: Path) -> None:
+    (site.parent / "a.bell").write_text(".dlo si nraT fo lleB ehT", encoding="utf-8")
+    (site.parent / "b.txt").write_text("Otters.", encoding="utf-8")
+    (site.parent / "polyad.toml").write_text("store = 'boxed://kb'\n[longest]\nscore = 0.75\n", encoding="utf-8")
+    indexed = polyad(site, "index", "a.bell", "b.txt", "--embedder", "tarn:short", "--json")
+    assert (indexed.returncode, indexed.stderr) == (0, "")
+    assert json.loads(indexed.stdout)["added"] == 2
+    assert (site.parent / "kb" / "box").is_dir()
+    found = polyad(site, "search", "anything", "--retriever", "longest", "-k", "1", "--json")
+    (hit,) = json.loads(found.stdout)["hits"]
+    assert (hit["text"], hit["title"], hit["score"]) == ("The Bell of Tarn is old.", "A bell", 0.75)
+    assert json.loads(polyad(site, "stats", "--json").stdout)["settings"]["embedder"] == "tarn:short"
+
+
+def test_what_packages_add_is_listed_with_its_package_and_version(site: Path) -> None:
+    listed = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
+    assert {(row["table"], row["name"]) for row in listed} == {
+        ("retrievers", "longest"),
+        ("readers", ".bell"),
+        ("embedders", "tarn"),
+        ("stores", "boxed"),
+    }
+    assert {(row["package"], row["version"], row["sound"]) for row in listed} == {("tarn", "1.2", True)}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("raise RuntimeError('no bell')", "RuntimeError: no bell"),
+        ("import no_such_module", "No module named 'no_such_module'"),
+        ("ROW = 7", "cracked:ROW is 7, which no row of polyad.retrievers can be"),
+    ],
+)
+def test_a_broken_package_is_one_warning_and_the_rest_works(site: Path, code: str, reason: str) -> None:
+    install(site, "cracked", "0.1", code, "[polyad.retrievers]\ncrack = cracked:ROW\nfissure = cracked:ROW\n")
+    (site.parent / "b.txt").write_text("Otters.", encoding="utf-8")
+    indexed = polyad(site, "index", "b.txt", "--store", "kb", "--embedder", "hashing:8")
+    assert indexed.returncode == 0, indexed.stderr
+    lines = indexed.stderr.splitlines()
+    assert [line.split("'")[1] for line in lines] == ["crack", "fissure"], "one for each row"
+    assert all("of cracked 0.1 cannot be used: " in line and reason in line for line in lines)
+    asked = polyad(site, "search", "otters", "--store", "kb", "--retriever", "crack")
+    assert asked.returncode == 2
+    assert "retriever 'crack' of cracked 0.1 cannot be used" in asked.stderr
+    rows = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
+    assert [row["name"] for row in rows if not row["sound"]] == ["crack", "fissure"]
+
+
+def test_a_package_cannot_take_the_name_of_a_row_of_polyads_own(site: Path) -> None:
+    install(site, "usurper", "2", "raise RuntimeError", "[polyad.retrievers]\ndefault = usurper:ROW\n")
+    listed = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
+    assert "default" not in {row["name"] for row in listed}
