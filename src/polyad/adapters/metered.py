@@ -46,8 +46,9 @@ class MeteredEmbedder:
     @contextmanager
     def ahead(self, texts: Sequence[str], kind: TextKind) -> Iterator[None]:
         """Embed ``texts`` in one batch now, so that this thread need not wait for them within the block."""
-        vectors = self._encode(texts, kind) if texts else ()
-        self._account.known = {(kind, text): vector for text, vector in zip(texts, vectors, strict=True)}
+        distinct = list(dict.fromkeys(texts))
+        vectors = self._encode(distinct, kind) if distinct else ()
+        self._account.known = {(kind, text): vector for text, vector in zip(distinct, vectors, strict=True)}
         try:
             yield
         finally:

@@ -1,0 +1,148 @@
+"""The engine for asynchronous callers: the same verbs, each run in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import wraps
+from inspect import signature
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from polyad.engine.catalogue import Catalogue
+from polyad.engine.engine import Engine
+from polyad.engine.searching import Chosen
+from polyad.engine.streaming import AnswerStream
+from polyad.model import Answer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_TOLD = ("progress", "on_text")
+"""Callbacks of the verbs; in them, work that nobody waits for any more comes to its end."""
+
+
+class _CancelledError(BaseException):
+    """Nobody waits for this any more."""
+
+
+def _in_thread(
+    verb: Callable[Concatenate[Engine, P], T],
+) -> Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]:
+    """A verb of :class:`Engine`, to be awaited. Where the caller is cancelled, it stops at the next callback."""
+    callbacks = [name for name in _TOLD if name in signature(verb).parameters]
+
+    @wraps(verb)
+    async def awaited(self: AsyncEngine, *arguments: P.args, **options: P.kwargs) -> T:
+        is_cancelled = threading.Event()
+        for name in callbacks:
+            options[name] = _stopping(options.get(name), is_cancelled)
+        try:
+            return await asyncio.to_thread(verb, self.engine, *arguments, **options)
+        except asyncio.CancelledError:
+            is_cancelled.set()
+            raise
+
+    return awaited  # type: ignore[return-value]  # mypy takes the name of self for a keyword
+
+
+def _stopping(callback: Any, is_cancelled: threading.Event) -> Callable[..., None]:
+    def told(*arguments: object) -> None:
+        if is_cancelled.is_set():
+            raise _CancelledError
+        if callback is not None:
+            callback(*arguments)
+
+    return told
+
+
+class AsyncAnswerStream(AsyncIterator[str]):
+    """The pieces of an answer's text as they are written, and then the answer; see :class:`AnswerStream`.
+
+    Args:
+        begin: Searches, and gives the pieces; called when the first is asked for.
+    """
+
+    def __init__(self, begin: Callable[[], AnswerStream]) -> None:
+        self._begin = begin
+        self._stream: AnswerStream | None = None
+
+    async def __anext__(self) -> str:
+        """The next piece; where the caller is cancelled while it waits, nothing more is written."""
+        try:
+            if self._stream is None:
+                self._stream = await asyncio.to_thread(self._begin)
+            piece = await asyncio.to_thread(next, self._stream, None)
+        except asyncio.CancelledError:
+            if self._stream is not None:
+                self._stream.close()
+            raise
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+    async def answer(self) -> Answer:
+        """The whole answer; waits until it is written."""
+        async for _ in self:
+            pass
+        assert self._stream is not None
+        return self._stream.answer
+
+
+class AsyncEngine:
+    """An :class:`Engine` whose verbs are awaited.
+
+    Example:
+        >>> async with AsyncEngine(Engine.open("kb")) as engine:                # doctest: +SKIP
+        ...     await engine.index("handbook/")
+        ...     async for piece in engine.stream("Who funded the trial?"):
+        ...         print(piece, end="")
+
+    A caller that is cancelled goes on at once. What it waited for ends at its next step: indexing after the document it
+    is at, which is in the index whole or not at all; an answer at its next piece.
+
+    Args:
+        engine: Does the work; searches may run side by side.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    index = _in_thread(Engine.index)
+    index_documents = _in_thread(Engine.index_documents)
+    estimate = _in_thread(Engine.estimate)
+    remove = _in_thread(Engine.remove)
+    search = _in_thread(Engine.search)
+    search_many = _in_thread(Engine.search_many)
+    ask = _in_thread(Engine.ask)
+    answer = _in_thread(Engine.answer)
+    prepare = _in_thread(Engine.prepare)
+    close = _in_thread(Engine.close)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Looks things up, in this thread: it takes no model and a few milliseconds."""
+        return self.engine.catalogue
+
+    def stream(
+        self,
+        question: str,
+        k: int | None = None,
+        *,
+        words: int | None = None,
+        retriever: Chosen = "default",
+        min_relevance: float = 0.0,
+    ) -> AsyncAnswerStream:
+        """As :meth:`Engine.stream`: iterate over the text, then await ``answer()``."""
+        return AsyncAnswerStream(
+            lambda: self.engine.stream(question, k, words=words, retriever=retriever, min_relevance=min_relevance)
+        )
+
+    async def __aenter__(self) -> AsyncEngine:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
