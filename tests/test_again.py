@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.cli import app
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.model import Document, HyperedgeKind
+from polyad.model import Argument, Document, HyperedgeKind
 from polyad.protocols import LanguageModel, Prompt
 
 
@@ -116,3 +118,116 @@ def test_an_index_of_facts_needs_a_model_for_what_is_new_alone(tmp_path: Path, f
         with pytest.raises(ConfigurationError, match="the method 'facts' needs a language model; name one with"):
             engine.index("docs")
         assert engine.catalogue.statistics().documents == 3
+
+
+FACTS_CSV = "giver,gift,year\nInes Moreau,Bell of Tarn,1702\nAldby,Walnut,1710\n"
+FACTS_JSONL = '{"relation": "cast", "arguments": [{"role": "maker", "entity": "Ines Moreau"}]}\n'
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, folder: Path) -> Path:
+    """The directory of an index of units, of facts that a model was paid for, and of facts that were given."""
+    (folder / "given.csv").write_text(FACTS_CSV, encoding="utf-8")
+    (folder / "given.jsonl").write_text(FACTS_JSONL, encoding="utf-8")
+    with open_engine(tmp_path / "kb", ScriptedLanguageModel(reply)) as engine:
+        engine.index("docs/a.txt", method="semantic-units")
+        engine.index(["docs/b.txt", "docs/law"], method="facts")
+        engine.index(["docs/given.csv", "docs/given.jsonl"], method="tuples")
+        assert engine.catalogue.statistics().kinds == KINDS
+    return tmp_path / "kb"
+
+
+KINDS = {HyperedgeKind.SEMANTIC_UNIT: 1, HyperedgeKind.FACT: 2, HyperedgeKind.TUPLE: 3}
+
+
+def test_each_document_of_a_mixed_index_keeps_its_method_and_its_reader(mixed: Path) -> None:
+    with open_engine(mixed) as engine:
+        report = engine.index("docs")
+        assert (report.counts.unchanged, report.counts.updated, report.failures) == (6, 0, ())
+        assert report.kept_methods == {"facts": 2, "tuples": 3}
+        assert engine.catalogue.statistics().kinds == KINDS
+
+
+def test_what_changes_in_a_mixed_index_is_built_by_its_own_method(mixed: Path, folder: Path) -> None:
+    (folder / "b.txt").write_text("Another text of b.", encoding="utf-8")
+    (folder / "given.csv").write_text(f"{FACTS_CSV}Isk,Otter,1711\n", encoding="utf-8")
+    (folder / "new.txt").write_text("A text that is new.", encoding="utf-8")
+    model = ScriptedLanguageModel(reply)
+    with open_engine(mixed, model) as engine:
+        report = engine.index("docs", max_tokens=10_000)
+        assert report.failures == ()
+        assert engine.catalogue.statistics().kinds == {**KINDS, HyperedgeKind.SEMANTIC_UNIT: 2, HyperedgeKind.TUPLE: 4}
+    assert len(model.prompts) == 1
+    assert "Another text of b." in model.prompts[0].user
+
+
+def test_pruning_a_mixed_index_removes_what_is_gone_alone(mixed: Path, folder: Path) -> None:
+    (folder / "b.txt").unlink()
+    with open_engine(mixed) as engine:
+        assert engine.index("docs", prune=True).gone == ("docs/b.txt",)
+        assert engine.catalogue.statistics().documents == 5
+
+
+def test_a_method_that_is_named_replaces_the_others(mixed: Path) -> None:
+    with open_engine(mixed) as engine:
+        report = engine.index(["docs/a.txt", "docs/b.txt"], method="semantic-units")
+        assert (report.counts.updated, report.kept_methods) == (1, {})
+
+
+def test_facts_given_in_memory_are_tuples_and_stay_so(tmp_path: Path) -> None:
+    given = Document("t", "", "Ines Moreau cast it.", arguments=(Argument("maker", "Ines Moreau"),))
+    prose = Document("p", "", "The Bell of Tarn hangs in Corven Tower.")
+    with open_engine(tmp_path / "kb") as engine:
+        for counts in (engine.index_documents([given, prose]).counts, engine.index_documents([prose, given]).counts):
+            assert counts.failures == ()
+            assert engine.catalogue.statistics().kinds == {HyperedgeKind.TUPLE: 1, HyperedgeKind.SEMANTIC_UNIT: 1}
+        assert counts.unchanged == 2
+
+
+def fact(text: str) -> str:
+    return json.dumps({"facts": [{"text": text, "score": 8, "entities": ["Ada", "Bo"]}], "entities": []})
+
+
+def test_indexing_again_asks_anew_and_keeps_what_is_there_until_the_new_is(tmp_path: Path, folder: Path) -> None:
+    said = [fact("Ada met Bo.")]
+    model = ScriptedLanguageModel(lambda _: said[0])
+    with open_engine(tmp_path / "kb", model) as engine:
+        engine.index("docs", method="facts")
+        said[0] = fact("Ada wrote to Bo.")
+        assert engine.index("docs").counts.unchanged == 3
+        assert len(model.prompts) == 3
+        assert engine.index("docs/a.txt", again=True).counts.updated == 1
+        assert sorted(edge.text for edge in engine.hyperedges()) == ["Ada met Bo.", "Ada met Bo.", "Ada wrote to Bo."]
+        assert engine.index(["docs/b.txt"], again=True).counts.updated == 1
+        assert engine.index([], again=True).counts.updated == 3
+        assert {edge.text for edge in engine.hyperedges()} == {"Ada wrote to Bo."}
+        said[0] = "I cannot help with that."
+        report = engine.index("docs", again=True)
+        assert len(report.failures) == 3
+        assert {edge.text for edge in engine.hyperedges()} == {"Ada wrote to Bo."}, "kept until there are others"
+        said[0] = fact("Ada left Bo.")
+        assert engine.index("docs").counts.updated == 3, "the next run tries once more"
+        assert {edge.text for edge in engine.hyperedges()} == {"Ada left Bo."}
+
+
+def test_one_document_of_a_file_is_built_again_by_its_id(engine: Engine, folder: Path) -> None:
+    lines = [json.dumps({"_id": name, "title": "", "text": f"About {name}."}) for name in ("x", "y")]
+    (folder / "records.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    engine.index("docs")
+    report = engine.index(["x"], again=True)
+    assert (report.counts.updated, report.counts.unchanged, report.gone) == (1, 0, ())
+    with pytest.raises(ConfigurationError, match="nowhere"):
+        engine.index(["nowhere"], again=True)
+    engine.index_documents([Document("note", "", "Not from a file.")])
+    with pytest.raises(ConfigurationError, match="came from no file"):
+        engine.index(["note"], again=True)
+
+
+def test_the_command_line_builds_again_all_or_what_is_named(engine: Engine, folder: Path, tmp_path: Path) -> None:
+    engine.index("docs")
+    for paths, updated in ([], 3), (["docs/law"], 1), (["docs/a.txt"], 1):
+        command = ["index", *paths, "--again", "--json", "--store", str(tmp_path / "kb")]
+        result = CliRunner().invoke(app, [*command, "--embedder", "hashing:16"])
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["updated"] == updated
+    assert CliRunner().invoke(app, ["index", "--store", str(tmp_path / "kb")]).exit_code == 2

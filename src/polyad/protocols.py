@@ -16,6 +16,7 @@ from polyad.model import (
     Failure,
     FloatArray,
     Hyperedge,
+    HyperedgeKind,
     Incidence,
     IndexedDocument,
     IndexedPassage,
@@ -292,6 +293,9 @@ class Documents(Protocol):
 
     def sources(self) -> dict[str, str]:
         """Where each document came from, by id, sorted by id."""
+
+    def kinds_of_documents(self) -> dict[str, HyperedgeKind]:
+        """The kind of each document's hyperedges, by id; documents without any are left out."""
 
     def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
         """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -34,14 +35,35 @@ class CachedLanguageModel:
         model: Who is asked when there is no reply.
         replies: Where they are kept; used in the calling thread only.
         charge: Told what each reply and failure has cost, in the calling thread, once the reply is kept.
+        recalls: Off, what was said before is never used, as for runs that are to be independent of one another.
     """
 
-    def __init__(self, model: LanguageModel, replies: Replies, charge: Callable[[Usage], None]) -> None:
+    def __init__(
+        self, model: LanguageModel, replies: Replies, charge: Callable[[Usage], None], *, recalls: bool = True
+    ) -> None:
         self._model = model
         self._replies = replies
         self._charge = charge
         self._kept_as = model.cache_name if isinstance(model, _Distinguished) else model.name
         self._account = threading.local()
+        self._recalls = recalls
+
+    @contextmanager
+    def asking_anew(self) -> Iterator[None]:
+        """Have this thread recall nothing: all is asked, and kept in place of what was said before."""
+        earlier = self._is_asking_anew
+        self._account.is_asking_anew = True
+        try:
+            yield
+        finally:
+            self._account.is_asking_anew = earlier
+
+    @property
+    def _is_asking_anew(self) -> bool:
+        return getattr(self._account, "is_asking_anew", not self._recalls)
+
+    def _known(self, keys: Sequence[str]) -> dict[str, Reply]:
+        return {} if self._is_asking_anew else self._replies.known(keys)
 
     @property
     def name(self) -> str:
@@ -65,7 +87,7 @@ class CachedLanguageModel:
         """
         positions = self._positions(prompts)
         outcomes: dict[int, Reply | LanguageModelError] = {}
-        known = self._replies.known(list(positions))
+        known = self._known(list(positions))
         for key in list(known):
             if not _deliver(positions[key], known[key], outcomes, on_outcome):
                 self._replies.forget([key])
@@ -101,7 +123,7 @@ class CachedLanguageModel:
     def known(self, prompts: Sequence[Prompt]) -> list[str | None]:
         """Of each prompt, the reply that is here already and would cost nothing; None where there is none."""
         keys = [reply_key(self._kept_as, prompt) for prompt in prompts]
-        here = self._replies.known(keys)
+        here = self._known(keys)
         return [here[key].text if key in here else None for key in keys]
 
     def _positions(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
@@ -114,7 +136,7 @@ class CachedLanguageModel:
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Recall the reply in one piece, or stream it and keep it; see :class:`polyad.protocols.LanguageModel`."""
         key = reply_key(self._kept_as, prompt)
-        known = self._replies.known([key]).get(key)
+        known = self._known([key]).get(key)
         if known is not None:
             on_text(known.text)
             return _recalled(known)

@@ -138,7 +138,9 @@ def _polyad(
 
 @app.command()
 def index(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Files and folders.")],
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --again also document ids.")
+    ] = None,
     store: Store = None,
     method: Method = None,
     embedder: Embedder = None,
@@ -154,6 +156,12 @@ def index(
         bool,
         typer.Option(
             "--prune", help="Remove documents that came from a PATH and are gone, unless nothing else is there either."
+        ),
+    ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Build anew what is unchanged too, asking the model anew; all files without a PATH."
         ),
     ] = False,
     strict: Annotated[
@@ -179,7 +187,10 @@ def index(
     settings = settings_from(
         store=store, method=method, embedder=embedder, mentions=mentions, model=model, replies=replies
     )
-    for path in paths:  # before an index is made for nothing
+    paths = paths or []
+    if not paths and not again:
+        raise ConfigurationError("no PATH is named; expected files or folders to index")
+    for path in () if again else paths:  # before an index is made for nothing
         require_reachable(path)
     method = settings.command.method
     if method == "facts" and settings.language_model is None and not Engine.exists(settings.command.store):
@@ -189,7 +200,7 @@ def index(
         return
     with output.progress_bar(quiet or json) as progress, open_engine(settings, create=True) as engine:
         report = engine.index(
-            paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, progress=progress
+            paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, again=again, progress=progress
         )
     output.warn_of_failures(report)
     output.warn_of_duplicates(report)

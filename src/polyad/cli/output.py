@@ -198,6 +198,8 @@ def show_index_report(report: IndexReport) -> None:
     if report.spared:
         fate = "no longer there, and not removed as nothing else is there either; polyad remove does"
         say(f"{len(report.spared):,} {fate}: {_some(report.spared)}")
+    for method, count in report.kept_methods.items():
+        say(f"{counted(count, 'document')} kept the method {method}, which only --method would replace")
     if report.usage.calls:
         say(f"language model: {in_words(report.usage)}")
     for note, count in report.notes.items():

@@ -224,6 +224,7 @@ def index_json(report: IndexReport) -> dict[str, object]:
         "spared": list(report.spared),
         "pruned": report.pruned,
         "method": report.method,
+        "kept_methods": dict(report.kept_methods),
         "duplicates": [{"id": id, "of": earlier} for id, earlier in report.duplicates],
     }
 

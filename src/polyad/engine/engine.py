@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, runtime_checkable
@@ -27,12 +28,14 @@ from polyad.embedded.files import ViewFiles
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import registry
 from polyad.engine.catalogue import Catalogue
+from polyad.engine.file_runs import FileRuns, Selected, selected
 from polyad.engine.models import Models
 from polyad.engine.registry import Limits, make_builder, methods
 from polyad.engine.searching import Chosen, Searcher
 from polyad.engine.streaming import AnswerStream
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
+from polyad.indexing.remembered import METHOD_OF, Remembered
 from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage
@@ -176,6 +179,7 @@ class Engine:
         max_cost: float = 0.0,
         max_tokens: int = 0,
         prune: bool = False,
+        again: bool = False,
         progress: Progress = silent,
     ) -> IndexReport:
         """Index files and folders; what is unchanged since the last time is left alone.
@@ -183,52 +187,56 @@ class Engine:
         Args:
             paths: Files and folders of .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl and
                 source code; of .csv and .jsonl for ``tuples``.
-            method: How hyperedges are built; one of :data:`METHODS`. By default ``facts`` for an index of these, which
-                were paid for, ``tuples`` for an index of nothing else, whose roles another method would lose, and
-                ``semantic-units`` for any other.
+            method: How hyperedges are built; one of :data:`METHODS`. By default each document keeps the method by which
+                it was indexed. What is new is indexed by ``facts`` in an index of these, by ``tuples`` in an index of
+                nothing else, and by ``semantic-units`` in any other.
             max_cost: US dollars that ``facts`` may spend on the language model in this run; 0 for no limit.
             max_tokens: Tokens likewise.
             prune: Remove documents that came from these paths and are no longer there, except from a path in
                 which there is nothing at all: that looks like a disk that is missing.
+            again: Build also what is unchanged anew, and ask the language model anew; what is there stays until the new
+                is. Paths may then be ids of documents that are read from files.
             progress: Told how far it is.
 
         Raises:
             ConfigurationError: a path does not exist, there is no such method, or it lacks what it needs. Nothing was
                 changed.
         """
-        given = _listed(paths)
-        method = self._method(method)
-        reader = self._reader(method)
-        read: set[str] = set()
-        position: tuple[int, int | None] = (0, None)
+        given = selected(_listed(paths), self._store.sources()) if again else Selected(_listed(paths))
+        remembered = Remembered(method) if method else self._remembered()
+        runs = FileRuns(given, remembered, self.models.settings.of(ReadSettings), is_named=bool(method))
+        limits = Limits(max_cost, max_tokens)
 
-        def told(done: int, total: int | None, message: str) -> None:
-            nonlocal position
-            position = done, total
-            progress(done, total, message)
+        def index(items: Iterable[Document | Failure], own: str, told: Progress, files: int) -> IndexReport:
+            is_limited = len(remembered.methods) == 1 or methods[own].needs_language_model
+            return self._index(items, own, limits if is_limited else Limits(), told, files, again=again)
 
-        def remembered(items: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
-            for item in items:
-                read.add(item.id)
-                yield item
-
-        with closing(reader.read(given, lambda words: progress(*position, f"files, {words}"))) as items:
-            report = self._index(remembered(items), method, Limits(max_cost, max_tokens), told, reader.count(given))
-        missing = Gone() if report.counts.stopped else gone(self._store.sources(), given, read, report.failures)
+        report = runs.index(index, progress)
+        if given.ids:
+            return report
+        missing = (
+            Gone() if report.counts.stopped else gone(self._store.sources(), given.paths, runs.read, report.failures)
+        )
         removed = set(missing.ids) - set(missing.spared) if prune else ()
         if removed:
             self.remove(sorted(removed))
         moved = set(missing.ids)  # a file under a new name: the old one is gone, and the new one is no duplicate
         duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
         counts = replace(report.counts, duplicates=duplicates)
-        skipped = tuple(reader.skipped)
+        skipped = runs.skipped
         return replace(report, counts=counts, skipped=skipped, gone=missing.ids, spared=missing.spared, pruned=prune)
 
-    def _method(self, name: str) -> str:
-        if name:
-            return name
+    def _remembered(self) -> Remembered:
+        """By which method each document of the index is built, and new ones are."""
         kinds = self._store.statistics().kinds
-        if set(kinds) == {HyperedgeKind.TUPLE}:
+        default = self._default_method(kinds)
+        if {METHOD_OF[kind] for kind in kinds} <= {default}:
+            return Remembered(default)
+        return Remembered.of_index(default, self._store.kinds_of_documents(), self._store.sources())
+
+    @staticmethod
+    def _default_method(kinds: Mapping[HyperedgeKind, int]) -> str:
+        if HyperedgeKind.TUPLE in kinds and len(kinds) == 1:
             return "tuples"
         is_of_facts = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds
         return "facts" if is_of_facts else DEFAULT_METHOD
@@ -242,8 +250,22 @@ class Engine:
         max_tokens: int = 0,
         progress: Progress = silent,
     ) -> IndexReport:
-        """Index documents that are already in memory; otherwise as :meth:`index`."""
-        return self._index(documents, self._method(method), Limits(max_cost, max_tokens), progress)
+        """Index documents that are already in memory; otherwise as :meth:`index`.
+
+        Facts given as data, in the arguments of documents, are indexed as ``tuples`` where no method is named.
+        """
+        limits = Limits(max_cost, max_tokens)
+        if method:
+            return self._index(documents, method, limits, progress)
+        remembered = self._remembered()
+        report: IndexReport | None = None
+        for own, group in groupby(documents, remembered.method_of):
+            is_limited = own == remembered.default or methods[own].needs_language_model
+            found = self._index(group, own, limits if is_limited else Limits(), progress)
+            report = found if report is None else report.joined(found, found.documents)
+            if report.counts.stopped:
+                break
+        return report or self._index((), remembered.default, limits, progress)
 
     def _index(
         self,
@@ -252,11 +274,15 @@ class Engine:
         limits: Limits,
         progress: Progress,
         files: int | None = None,
+        *,
+        again: bool = False,
     ) -> IndexReport:
         builder = make_builder(method, self.models, limits)
         embedder, spent = self.models.embedder, self.models.usage
         started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.texts
-        counts = self._indexer(builder, method).index(documents, progress, files)
+        model = self.models.language_model
+        with model.asking_anew() if again and model else nullcontext():
+            counts = self._indexer(builder, method).index(documents, progress, files, again=again)
         self._searcher.written = self._store.version()
         self._views.settle()
         if methods[method].describes_entities and counts.passages:

@@ -85,10 +85,12 @@ class _Run:
     Attributes:
         known: The digest of each that is in the index, or will be.
         met: The source of each that was read in this run, and the digest of its content.
+        is_again: Whether unchanged documents and passages are built anew.
     """
 
     known: dict[str, str]
     met: dict[str, tuple[str, str]] = field(default_factory=dict)
+    is_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +145,23 @@ class Indexer:
         self._splitter = splitter
         self._builder = builder
 
-    def index(self, items: Iterable[Document | Failure], progress: Progress, files: int | None = None) -> IndexCounts:
+    def index(
+        self,
+        items: Iterable[Document | Failure],
+        progress: Progress,
+        files: int | None = None,
+        *,
+        again: bool = False,
+    ) -> IndexCounts:
         """Index every document of ``items``; failures among them are passed into the report.
 
         Args:
             items: To index.
             progress: Told how far it is, in files where ``files`` says how many these are, else in documents.
             files: That ``items`` come from.
+            again: Build also what is unchanged anew. Where that fails, what is there stays.
         """
-        run = _Run(self._store.digests())
+        run = _Run(self._store.digests(), is_again=again)
         total = IndexCounts()
         tried: list[str] = []
         told = RunProgress(progress, files)
@@ -160,7 +170,7 @@ class Indexer:
             told.begin(batch)
             changed, counts = self._changed(batch, run)
             total += counts
-            total += self._put(changed, told)
+            total += self._put(changed, told, run.is_again)
             tried += [item.document.id for item in changed]
             told.end(total.passages, total.hyperedges)
             if total.stopped:
@@ -202,11 +212,11 @@ class Indexer:
             except UnicodeEncodeError as error:
                 failures.append(Failure(_printable(item.id), _reason(error)))
                 continue
-            is_again = item.id in run.met
+            is_repeated = item.id in run.met
             source, earlier = run.met.setdefault(item.id, (item.source, content))
             if earlier != content:
                 failures.append(Failure(item.id, _taken(item.source, source)))
-            elif is_again or run.known.get(item.id) == digest:
+            elif is_repeated or (run.known.get(item.id) == digest and not run.is_again):
                 unchanged += 1
             else:
                 is_update = item.id in run.known
@@ -218,12 +228,12 @@ class Indexer:
     def _recipe(self) -> str:
         return f"{self._splitter.name} {self._builder.name} {self._embedder.name}"
 
-    def _put(self, changed: Sequence[_Changed], told: RunProgress) -> IndexCounts:
+    def _put(self, changed: Sequence[_Changed], told: RunProgress, is_again: bool) -> IndexCounts:
         """Build and store documents; when the batch fails, each by itself, to find the one at fault."""
         if not changed:
             return IndexCounts()
         try:
-            whole, counts = self._build(changed, told)
+            whole, counts = self._build(changed, told, is_again)
         except (ConfigurationError, StoreError):
             raise  # no document is at fault
         except Exception as error:  # whatever a plug-in raises, one bad document must not end the run
@@ -231,7 +241,7 @@ class Indexer:
                 return IndexCounts(failures=(Failure(changed[0].document.id, _reason(error)),))
             counts = IndexCounts()
             for one in changed:
-                counts += IndexCounts(left=1) if counts.stopped else self._put([one], told)
+                counts += IndexCounts(left=1) if counts.stopped else self._put([one], told, is_again)
             return counts
         for item in whole:
             counts += self._put_one(item)
@@ -253,9 +263,11 @@ class Indexer:
             notes=item.notes,
         )
 
-    def _build(self, changed: Sequence[_Changed], told: RunProgress) -> tuple[list[_Whole], IndexCounts]:
+    def _build(
+        self, changed: Sequence[_Changed], told: RunProgress, is_again: bool
+    ) -> tuple[list[_Whole], IndexCounts]:
         """The documents that can be stored, and what was wrong with passages or stopped the run."""
-        contents = self._contents(changed)
+        contents = self._contents(changed, is_again)
         ids = [passage.id for passage in contents.missing]
         built = dict(zip(ids, self._builder.build(contents.missing, told.tell), strict=True))
         failed = {id: found.failure for id, found in built.items() if found.failure}
@@ -312,12 +324,12 @@ class Indexer:
                 kept[passage.id] = replace(_moved(item, passage), digest=INCOMPLETE)
         return kept
 
-    def _contents(self, changed: Sequence[_Changed]) -> _Contents:
+    def _contents(self, changed: Sequence[_Changed], is_again: bool = False) -> _Contents:
         passages = [passage for item in changed for passage in item.passages]
         digests = {
             passage.id: _digest(self._recipe, *_content(passage), str(passage.begins_paragraph)) for passage in passages
         }
-        stored = self._store.known_passages(list(digests.values()))
+        stored = {} if is_again else self._store.known_passages(list(digests.values()))
         return _Contents(
             digests,
             {p.id: _moved(stored[digests[p.id]], p) for p in passages if digests[p.id] in stored},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from polyad.indexing.pipeline import IndexCounts
@@ -26,6 +26,8 @@ class IndexReport:
         gone: Documents of an earlier run that were no longer where they had come from.
         spared: Those of them that pruning leaves, as nothing else is there either.
         pruned: Whether the others were removed.
+        kept_methods: Documents met that keep the method by which they were indexed, another than ``method``, counted
+            by that; naming a method would replace them.
     """
 
     method: str
@@ -38,6 +40,24 @@ class IndexReport:
     gone: tuple[str, ...] = ()
     spared: tuple[str, ...] = ()
     pruned: bool = False
+    kept_methods: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> int:
+        """How many were met that could be read."""
+        return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.left
+
+    def joined(self, other: IndexReport, documents: int) -> IndexReport:
+        """This report with that of ``documents`` that were indexed by another method in the same run."""
+        return replace(
+            self,
+            counts=self.counts + other.counts,
+            seconds=self.seconds + other.seconds,
+            encode_seconds=self.encode_seconds + other.encode_seconds,
+            embedded_texts=self.embedded_texts + other.embedded_texts,
+            usage=self.usage + other.usage,
+            kept_methods={**self.kept_methods, other.method: self.kept_methods.get(other.method, 0) + documents},
+        )
 
     @property
     def failures(self) -> tuple[Failure, ...]:

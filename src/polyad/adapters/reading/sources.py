@@ -46,12 +46,12 @@ def gone(sources: Mapping[str, str], paths: Iterable[Path], read: Set[str], fail
         failures: What could not be read.
     """
     places = [displayed(Path(os.path.normpath(path))) for path in paths]
-    broken = {_file_of(failure.id) for failure in failures}
-    there = {_file_of(source) for id, source in sources.items() if id in read} | broken
+    broken = {file_of(failure.id) for failure in failures}
+    there = {file_of(source) for id, source in sources.items() if id in read} | broken
     holding = [place for place in places if any(_is_below(file, place) for file in there)]
     missing = {
         id: file
-        for id, file in ((id, _file_of(source)) for id, source in sources.items() if id not in read)
+        for id, file in ((id, file_of(source)) for id, source in sources.items() if id not in read)
         if any(_is_below(file, place) for place in places)
         and broken.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
     }
@@ -59,10 +59,16 @@ def gone(sources: Mapping[str, str], paths: Iterable[Path], read: Set[str], fail
     return Gone(tuple(missing), tuple(spared))
 
 
-def _file_of(source: str) -> str:
+def present(files: Iterable[str], paths: Iterable[Path]) -> list[Path]:
+    """Those of some files that are there, and are among what was named or lie in it."""
+    places = [displayed(Path(os.path.normpath(path))) for path in paths]
+    return [Path(file) for file in files if Path(file).exists() and any(_is_below(file, place) for place in places)]
+
+
+def file_of(source: str) -> str:
     """The file of a source, which for a record also has its line or row.
 
-    >>> _file_of("docs/records.jsonl:12"), _file_of("docs/a.md")
+    >>> file_of("docs/records.jsonl:12"), file_of("docs/a.md")
     ('docs/records.jsonl', 'docs/a.md')
     """
     return re.sub(r":\d+$", "", source)

@@ -309,6 +309,18 @@ class SqliteStore:
         with self._database.reading() as connection:
             return dict(as_written(connection.execute("SELECT id, source FROM document ORDER BY id"), str, str))
 
+    def kinds_of_documents(self) -> dict[str, HyperedgeKind]:
+        """The kind of the first hyperedge of each document, by id; documents without any are left out."""
+        first = (
+            "SELECT kind FROM passage JOIN hyperedge ON hyperedge.passage = passage.number "
+            "WHERE passage.document = document.number LIMIT 1"
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT id, kind FROM (SELECT id, ({first}) AS kind FROM document) WHERE kind <> ''"
+            )
+            return {id: HyperedgeKind(kind) for id, kind in as_written(rows, str, str)}
+
     def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
         """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs."""
         with self._database.reading() as connection:

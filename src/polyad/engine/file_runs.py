@@ -1,0 +1,119 @@
+"""Reading files for indexing: once for each method that the documents in them were built by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from polyad.adapters.reading.sources import file_of, present
+from polyad.config import ReadSettings
+from polyad.engine.registry import methods
+from polyad.errors import ConfigurationError
+from polyad.indexing.remembered import GIVEN, Remembered
+from polyad.indexing.report import IndexReport
+from polyad.model import Document, Failure
+from polyad.protocols import Progress, Reader
+
+Index = Callable[[Iterable[Document | Failure], str, Progress, int], IndexReport]
+"""Indexes documents from so many files by a method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What is to be read.
+
+    Attributes:
+        paths: Files and folders.
+        ids: Of documents, where not all in their files are wanted.
+        files: Of which only these are.
+    """
+
+    paths: Sequence[Path]
+    ids: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+
+    def wants(self, item: Document | Failure) -> bool:
+        """Whether a document, or the failure to read one, is among what was selected."""
+        source = item.source if isinstance(item, Document) else item.id
+        return item.id in self.ids or file_of(source) not in self.files
+
+
+def selected(paths: Sequence[Path], sources: Mapping[str, str]) -> Selected:
+    """What paths stand for that may also be ids of documents, or with none of either all that came from files.
+
+    Raises:
+        ConfigurationError: a document came from no file, and cannot be read anew.
+    """
+    if not paths:
+        return Selected([Path(file) for file in sorted({file_of(source) for source in sources.values() if source})])
+    ids = {str(path) for path in paths if not path.exists() and str(path) in sources}
+    for id in sorted(ids):
+        if not sources[id]:
+            raise ConfigurationError(f"the document {id!r} came from no file; give it to index_documents once more")
+    files = frozenset(file_of(sources[id]) for id in ids)
+    return Selected(
+        [*(path for path in paths if str(path) not in ids), *map(Path, sorted(files))], frozenset(ids), files
+    )
+
+
+@dataclass(slots=True)
+class FileRuns:
+    """The runs over some files, the default method's first.
+
+    Attributes:
+        wanted: What is read.
+        remembered: By which method each document is built.
+        read: Ids of all that was there.
+        skipped: Files of a kind that is not read.
+    """
+
+    wanted: Selected
+    remembered: Remembered
+    settings: ReadSettings
+    is_named: bool = False  # the method, which then is that of all
+    read: set[str] = field(default_factory=set)
+    skipped: tuple[str, ...] = ()
+
+    def index(self, index: Index, progress: Progress) -> IndexReport:
+        """Read and index by one method after the other, until one of them is stopped."""
+        first, *others = self.remembered.methods
+        reader = self._reader(first)
+        report, _ = self._run(reader, first, self.wanted.paths, index, progress)
+        self.skipped = tuple(reader.skipped)
+        for method in others:
+            paths = self.wanted.paths
+            if method == GIVEN:  # a reader of these takes any table for facts
+                paths = present(self.remembered.files_by(method), paths)
+            if report.counts.stopped:
+                break
+            found, met = self._run(self._reader(method), method, paths, index, progress)
+            report = report.joined(found, met) if met else report
+        return report
+
+    def _run(
+        self, reader: Reader, method: str, paths: Sequence[Path], index: Index, progress: Progress
+    ) -> tuple[IndexReport, int]:
+        """The report of one method, and how many documents it was given."""
+        position: tuple[int, int | None] = (0, None)
+        met = 0
+
+        def told(done: int, total: int | None, message: str) -> None:
+            nonlocal position
+            position = done, total
+            progress(done, total, message)
+
+        def own(items: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
+            nonlocal met
+            for item in items:
+                if self.wanted.wants(item) and (self.is_named or self.remembered.method_of(item) == method):
+                    self.read.add(item.id)
+                    met += isinstance(item, Document)
+                    yield item
+
+        with closing(reader.read(paths, lambda words: progress(*position, f"files, {words}"))) as items:
+            return index(own(items), method, told, reader.count(paths)), met
+
+    def _reader(self, method: str) -> Reader:
+        return methods[method].read(self.settings)
