@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.scripted import Request, Say, ScriptedServer, Spoken
+from polyad.adapters.scripted import Request, Say, ScriptedServer, Spoken, Untidy
 from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
@@ -20,7 +21,7 @@ from polyad.config import FactSettings, LanguageModelSettings, Settings
 from polyad.engine import Engine
 from polyad.indexing.facts.builder import UNSAID
 from polyad.indexing.report import IndexReport
-from polyad.model import Document
+from polyad.model import Document, IndexedPassage
 
 STYLES = ["compact", "paper"]
 NAMES = ("Aldby", "Corven", "Isk", "Tarn", "Moreau", "Zell", "Orrin", "Pell", "Quay", "Ravel", "Sund", "Toft", "Ulm")
@@ -81,10 +82,16 @@ def engine_at(directory: Path, server: ScriptedServer, style: str) -> Engine:
     return Engine.open(directory, embedder=HashingEmbedder(16), language_model=model, settings=stages)
 
 
-def index(directory: Path, replies: Callable[[Request], Spoken], style: str, count: int = 2) -> tuple[IndexReport, int]:
+def index(
+    directory: Path,
+    replies: Callable[[Request], Spoken],
+    style: str,
+    count: int = 2,
+    given: Sequence[Document] = (),
+) -> tuple[IndexReport, int]:
     """The report of a run, and how many requests it made."""
     with ScriptedServer(replies) as server, engine_at(directory, server, style) as engine:
-        return engine.index_documents(documents(count), method="facts"), len(server.requests)
+        return engine.index_documents(given or documents(count), method="facts"), len(server.requests)
 
 
 def contents(directory: Path) -> list[object]:
@@ -211,3 +218,58 @@ def test_a_fact_says_how_much_of_it_stands_in_its_passage(tmp_path: Path) -> Non
     command = ["show", "hyperedge", "--json", "--store", str(tmp_path / "kb")]
     shown = [json.loads(CliRunner().invoke(app, [*command, f"d00#0000/00{n}"]).stdout) for n in (0, 1)]
     assert [edge["grounded"] for edge in shown] == [1.0, 0.0]
+
+
+PASSAGES = 1890
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("style", STYLES)
+def test_after_two_runs_with_faults_the_index_is_as_without(tmp_path: Path, style: str) -> None:
+    """Every 20th reply is cut, every 30th has another kind of record, every 40th no scores.
+
+    Scores that were never said are in the middle of the scale. All else is equal.
+    """
+    corpus = [Document(f"d{number:04}", place(number), " ".join(sentences(number)[:4])) for number in range(PASSAGES)]
+    index(tmp_path / "sound", whole(style), style, given=corpus)
+    untidy = Untidy(lambda request: reply_about(asked_about(request), style))
+    report, requests = index(tmp_path / "kb", untidy, style, given=corpus)
+    counts = {fault: len(passages) for fault, passages in untidy.spoilt.items()}
+    assert counts == {"cut": 94, "renamed": 63, "unscored": 48}
+    assert len(report.failures) == PASSAGES // 20
+    assert all("cut at the model's limit" in failure.reason for failure in report.failures)
+    report, more = index(tmp_path / "kb", untidy, style, given=corpus)
+    assert (report.failures, report.counts.updated, report.counts.unchanged) == (
+        (),
+        PASSAGES // 20,
+        PASSAGES - PASSAGES // 20,
+    )
+    assert (requests, more) == (PASSAGES, PASSAGES // 20), "no reply was paid for twice"
+    sound, kb = SqliteStore.open(tmp_path / "sound"), SqliteStore.open(tmp_path / "kb")
+    assert kb.digests() == sound.digests()
+    unscored = set(untidy.spoilt["unscored"])
+    for ours, theirs in zip(*(store.indexed_passages(list(store.digests())) for store in (kb, sound)), strict=True):
+        if ours.passage.text in unscored:
+            assert {edge.hyperedge.score for edge in ours.hyperedges} == {5.0}
+            assert without_scores(ours) == without_scores(theirs)
+        else:
+            assert plain(ours) == plain(theirs)
+    kb.close()
+    sound.close()
+
+
+def plain(item: IndexedPassage) -> object:
+    edges = [(edge.hyperedge, edge.incidences, edge.vector.tobytes()) for edge in item.hyperedges]
+    return item.passage, item.digest, item.vector.tobytes(), edges
+
+
+def without_scores(item: IndexedPassage) -> object:
+    edges = [
+        replace(
+            edge,
+            hyperedge=replace(edge.hyperedge, score=5.0),
+            incidences=tuple(replace(part, score=50.0) for part in edge.incidences),
+        )
+        for edge in item.hyperedges
+    ]
+    return plain(replace(item, hyperedges=tuple(edges)))
