@@ -356,6 +356,8 @@ class TraceStep:
         reached: ``forward``, ``backward`` or ``both`` for a walk; otherwise how it was found.
         via: Names of the entities it was reached through.
         score: Its part in the passage's score.
+        tails: Names of the entities that the search went on to from it; empty for a search that follows no paths.
+        parent: Id of the hyperedge that led to the first entity of ``via``; empty where the path begins.
     """
 
     hyperedge_id: str
@@ -364,6 +366,8 @@ class TraceStep:
     reached: str
     via: tuple[str, ...]
     score: float
+    tails: tuple[str, ...] = ()
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.openai import OpenAILanguageModel
 from polyad.adapters.reply_cache import CachedLanguageModel
-from polyad.adapters.scripted import Line, Request, ScriptedLanguageModel, ScriptedServer
+from polyad.adapters.scripted import Hang, Line, Request, ScriptedLanguageModel, ScriptedServer
 from polyad.adapters.sqlite import SqliteReplies, SqliteStore
 from polyad.config import HyperMemorySettings, LanguageModelSettings
 from polyad.embedded.keeper import ViewKeeper
@@ -130,7 +130,7 @@ FOUND = {"bell": 1.0, "aldby": 0.75 * 0.8, "moreau": 0.75 * 0.8, "tower": 0.25, 
 
 
 def retriever_of(view: View, model: LanguageModel, **changes: int) -> Over:
-    settings = replace(HyperMemorySettings(), **changes)
+    settings = replace(HyperMemorySettings(calls="paper"), **changes)  # type: ignore[arg-type]
     made = HyperMemoryRetriever(EMBEDDER, RuleMentionExtractor(), model, settings, extractor_calls=0)
     return Over(view, made)
 
@@ -260,7 +260,7 @@ def test_the_call_that_finds_the_questions_names_counts_too(view: View, max_call
     oracle = Oracle(EDGES, ENTITIES)
     model = ScriptedLanguageModel(say)
     names = QuestionNames(model, RuleMentionExtractor())
-    settings = HyperMemorySettings(max_calls=max_calls)
+    settings = HyperMemorySettings(calls="paper", max_calls=max_calls)
     evidence = Over(view, HyperMemoryRetriever(EMBEDDER, names, model, settings)).retrieve(CHAIN, 3)
     assert len(model.prompts) == evidence.notes["llm_calls"] == min(max_calls, 6)
     assert len(evidence.passages) == 3
@@ -434,7 +434,7 @@ def test_a_verdict_is_told_what_is_known_of_the_entities_on_the_paths(tmp_path: 
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle()
     view = view_of(store)
-    Over(view, HyperMemoryRetriever(EMBEDDER, extractor, model, HyperMemorySettings())).retrieve(
+    Over(view, HyperMemoryRetriever(EMBEDDER, extractor, model, HyperMemorySettings(calls="paper"))).retrieve(
         "Where was Moreau born?", 2
     )
     store.close()
@@ -475,7 +475,7 @@ def test_no_reply_breaks_the_search_and_equal_replies_give_equal_evidence(view: 
 @pytest.mark.parametrize("name", ["width", "depth", "edge_tokens", "entity_limit", "max_calls"])
 def test_a_limit_of_zero_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} is 0; expected 1 or more"):
-        replace(HyperMemorySettings(), **{name: 0})
+        replace(HyperMemorySettings(), **{name: 0})  # type: ignore[arg-type]
 
 
 def test_the_search_works_over_http(view: View) -> None:
@@ -491,3 +491,103 @@ def test_the_search_works_over_http(view: View) -> None:
         assert len(server.requests) == 5
     assert edges_of(evidence) == pytest.approx(FOUND)
     assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}
+
+
+# One prompt a depth
+
+
+class TogetherOracle(Oracle):
+    """Scores texts and entities of one prompt by themselves."""
+
+    def say(self, prompt: str) -> Line:
+        if "The search stands at: " not in prompt:
+            return super().say(prompt)
+        texts, _, names = prompt.partition("\n\nEntities:\n")
+        listed = [(number, "edges", text) for number, text in LINE.findall(texts)]
+        listed += [(number, "entities", text) for number, text in LINE.findall(names)]
+        scores = [(int(number), self.score(asked, text)) for number, asked, text in listed]
+        return json.dumps({"scores": [{"number": number, "score": score} for number, score in scores if score]})
+
+
+def batched(view: View, model: LanguageModel, **changes: object) -> Over:
+    settings = replace(HyperMemorySettings(), **changes)  # type: ignore[arg-type]
+    return Over(view, HyperMemoryRetriever(EMBEDDER, RuleMentionExtractor(), model, settings, extractor_calls=0))
+
+
+TEXTS = {"Bell of Tarn was cast": 0.9, "born in the village": 0.8, "gift for Aldby": 0.2, "village on the river": 0.5}
+TEXTS |= {"red granite": 0.1}
+NAMES = {"Ines Moreau": 0.75, "Corven Tower": 0.25, "Aldby": 0.6, "Isk": 0.4}
+
+
+def test_one_prompt_a_depth_scores_texts_and_entities_each_by_itself(view: View) -> None:
+    model = TogetherOracle(TEXTS, NAMES)
+    evidence = batched(view, model).retrieve(CHAIN, 5)
+    assert len(model.prompts) == evidence.notes["llm_calls"] == 5, "three depths and two verdicts"
+    edges = edges_of(evidence)
+    assert edges["bell"] == pytest.approx(0.9 * 0.75 + 0.9 * 0.25), "a lone candidate is not certain"
+    assert edges["moreau"] == pytest.approx(0.9 * 0.75 * 0.8 * 0.6)
+    assert "isk" not in edges, "what has no score is not followed"
+    first = model.prompts[0].user
+    assert first.startswith(f"Question: {CHAIN}\n\nThe search stands at: ")
+    assert "\n\nTexts:\n1. The Bell of Tarn" in first
+    assert "2. 1702" in first
+
+
+def test_a_triple_may_be_scored_by_itself_as_in_equation_16(view: View) -> None:
+    product = edges_of(batched(view, TogetherOracle(TEXTS, NAMES)).retrieve(CHAIN, 5))
+    triple = edges_of(batched(view, TogetherOracle(TEXTS, NAMES), composite="triple").retrieve(CHAIN, 5))
+    assert triple["bell"] == pytest.approx(product["bell"])
+    assert triple["moreau"] == pytest.approx(0.8 * 0.6)
+    assert triple["moreau"] > product["moreau"]
+
+
+def test_the_trace_gives_the_tails_and_the_parent_so_that_the_chain_can_be_shown(view: View) -> None:
+    steps = {
+        step.passage_id.partition("#")[0]: step
+        for step in batched(view, TogetherOracle(TEXTS, NAMES)).retrieve(CHAIN, 5).trace
+    }
+    assert steps["bell"].parent == ""
+    assert set(steps["bell"].tails) == {"Ines Moreau", "Corven Tower"}
+    assert steps["moreau"].parent == steps["bell"].hyperedge_id
+    assert (steps["moreau"].via[0], steps["moreau"].tails) == ("Ines Moreau", ("Aldby",))
+    assert (steps["aldby"].via[0], steps["aldby"].parent) == ("Aldby", steps["moreau"].hyperedge_id)
+
+
+def test_a_depth_without_a_reply_is_scored_by_similarity_and_said_once(
+    view: View, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = ScriptedLanguageModel(lambda _: LanguageModelError("the endpoint is busy"))
+    evidence = batched(view, model).retrieve(CHAIN, 5)
+    assert evidence.hyperedges
+    (record,) = caplog.records
+    assert "the endpoint is busy" in record.getMessage()
+    assert "similarity decided" in record.getMessage()
+
+
+def test_an_endpoint_that_never_replies_is_given_up_after_some_tries(
+    view: View, caplog: pytest.LogCaptureFixture
+) -> None:
+    for calls in ("batched", "paper"):
+        with ScriptedServer(lambda _: Hang(30)) as server:
+            settings = LanguageModelSettings(
+                model="m", base_url=server.base_url, api_key="k", timeout=0.2, max_retries=5, retry_delay=0.0
+            )
+            model = OpenAILanguageModel(settings)
+            evidence = batched(view, model, calls=calls, max_failures=4).retrieve("Did Ines Moreau know Aldby?", 5)
+            assert 2 <= len(server.requests) <= 8, calls
+        assert len(evidence.passages) == 5
+    assert sum("hypermemory" in record.getMessage() for record in caplog.records) == 2
+
+
+def test_a_question_has_its_time(view: View) -> None:
+    with ScriptedServer(lambda request: "no", delay=0.3) as server:
+        settings = LanguageModelSettings(model="m", base_url=server.base_url, api_key="k", max_retries=0)
+        evidence = batched(view, OpenAILanguageModel(settings), max_seconds=0.2).retrieve(CHAIN, 5)
+        assert len(server.requests) == 1
+    assert len(evidence.passages) == 5
+
+
+@pytest.mark.parametrize("name", ["calls", "composite"])
+def test_an_unknown_way_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} is 'other'"):
+        replace(HyperMemorySettings(), **{name: "other"})  # type: ignore[arg-type]

@@ -256,3 +256,27 @@ def test_what_is_neither_yes_nor_no_is_neither(reply: str) -> None:
 @given(st.one_of(st.text(), PIECES, JSON_VALUES))
 def test_any_text_gives_a_verdict_or_none(reply: str) -> None:
     assert read_verdict(reply) in (True, False, None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "scores"),
+    [
+        ('{"scores": [{"number": 1, "score": 0.3}]}', (0.3, 0.0)),
+        ('{"scores": [{"number": 1, "score": 0.2}, {"number": 7, "score": 0.8}]}', (0.2, 0.0)),
+        ('{"scores": [{"number": 1, "score": 0.9}, {"number": 2, "score": 0.9}]}', (0.9, 0.9)),
+        ('{"scores": [{"number": 1, "score": 8}, {"number": 2, "score": 4}]}', (0.8, 0.4)),
+        ('{"scores": [{"number": 1, "score": 80}, {"number": 2, "score": -4}]}', (0.8, 0.0)),
+        ('{"scores": []}', (0.0, 0.0)),
+        ('{"scores": [{"name": "Ines Moreau", "score": 0.7}]}', (0.0, 0.7)),
+        ('{"Aldby": 0.4, "ines moreau": 0.7}', (0.4, 0.7)),
+        ('{"scores": {"Aldby": 0.4}}', (0.4, 0.0)),
+    ],
+)
+def test_absolute_scores_stay_as_they_were_given_by_number_or_by_name(reply: str, scores: tuple[float, float]) -> None:
+    reading = read_scores(reply, 2, selective=True, absolute=True, names=["Aldby", "Ines Moreau"])
+    assert reading.scores == pytest.approx(scores)
+    assert not reading.is_empty
+
+
+def test_an_absolute_reply_without_a_score_is_empty() -> None:
+    assert read_scores("I like them.", 2, absolute=True).is_empty

@@ -146,6 +146,8 @@ def _step_json(step: TraceStep) -> dict[str, object]:
         "reached": step.reached,
         "via": list(step.via),
         "score": step.score,
+        "tails": list(step.tails),
+        "parent": step.parent,
     }
 
 

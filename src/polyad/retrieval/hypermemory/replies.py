@@ -1,8 +1,8 @@
 """Reading what a language model replies to "how much does each of these matter?" and to "is this enough?".
 
 Models asked for JSON also reply with fences, prose, percentages and lists. What can be understood is understood, the
-rest is repaired: a missing score is 0, the scores of a reply are scaled to sum to 1, and where nothing can be read they
-are equal. Every repair has a kind, so that it can be counted.
+rest is repaired: a missing score is 0, scores that were asked for as shares are scaled to sum to 1, and where nothing
+can be read they are equal. Every repair has a kind, so that it can be counted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Reading:
     """The scores in one reply.
 
     Attributes:
-        scores: One for each candidate, in the order offered; 0 or more, summing to 1.
+        scores: One for each candidate, in the order offered; 0 or more, as shares summing to 1.
         repairs: What had to be put right.
         is_empty: Whether no score could be read, so that all are equal.
     """
@@ -63,7 +63,9 @@ def shares(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(value / total for value in scaled)
 
 
-def read_scores(reply: str, offered: int, *, selective: bool = False) -> Reading:
+def read_scores(
+    reply: str, offered: int, *, selective: bool = False, absolute: bool = False, names: Sequence[str] = ()
+) -> Reading:
     """The scores in a reply: JSON as asked for, or one of the forms that models fall back to.
 
     Those are JSON of other shapes or cut off, ``{{2. "text" (Score: 0.70)}}`` and ``Score: 0.3, 0.6`` (HyperRAG,
@@ -73,18 +75,24 @@ def read_scores(reply: str, offered: int, *, selective: bool = False) -> Reading
         reply: What the model said.
         offered: How many candidates there were, numbered from 1; 1 or more.
         selective: Whether the model was asked for the best alone, so that none is missing for having no score.
+        absolute: Whether each score was asked for by itself, from 0 to 1, so that they need not sum to 1.
+        names: The candidates as they were shown, by which some models call them.
 
     >>> read_scores("Score: 0.3, 0.6, 0.1", 3).scores
     (0.3, 0.6, 0.1)
     """
+    numbers = {name.casefold(): number for number, name in enumerate(names, start=1)}
     for form in _FORMS:
         repairs: set[Repair] = set()
-        pairs = _from_one(form(reply, offered), offered, repairs)
+        found = [(_numbered(raw, numbers), score) for raw, score in form(reply, offered)]
+        pairs = _from_one(found, offered, repairs)
         given = _given(pairs, offered, repairs)
         if given:
             if len(given) < offered and not selective:
                 repairs.add(Repair.MISSING)
-            return _repaired(given, offered, repairs)
+            return _clipped(given, offered, repairs) if absolute else _repaired(given, offered, repairs)
+    if absolute and listed_under(reply, "scores") == []:
+        return Reading((0.0,) * offered)
     return Reading(shares([0.0] * offered), frozenset({Repair.UNREADABLE}), is_empty=True)
 
 
@@ -134,11 +142,18 @@ def _from_json(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001  # the 
     found = first_json(reply)
     if isinstance(found, dict):
         keyed = normal_keys(found)
-        found = keyed.get("scores", keyed)
+        found = keyed.get("scores", found)
     if isinstance(found, dict):
-        return [] if "score" in found else list(found.items())  # the first of a list that was cut off: see below
+        return (
+            [] if "score" in normal_keys(found) else list(found.items())
+        )  # the first of a list that was cut off: see below
     items = [normal_keys(item) for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-    return [(item.get("number"), item.get("score")) for item in items]
+    return [(item.get("number", first_of_strings(item)), item.get("score")) for item in items]
+
+
+def first_of_strings(item: Mapping[str, object]) -> str | None:
+    """The first text in an object, which is a name where there is no number."""
+    return next((value for key, value in item.items() if isinstance(value, str) and key != "score"), None)
 
 
 def _from_fields(reply: str, offered: int) -> list[_Pair]:  # noqa: ARG001
@@ -194,6 +209,11 @@ _FORMS = (_from_json, _from_fields, _from_json_list, _from_braces, _from_lines, 
 # Repair
 
 
+def _numbered(raw: object, numbers: Mapping[str, int]) -> object:
+    """The number of a candidate that is called by its name; anything else as it is."""
+    return numbers.get(" ".join(raw.split()).casefold(), raw) if isinstance(raw, str) else raw
+
+
 def _from_one(pairs: Sequence[_Pair], offered: int, repairs: set[Repair]) -> Sequence[_Pair]:
     """The pairs with numbers from 1 where these are all there and counted from 0."""
     numbers = [_number(raw) for raw, _ in pairs]
@@ -231,6 +251,20 @@ def _repaired(given: Mapping[int, float], offered: int, repairs: set[Repair]) ->
     elif abs(total - 1) > _SUM_TOLERANCE:
         repairs.add(Repair.WRONG_SUM)
     return Reading(shares(scores), frozenset(repairs))
+
+
+def _clipped(given: Mapping[int, float], offered: int, repairs: set[Repair]) -> Reading:
+    """Scores from 0 to 1 that were each given by themselves, those on a scale to 10 or 100 brought there."""
+    if min(given.values()) < 0:
+        repairs.add(Repair.NEGATIVE)
+    highest = max(given.values())
+    whole = 1.0 if highest <= 1 else 10.0 if highest <= 10 else 100.0
+    if whole > 1:
+        repairs.add(Repair.ABOVE_ONE)
+    return Reading(
+        tuple(min(1.0, max(0.0, given.get(number, 0.0) / whole)) for number in range(1, offered + 1)),
+        frozenset(repairs),
+    )
 
 
 def _number(raw: object) -> int | None:

@@ -7,6 +7,7 @@ settled by similarity to the question: which hyperedges are shown to it, ties, a
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,12 +18,15 @@ from polyad.config import HyperMemorySettings
 from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor
 from polyad.retrieval.evidence import entity_names, evidence
+from polyad.retrieval.hypermemory.replies import Repair
 from polyad.retrieval.hypermemory.scores import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import Hit, filled
 from polyad.text.counting import counted
 from polyad.view import Kind, View
+
+_logger = logging.getLogger(__name__)
 
 
 class HyperMemoryRetriever:
@@ -79,11 +83,21 @@ class HyperMemoryRetriever:
             width=settings.width,
             max_calls=settings.max_calls,
             calls=self._extractor_calls,
+            max_seconds=settings.max_seconds,
+            max_failures=settings.max_failures,
         )
         vector = self._embedder.encode([question], "query")[0]
         search = BeamSearch(view, self._embedder, judge, settings, vector)
         topics = list(QuestionLinker(view, self._extractor).link(question).entities)
         search.run(topics or search.starts())
+        failed = judge.repairs[Repair.FAILED]
+        if 2 * failed > judge.calls - self._extractor_calls:
+            _logger.warning(
+                "hypermemory: %s to %s of the search failed, so that similarity decided; the first: %s",
+                counted(failed, "request"),
+                self._language_model.name,
+                judge.failure,
+            )
         hits = _ranked(view, search.steps, vector, query.k)
         found = self._evidence(view, question, hits, search, set(topics))
         return replace(found, notes={**judge.notes(), **search.notes()})
@@ -99,7 +113,12 @@ class HyperMemoryRetriever:
             view, "hyperedge", {edge: sum(step.score for step in steps) for edge, steps in through.items()}
         )
         rows = np.array([edge for edge, _ in edges], dtype=np.int64)
-        names = entity_names(view, sorted({row for step in search.steps for row in (step.topic, *step.heads)}))
+        parents = [max(through[edge], key=lambda step: step.score).parent for edge, _ in edges]
+        known = np.array([parent for parent in parents if parent >= 0], dtype=np.int64)
+        ids = dict(zip(known.tolist(), view.ids("hyperedge", known), strict=True))
+        names = entity_names(
+            view, sorted({row for step in search.steps for row in (step.topic, *step.heads, step.tail) if row >= 0})
+        )
         trace = [
             TraceStep(
                 edge_id,
@@ -108,9 +127,15 @@ class HyperMemoryRetriever:
                 f"depth {through[edge][0].depth}",
                 tuple(names[head] for head in through[edge][0].heads),
                 score,
+                tuple(dict.fromkeys(names[step.tail] for step in through[edge] if step.tail >= 0)),
+                ids.get(parent, ""),
             )
-            for edge_id, passage_id, (edge, score) in zip(
-                view.ids("hyperedge", rows), view.ids("passage", view.graph.passages(rows)), edges, strict=True
+            for edge_id, passage_id, (edge, score), parent in zip(
+                view.ids("hyperedge", rows),
+                view.ids("passage", view.graph.passages(rows)),
+                edges,
+                parents,
+                strict=True,
             )
         ]
         return evidence(view, question, self.name, hits, edges, _by_score(view, "entity", entities), trace)

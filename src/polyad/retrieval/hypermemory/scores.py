@@ -1,22 +1,28 @@
-"""Asking a language model what its candidates are worth: one prompt for each entity or hyperedge, many at a time.
+"""Asking a language model what its candidates are worth: one prompt a depth, or one for each entity and hyperedge.
 
 Candidates are offered by number, so that no text has to be repeated word for word to be recognised.
 """
 
 from __future__ import annotations
 
+import math
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
+from polyad.model import Usage
 from polyad.protocols import LanguageModel, Prompt, Reply
-from polyad.retrieval.hypermemory.replies import Repair, read_scores, read_verdict, shares
+from polyad.retrieval.hypermemory.replies import Reading, Repair, read_scores, read_verdict, shares
+from polyad.text.counting import counted
 from polyad.text.json_schema import BOOLEAN, INTEGER, NUMBER, STRING, array_of, object_of
 from polyad.text.packaged import packaged
 
-_EDGES, _ENTITIES, _SUFFICIENCY = (
-    packaged("polyad.retrieval.hypermemory", name) for name in ("hyperedges.md", "entities.md", "sufficiency.md")
+_EDGES, _ENTITIES, _SUFFICIENCY, _DEPTH = (
+    packaged("polyad.retrieval.hypermemory", f"{name}.md")
+    for name in ("hyperedges", "entities", "sufficiency", "depth")
 )
 
 _SCORES_SCHEMA = object_of(scores=array_of(object_of(number=INTEGER, score=NUMBER)))
@@ -39,8 +45,27 @@ class Candidates:
     similarities: Callable[[], Sequence[float]]
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the search has come upon at one depth, to be scored in one prompt.
+
+    Attributes:
+        about: The entities it stands at.
+        texts: Of hyperedges, each in one line.
+        names: Of the entities in them that it was not at before.
+        similarities: Cosines of the texts, then of the names, to the question; asked for only without a usable reply.
+    """
+
+    about: Sequence[str]
+    texts: Sequence[str]
+    names: Sequence[str]
+    similarities: Callable[[], Sequence[float]]
+
+
 class Judge:
-    """Asks a language model about one question, a bounded number of times.
+    """Asks a language model about one question, a bounded number of times and for a bounded time.
+
+    After some failures in a row, or when its time is over, nothing more is sent; what is under way is waited for.
 
     Args:
         language_model: Who is asked.
@@ -48,29 +73,44 @@ class Judge:
         width: Hyperedges the model may choose from those of one entity.
         max_calls: Prompts that may be sent for the question.
         calls: How many of these were sent before, to find what it names.
+        max_seconds: After which nothing more is sent.
+        max_failures: Tries that may fail one after another.
+        clock: In seconds.
 
     Attributes:
         calls: Prompts sent so far.
+        failures: Why a prompt brought no reply, the last; empty where all did.
         requests: What this judge's prompts were in requests to the endpoint: more with retries, fewer where replies
             were recalled.
         repairs: Replies that failed or had to be put right, by kind.
     """
 
     def __init__(
-        self, language_model: LanguageModel, question: str, *, width: int, max_calls: int, calls: int = 0
+        self,
+        language_model: LanguageModel,
+        question: str,
+        *,
+        width: int,
+        max_calls: int,
+        calls: int = 0,
+        max_seconds: float = math.inf,
+        max_failures: int = 6,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._language_model = language_model
         self._question = question
         self._max_calls = max_calls
         self._edge_instructions = _EDGES.format(width=width)
+        self._fuse = _Fuse(max_seconds, max_failures, clock)
         self.calls = calls
         self.requests = 0
+        self.failure = ""
         self.repairs: Counter[Repair] = Counter()
 
     @property
     def exhausted(self) -> bool:
         """Whether no further prompt may be sent."""
-        return self.calls >= self._max_calls
+        return self.calls >= self._max_calls or self._fuse.is_blown
 
     def edge_scores(self, offers: Sequence[Candidates]) -> list[tuple[float, ...] | None]:
         """S_F of the hyperedges of each entity (equation 14), all asked at once; None where no call was left.
@@ -84,6 +124,37 @@ class Judge:
         """S_E of the entities of each hyperedge (equation 15), likewise."""
         return self._scores(offers, _ENTITIES, ("Text", "Entities"), selective=False)
 
+    def depth_scores(self, found: Surroundings) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+        """S_F of each text and S_E of each name, each in [0, 1] by itself (equations 14 and 15); None without a call.
+
+        A name has one score, whichever of the texts it stands in, and a text one, whichever entity led to it.
+
+        Raises:
+            NoMoreRepliesError: asking further is of no use.
+        """
+        shown = [*found.texts, *found.names]
+        numbered = [f"{number}. {item}" for number, item in enumerate(shown, start=1)]
+        texts, names = numbered[: len(found.texts)], numbered[len(found.texts) :]
+        parts = [f"Question: {one_line(self._question)}", f"The search stands at: {'; '.join(found.about)}"]
+        parts += [f"{label}:\n" + "\n".join(lines) for label, lines in (("Texts", texts), ("Entities", names)) if lines]
+        prompt = Prompt(user="\n\n".join(parts), system=_DEPTH, json_schema=_SCORES_SCHEMA)
+
+        def read(reply: str) -> Reading:
+            return read_scores(reply, len(shown), selective=True, absolute=True, names=shown)
+
+        scores: Sequence[float] | None = None
+        for outcome in self._complete([prompt], lambda _, reply: not read(reply).is_empty, '{"scores": [...]}'):
+            if isinstance(outcome, Reply):
+                reading = read(outcome.text)
+                self.repairs.update(reading.repairs)
+                scores = reading.scores
+            else:
+                self._note(outcome, Repair.UNREADABLE)
+                scores = [min(1.0, max(0.0, cosine)) for cosine in found.similarities()]
+        if scores is None:
+            return None
+        return tuple(scores[: len(texts)]), tuple(scores[len(texts) :])
+
     def sufficient(self, evidence: str) -> bool:
         """Whether ``evidence`` answers the question (equation 17); without a readable reply it does not.
 
@@ -95,8 +166,14 @@ class Judge:
         for outcome in self._complete([prompt], lambda _, reply: read_verdict(reply) is not None, "yes or no"):
             if isinstance(outcome, Reply):
                 return read_verdict(outcome.text) is True
-            self.repairs[Repair.UNREADABLE_VERDICT if _is_unreadable(outcome) else Repair.FAILED] += 1
+            self._note(outcome, Repair.UNREADABLE_VERDICT)
         return False
+
+    def _note(self, outcome: LanguageModelError, unreadable: Repair) -> None:
+        is_unreadable = isinstance(outcome, UnreadableReplyError)
+        self.repairs[unreadable if is_unreadable else Repair.FAILED] += 1
+        if not is_unreadable:
+            self.failure = self.failure or str(outcome)
 
     def notes(self) -> dict[str, int]:
         """Calls, requests and repairs, by name; kinds of repair that were not needed are left out."""
@@ -129,9 +206,9 @@ class Judge:
 
     def _read(self, outcome: Reply | LanguageModelError, offer: Candidates, selective: bool) -> tuple[float, ...]:
         if isinstance(outcome, LanguageModelError):
-            self.repairs[Repair.UNREADABLE if _is_unreadable(outcome) else Repair.FAILED] += 1
+            self._note(outcome, Repair.UNREADABLE)
             return shares(offer.similarities())
-        reading = read_scores(outcome.text, len(offer.items), selective=selective)
+        reading = read_scores(outcome.text, len(offer.items), selective=selective, names=offer.items)
         self.repairs.update(reading.repairs)
         return reading.scores
 
@@ -143,24 +220,60 @@ class Judge:
         A reply to the prompt at a position that is not usable is refused, so that it is not recalled for good.
         """
         allowed = prompts[: max(0, self._max_calls - self.calls)]
-        if not allowed:
+        if not allowed or self._fuse.is_blown:
             return []
         self.calls += len(allowed)
 
         def take(position: int, outcome: Reply | LanguageModelError) -> None:
             self.requests += outcome.usage.calls
+            self._fuse.note(isinstance(outcome, Reply))
             if isinstance(outcome, Reply) and not is_usable(position, outcome.text):
                 raise UnreadableReplyError(outcome.text, expected)
 
-        outcomes = self._language_model.complete(allowed, take)
+        outcomes = self._language_model.complete(allowed, take, self._fuse)
         for outcome in outcomes:
-            if isinstance(outcome, NoMoreRepliesError):
+            if isinstance(outcome, NoMoreRepliesError) and not self._fuse.is_blown:
                 raise outcome
         return outcomes
 
 
-def _is_unreadable(failure: LanguageModelError) -> bool:
-    return isinstance(failure, UnreadableReplyError)
+class _Fuse:
+    """Lets prompts pass until the time is over, or too many tries have failed in a row; a gate of a language model."""
+
+    def __init__(self, max_seconds: float, max_failures: int, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._until = clock() + max_seconds
+        self._seconds = max_seconds
+        self._max_failures = max_failures
+        self._failures = 0
+        self._tried: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    @property
+    def is_blown(self) -> bool:
+        """Whether nothing more may be sent."""
+        return self._failures >= self._max_failures or self._clock() >= self._until
+
+    def __call__(self, prompt: Prompt, spent: Usage) -> None:  # noqa: ARG002  # a gate's signature
+        """Let a try at a prompt pass. A further one means that the one before has failed.
+
+        Raises:
+            NoMoreRepliesError: no try may pass any more.
+        """
+        with self._lock:
+            self._failures += self._tried[prompt.user] > 0
+            self._tried[prompt.user] += 1
+        if self.is_blown:
+            raise NoMoreRepliesError(
+                f"{counted(self._failures, 'try')} in a row failed (max_failures = {self._max_failures}, max_seconds = "
+                f"{self._seconds:g} for one question)"
+            )
+
+    def note(self, is_reply: bool) -> None:
+        """Take note of how a prompt ended."""
+        with self._lock:
+            self._failures = 0 if is_reply else self._failures + 1
+            self._tried.clear()
 
 
 def one_line(text: str) -> str:

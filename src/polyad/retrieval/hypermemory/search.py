@@ -14,7 +14,7 @@ from polyad.hypergraph.sparse import best_places
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols import Embedder
 from polyad.retrieval.evidence import entity_names, scored_hyperedges
-from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
+from polyad.retrieval.hypermemory.scores import Candidates, Judge, Surroundings, one_line
 from polyad.text.quoting import in_one_line
 from polyad.text.tokens import count_tokens
 from polyad.view import View
@@ -29,11 +29,12 @@ _DESCRIPTION_CHARACTERS = 300  # of what is said of an entity; a common one is d
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """An entity to go on from, the topic entity it was reached from, and the score of the path to it."""
+    """An entity to go on from, the topic entity it was reached from, the path's score and its last hyperedge, or -1."""
 
     entity: int
     topic: int
     score: float
+    edge: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class Step:
         tail: The entity the path goes on to; -1 where it ends, because every member of the hyperedge was visited
             before, or could not be asked about.
         depth: From 1.
-        score: The product of all scores on the path, in (0, 1].
+        score: The product of all scores on the path, or of this triple's two alone (equation 16), in (0, 1].
+        parent: The hyperedge that led to the entity the path came from; -1 for a topic entity.
     """
 
     topic: int
@@ -56,6 +58,7 @@ class Step:
     tail: int
     depth: int
     score: float
+    parent: int = -1
 
 
 class BeamSearch:
@@ -120,8 +123,11 @@ class BeamSearch:
         A hyperedge without an unvisited member leads nowhere, yet may hold the answer: the best of these are kept as
         evidence beside the beam, with the score of their hyperedge alone.
         """
-        chosen = _without_repeats(self._ranked(self._choose_edges(frontier)))
-        tails = self._score_tails([step.edge for step in chosen])
+        if self._settings.calls == "batched":
+            chosen, tails = self._scored_together(frontier)
+        else:
+            chosen = _without_repeats(self._ranked(self._choose_edges(frontier)))
+            tails = self._score_tails([step.edge for step in chosen])
         triples = [
             replace(step, tail=tail, score=step.score * score)
             for step in chosen
@@ -134,7 +140,7 @@ class BeamSearch:
         self._used.update(step.edge for step in (*kept, *ends))
         reached: dict[int, Reached] = {}
         for step in kept:  # best first, so that of two paths to one entity the better one goes on
-            reached.setdefault(step.tail, Reached(step.tail, step.topic, step.score))
+            reached.setdefault(step.tail, Reached(step.tail, step.topic, step.score, step.edge))
         self._visited.update(reached)
         return list(reached.values())
 
@@ -167,7 +173,11 @@ class BeamSearch:
 
     def _choose_edges(self, frontier: Sequence[Reached]) -> list[Step]:
         """For each entity of the frontier its best hyperedges, with the score of the path that would go through."""
-        offers = [(reached, edges) for reached in frontier if (edges := self._offered(reached.entity))]
+        offers = [
+            (reached, edges)
+            for reached in frontier
+            if (edges := self._offered(reached.entity, self._settings.edge_tokens))
+        ]
         names = entity_names(self._view, [reached.entity for reached, _ in offers])
         scored = self._judge.edge_scores(
             [
@@ -179,19 +189,59 @@ class BeamSearch:
                 for reached, edges in offers
             ]
         )
-        chosen = []
-        for (reached, edges), scores in zip(offers, scored, strict=True):
-            # Equal scores leave the order of the offer: nearest to the question first.
-            ranked = sorted(zip(scores or (), edges, strict=scores is not None), key=lambda pair: -pair[0])
-            chosen += [
-                Step(reached.topic, (reached.entity,), edge, -1, self._depth, reached.score * score)
-                for score, edge in ranked[: self._settings.width]
-                if score > 0
-            ]
-        return chosen
+        return [
+            step
+            for (reached, edges), scores in zip(offers, scored, strict=True)
+            for step in self._steps(reached, edges, scores or ())
+        ]
 
-    def _offered(self, entity: int) -> list[int]:
-        """The unused hyperedges of an entity nearest to the question, as many as fit the budget; one at least."""
+    def _scored_together(self, frontier: Sequence[Reached]) -> tuple[list[Step], dict[int, dict[int, float]]]:
+        """The best hyperedges of each entity of the frontier, and the scores of their unvisited entities; one call."""
+        tokens = self._settings.edge_tokens // max(1, len(frontier))
+        offers = [(reached, self._offered(reached.entity, tokens)) for reached in frontier]
+        edges = list(dict.fromkeys(edge for _, offered in offers for edge in offered))
+        if not edges:
+            return [], {}
+        members = {edge: self._unvisited(edge) for edge in edges}
+        rows = list(dict.fromkeys(row for edge in edges for row in members[edge]))
+        names = entity_names(self._view, sorted({*rows, *(reached.entity for reached in frontier)}))
+        scored = self._judge.depth_scores(
+            Surroundings(
+                [one_line(names[reached.entity]) for reached in frontier],
+                [self._texts[edge] for edge in edges],
+                [one_line(names[row]) for row in rows],
+                lambda: [*self._closeness(edges), *(self._name_closeness(rows) if rows else ())],
+            )
+        )
+        if scored is None:
+            return [], {}
+        of_edges, of_rows = dict(zip(edges, scored[0], strict=True)), dict(zip(rows, scored[1], strict=True))
+        steps = [
+            step
+            for reached, offered in offers
+            for step in self._steps(reached, offered, [of_edges[edge] for edge in offered])
+        ]
+        chosen = _without_repeats(self._ranked(steps))
+        return chosen, {step.edge: {row: of_rows[row] for row in members[step.edge]} for step in chosen}
+
+    def _steps(self, reached: Reached, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
+        """The best of the hyperedges of an entity, with the score of the path through each; none without scores."""
+        before = reached.score if self._settings.composite == "product" else 1.0
+        # Equal scores leave the order of the offer: nearest to the question first.
+        ranked = sorted(zip(scores, edges, strict=bool(scores)), key=lambda pair: -pair[0])
+        return [
+            Step(reached.topic, (reached.entity,), edge, -1, self._depth, before * score, reached.edge)
+            for score, edge in ranked[: self._settings.width]
+            if score > 0
+        ]
+
+    def _unvisited(self, edge: int) -> list[int]:
+        """The entities of a hyperedge that the search was not at, of many those with the names nearest to it."""
+        members = [row for row in self._members(edge) if row not in self._visited]
+        return self._nearest(members, self._settings.entity_limit)
+
+    def _offered(self, entity: int, most: int) -> list[int]:
+        """The unused hyperedges of an entity nearest to the question, as many as fit ``most`` tokens; one at least."""
         found = self._view.graph.memberships(np.array([entity]))[0]
         edges = found[~np.isin(found, list(self._used))]
         if not len(edges):
@@ -204,7 +254,7 @@ class BeamSearch:
             self._read(ordered[begin : begin + _BLOCK])
             for edge in ordered[begin : begin + _BLOCK]:
                 tokens += count_tokens(f"{len(offered) + 1}. {self._texts[edge]}")
-                if offered and tokens > self._settings.edge_tokens:
+                if offered and tokens > most:
                     return offered
                 offered.append(edge)
         return offered
@@ -215,9 +265,8 @@ class BeamSearch:
         tails: dict[int, dict[int, float]] = {}
         for edge in edges:
             tails[edge] = {}
-            members = [row for row in self._members(edge) if row not in self._visited]
-            if members:
-                offers.append((edge, self._nearest(members, self._settings.entity_limit)))
+            if members := self._unvisited(edge):
+                offers.append((edge, members))
         names = entity_names(self._view, sorted({row for _, members in offers for row in members}))
         scored = self._judge.entity_scores(
             [
