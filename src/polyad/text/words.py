@@ -13,6 +13,7 @@ _WORD = re.compile(rf"(?=\S)[{_WITHOUT_SPACES}]|[^\s{_WITHOUT_SPACES}]+")
 _SHORT = 3
 """Letters of the longest word that names hold in lower case: "of", "and", "von"."""
 
+_IDEOGRAPH = re.compile(rf"[{_WITHOUT_SPACES}]")
 _TERM = re.compile(rf"(?=\w)[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+")
 
 
@@ -22,7 +23,7 @@ def count_words(text: str) -> int:
     >>> count_words("Who funded the trial?"), count_words("\u6771\u4eac tower")
     (4, 3)
     """
-    return _WORD.subn("", text)[1]
+    return _WORD.subn("", text)[1] if _IDEOGRAPH.search(text) else len(text.split())
 
 
 def word_spans(text: str) -> list[Span]:
