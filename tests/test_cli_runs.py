@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from polyad import sample
+from polyad.adapters.scripted import Request, ScriptedServer
 from polyad.cli import app
 
 Run = Callable[..., Result]
@@ -222,3 +224,87 @@ def test_an_ablation_measures_without_each_part(run: Run, benchmark: Path) -> No
     names = ["as set", "without entities", "without hyperedges", "without passages"]
     assert [name for name in names if f"| {name} |" in found.stdout] == names
     assert "retriever is 'bm25'; expected one of hypersu" in error_of(run("ablate", "tarn", "--retriever", "bm25"))
+
+
+def answer_and_judge(request: Request) -> str:
+    """Right about the bell, wrong about all else; one judgement of it all is no JSON, whoever asks."""
+    asked = str(request["messages"][-1]["content"])
+    if "<given_answer>" not in asked:
+        return "Ines Moreau [1]." if "bell of Tarn?" in asked else "I do not know."
+    if '{"score": 0}' in asked:
+        return '{"score": 5}'
+    if '"answer_only"' in asked:
+        return '{"both": ["x"], "answer_only": [], "reference_only": ["y"]}'
+    if "otters" in asked:
+        return "It is hard to say."
+    return json.dumps({"correct": "Ines Moreau [1]." in asked})
+
+
+KILLED_ANSWERING = """
+import os, signal, sys
+from polyad.cli import main
+from polyad.evaluation.answer_files import AnswerWriter
+
+left = int(sys.argv.pop(1))
+
+def killing(keep):
+    def kept(self, record):
+        global left
+        keep(self, record)
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return kept
+
+AnswerWriter.keep_answer = killing(AnswerWriter.keep_answer)
+AnswerWriter.keep_judgement = killing(AnswerWriter.keep_judgement)
+main()
+"""
+
+
+def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(benchmark: Path, tmp_path: Path) -> None:
+    accepted = {"q1": ["Ines Moreau"], "q2": ["Aldby"], "q3": ["fish"]}
+    queries = [{"_id": id, "text": text, "metadata": {"answers": accepted[id]}} for id, text in FIVE.items()]
+    (benchmark / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    judges = "gpt_acc,graphrag_bench,g_e,r_s"
+    command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--store", "kb", "--out", "kept"]
+    command += ["--model", "scripted", "--replies", "replies.sqlite", "--answers", "--judge", judges, "--json"]
+
+    with ScriptedServer(answer_and_judge) as server:
+
+        def process(records: int) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                [sys.executable, "-c", KILLED_ANSWERING, str(records), *command],
+                cwd=tmp_path,
+                env={**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"},
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+
+        assert process(2).returncode == -signal.SIGKILL
+        assert process(4).returncode == -signal.SIGKILL
+        last = process(999)
+        assert last.returncode == 0, last.stderr
+        prompts = [str(recorded.body["messages"][-1]["content"]) for recorded in server.requests]
+        answering = [prompt for prompt in prompts if "<given_answer>" not in prompt]
+        assert len(answering) == len(set(answering)) == 3
+        (result,) = json.loads(last.stdout)["results"]
+        assert process(999).stdout == last.stdout
+        assert len(server.requests) == len(prompts), "all is there"
+    found = result["answers"]
+    assert (found["em"]["value"], found["contain_acc"]["value"]) == (0.0, pytest.approx(1 / 3, abs=1e-3))
+    assert found["gpt_acc"] == {"value": 0.5, "counted": 2, "asked": 3, "enough": False}
+    assert (found["graphrag_bench"]["counted"], found["g_e"]["counted"], found["r_s"]["counted"]) == (3, 3, 3)
+    lines = [json.loads(line) for line in (tmp_path / "kept" / "judgements.jsonl").read_text().splitlines()]
+    unread = [line for line in lines if line["judge"] == "gpt_acc" and line["value"] is None]
+    assert [line["reply"] for line in unread] == ["It is hard to say."] * 3
+    shown = CliRunner().invoke(app, ["report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
+    assert shown.exit_code == 0, shown.output
+    assert "50.0* (2 / 3)" in (tmp_path / "report" / "tables.md").read_text()
+
+
+def test_answers_need_a_model_and_a_folder(run: Run, benchmark: Path) -> None:
+    assert "give one with --out DIR" in error_of(run("eval", "tarn", "--answers"))
+    assert "--answers needs a language model" in error_of(run("eval", "tarn", "--answers", "--out", "kept"))
+    assert "judge is 'luck'; expected one of gpt_acc" in error_of(run("eval", "tarn", "--judge", "luck", "--out", "k"))

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.evaluate_measuring import measure, require_model, writer_for
+from polyad.cli.evaluate_measuring import is_complete, measure, require_model, writer_for
 from polyad.cli.options import Depth, Embedder, Json, Mentions, Model, Quiet, directory_for, settings_from
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine.registry import by_section, methods, retrievers
@@ -191,7 +191,7 @@ def _keep_run(
     What making an index took is that of the first variant that uses it, kept in ``made``.
     """
     with writer_for(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
-        if any(writer.lacks(name, dataset.queries) for name in plan.retrievers):
+        if not is_complete(writer, plan.retrievers, dataset.queries, answers=False):
             store = stores / f"{dataset.name}-{_index_digest(settings)}"
             if store in made:
                 writer.keep_index(made[store])

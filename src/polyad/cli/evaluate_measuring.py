@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from polyad.cli import shapes
+from polyad.cli import output, shapes
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration
+from polyad.config import LanguageModelSettings
 from polyad.engine import Engine, registry
-from polyad.errors import NoLanguageModelError
+from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation import experiment
-from polyad.evaluation.datasets import Dataset, Query
+from polyad.evaluation.answer_files import AnswerWriter, answers_of
+from polyad.evaluation.answering import NEAREST, RETRIEVED, answered, compare
+from polyad.evaluation.answering import judge as judge_answers
+from polyad.evaluation.datasets import Dataset, Query, texts_of
 from polyad.evaluation.experiment import RetrieverResult
+from polyad.evaluation.judges import JUDGES, requests_for
 from polyad.evaluation.manifest import manifest_of
-from polyad.evaluation.run_folder import RunWriter
+from polyad.evaluation.run_folder import Run, RunWriter, load
 from polyad.indexing.report import IndexReport
 from polyad.model import Evidence, Statistics
-from polyad.protocols import Progress
+from polyad.protocols import Embedder, Progress
+
+JUDGED = (*JUDGES, RETRIEVED)
+"""Measures of answers, and of what was retrieved, that a language model or the embedder has to be asked for."""
+
+_NAMED = 5
+"""Of many failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,7 @@ def measure(
     writer: RunWriter | None,
     progress: Progress,
     *,
+    answers: bool = False,
     max_cost: float = 0.0,
     max_tokens: int = 0,
 ) -> Measured:
@@ -78,6 +91,7 @@ def measure(
         directory: Of the index.
         writer: Of a run that is kept.
         progress: Told how far it is.
+        answers: Whether the questions of a run that is kept are answered, too.
         max_cost: US dollars that indexing may spend on a language model; 0 for no limit.
         max_tokens: Tokens likewise.
     """
@@ -90,11 +104,21 @@ def measure(
             progress=progress,
         )
         statistics = engine.catalogue.statistics()
-        sizes = shapes.eval_index_json(report, statistics)
+        sizes = shapes.eval_index_json(report, statistics) | {"embedder": statistics.settings["embedder"]}
         if writer:
             writer.keep_index(sizes)
         results = [_asked(engine, name, dataset.queries, settings.command.depth, writer, progress) for name in names]
+        if writer and answers:
+            _answer(engine, names, dataset.queries, settings.command.depth, writer.folder, progress)
         return Measured(report, statistics, engine.catalogue.sources(), sizes, results)
+
+
+def is_complete(writer: RunWriter, names: Sequence[str], queries: Sequence[Query], *, answers: bool) -> bool:
+    """Whether a run lacks nothing of what is asked for."""
+    if any(writer.lacks(name, queries) for name in names):
+        return False
+    known = answers_of(writer.folder)[0] if answers else {}
+    return not answers or all((name, query.id) in known for name in names for query in queries)
 
 
 def _asked(
@@ -119,3 +143,85 @@ def _asked(
 
 def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
     return engine.search(question, k, retriever=retriever, merge=False)
+
+
+def _answer(
+    engine: Engine, names: Sequence[str], queries: Sequence[Query], k: int, folder: Path, progress: Progress
+) -> None:
+    """Answer what has no answer yet; a question that the language model fails on is left for the next run."""
+    failures: dict[str, str] = {}
+    with AnswerWriter(folder) as writer:
+        for name in names:
+            missing = writer.lacks(name, queries)
+            for done, query in enumerate(missing, len(queries) - len(missing) + 1):
+                started, spent = time.perf_counter(), engine.llm_tokens
+                try:
+                    answer = engine.ask(query.text, k, retriever=name)
+                except NoMoreRepliesError:
+                    raise
+                except LanguageModelError as error:
+                    failures[query.id] = str(error)
+                    continue
+                elapsed = 1000 * (time.perf_counter() - started)
+                writer.keep_answer(answered(name, query, answer, engine.llm_tokens - spent, elapsed))
+                progress(done, len(queries), f"answers, {name}")
+    for id, reason in list(failures.items())[:_NAMED]:
+        output.warn("failed", f"no answer to {id}: {reason}")
+    if len(failures) > _NAMED:
+        output.warn("failed", f"no answer to {len(failures) - _NAMED:,} more questions")
+
+
+def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:
+    """Have the answers of a run judged, as far as that has not been done.
+
+    Args:
+        folder: Of the run.
+        measures: Some of :data:`JUDGED`.
+        dataset: That the run is of.
+        settings: Of the language model, and of the embedder.
+        progress: Told how far it is.
+    """
+    run, judges = load(folder), requests_for([name for name in measures if name in JUDGES])
+    queries = {query.id: query for query in dataset.queries}
+    with AnswerWriter(folder) as writer:
+        if judges:
+            model = load_language_model(_language_model(settings, "a judge"))
+            judge_answers(
+                writer.answers.values(), queries, judges, model, writer.judgements, writer.keep_judgement, progress
+            )
+        if not {"graphrag_bench", RETRIEVED} & {*measures}:
+            return
+        embedder = _embedder(run, settings)
+        by_vectors = partial(compare, embedder=embedder, known=writer.judgements, keep=writer.keep_judgement)
+        if "graphrag_bench" in measures:
+            answers = writer.answers.items()
+            by_vectors({key: (one.text, queries[one.query_id].answers) for key, one in answers}, NEAREST)
+        if RETRIEVED in measures:
+            by_vectors(_retrieved(run, dataset), RETRIEVED)
+
+
+def _language_model(settings: Configuration, what: str) -> LanguageModelSettings:
+    if settings.language_model is None:
+        raise NoLanguageModelError(what)
+    return settings.language_model
+
+
+def _embedder(run: Run, settings: Configuration) -> Embedder:
+    """The embedder of the run's index."""
+    name = str(run.index["embedder"])
+    if name.startswith("openai:"):
+        return load_embedder(name, **settings.endpoint)
+    return load_embedder(name, device=settings.stages.encoder.device)
+
+
+def _retrieved(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:
+    """What each retriever found for each question, as one text, and the gold documents as another."""
+    passages = run.texts()
+    gold = texts_of(dataset, {id for query in dataset.queries for id in query.gold})
+    pairs: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
+    for name, records in run.records.items():
+        for record in records:
+            texts = [f"{text['title']}\n{text['text']}" for text in map(passages.get, record.first(run.k)) if text]
+            wanted = [gold[id] for id in sorted(record.query.gold) if id in gold]
+            pairs[name, record.query.id] = "\n\n".join(texts), ["\n\n".join(wanted)] if wanted else []
+    return pairs

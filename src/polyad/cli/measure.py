@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from polyad.cli import output, shapes
-from polyad.cli.evaluate_measuring import measure, require_model, writer_for
+from polyad.cli.evaluate_measuring import JUDGED, is_complete, judge, measure, require_model, writer_for
 from polyad.cli.options import (
     Depth,
     Embedder,
@@ -28,10 +28,12 @@ from polyad.cli.options import (
     directory_for,
     settings_from,
 )
-from polyad.cli.settings import require_one_of
+from polyad.cli.settings import Configuration, require_one_of
 from polyad.config import DefaultSettings, HyperRetrieverSettings, Settings
 from polyad.engine import RETRIEVERS
+from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation import datasets, run_folder
+from polyad.evaluation.answering import RETRIEVED
 from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of, splits_of
 from polyad.retrieval.default.scorer import LinearScorer
@@ -64,6 +66,13 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the run here: settings, rankings, times, texts found.")
     ] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Also answer each question with the language model; needs --out.")
+    ] = False,
+    judged: Annotated[
+        str | None,
+        typer.Option("--judge", metavar="A,B,...", help=f"Have answers judged: {', '.join(JUDGED)}; needs --out."),
+    ] = None,
     seed: Annotated[
         int,
         typer.Option(metavar="N", min=0, show_default=False, help="Of the intervals in the reports of a run. [0]"),
@@ -78,7 +87,9 @@ def evaluate(
     at a time.
 
     With --out the run is kept in a folder. The same command takes up one that was stopped, and asks only what is
-    missing. `polyad report` and `polyad compare` read such folders.
+    missing. `polyad report` and `polyad compare` read such folders. With --answers its questions are answered too, by
+    the language model from what each retriever found, and compared with the accepted answers; --judge has a language
+    model say how good they are. An average of fewer than 95 per cent of the answers has a star.
 
     Example: polyad eval musique/ --retriever bm25,standard,default --limit 200 --store musique-kb
     """
@@ -97,25 +108,36 @@ def evaluate(
         replies=replies,
     )
     require_model(names, settings)
+    judges = _judges(judged, answers=answers, out=out, settings=settings)
     whole, depth = datasets.load(folder), settings.command.depth
     datasets.require_sound(whole)
     dataset = replace(whole, queries=queries_of(whole, split, limit))
     writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
-    if writer and not any(writer.lacks(name, dataset.queries) for name in names):
-        _finish(writer, dataset, json)
+    if writer and is_complete(writer, names, dataset.queries, answers=answers):
+        _finish(writer, dataset, judges, settings, json=json, quiet=quiet)
         return
     with (
         writer or nullcontext(),
         directory_for(store) as directory,
         output.progress_bar(quiet or json) as progress,
     ):
-        found = measure(settings, dataset, names, directory, writer, progress, max_cost=max_cost, max_tokens=max_tokens)
+        found = measure(
+            settings,
+            dataset,
+            names,
+            directory,
+            writer,
+            progress,
+            answers=answers,
+            max_cost=max_cost,
+            max_tokens=max_tokens,
+        )
     output.warn_of_failures(found.report)
     output.warn_of_others(found.report, found.statistics.documents)
     output.warn_of_judgements(dataset, found.sources)
     _warn_of_weights(names, whole, dataset, settings.stages, found.statistics.settings["embedder"])
     if writer:
-        _finish(writer, dataset, json)
+        _finish(writer, dataset, judges, settings, json=json, quiet=quiet)
         return
     if json:
         output.say_json(shapes.eval_json(dataset, depth, found.sizes, found.results))
@@ -125,15 +147,39 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _finish(writer: RunWriter, dataset: datasets.Dataset, json: bool) -> None:
-    """Print a run that is kept, from its files."""
+def _judges(judged: str | None, *, answers: bool, out: Path | None, settings: Configuration) -> list[str]:
+    """The judged measures that are named; refuses what cannot be kept, or lacks its model."""
+    names = list(dict.fromkeys(name.strip() for name in judged.split(","))) if judged else []
+    for name in names:
+        require_one_of("judge", name, JUDGED)
+    if (answers or names) and out is None:
+        raise ConfigurationError("--answers and --judge write into the folder of a run; give one with --out DIR")
+    if (answers or set(names) - {RETRIEVED}) and settings.language_model is None:
+        raise NoLanguageModelError("--answers" if answers else "--judge")
+    return names
+
+
+def _finish(
+    writer: RunWriter,
+    dataset: datasets.Dataset,
+    judges: Sequence[str],
+    settings: Configuration,
+    *,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Have a run that is kept judged where that is wanted, and print it from its files."""
     writer.close()
+    if judges:
+        with output.progress_bar(quiet or json) as progress:
+            judge(writer.folder, judges, dataset, settings, progress)
     run = run_folder.load(writer.folder)
     run_folder.write_derived(run)
     if json:
         output.say_json(run.to_json())
     else:
         output.show_eval(dataset, run.k, run.index, run.results())
+        output.show_answers(run.answers())
     if run.index["failed"]:
         raise typer.Exit(1)
 

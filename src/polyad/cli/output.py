@@ -19,6 +19,7 @@ from rich.text import Text
 
 from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
 from polyad.cli.shapes import missing
+from polyad.evaluation.answering import Average
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult, table_row
 from polyad.evaluation.signal_training import K, TrainingReport
@@ -306,6 +307,18 @@ def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Se
     say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
     say(f"memory at its peak: {index['peak_rss_mb']} MB")
     show_table([table_row(result) for result in results])
+
+
+def show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
+    """Print what the answers of each retriever are worth, in per cent; nothing where there are none."""
+    names = list(dict.fromkeys(name for measures in answers.values() for name in measures))
+    if names:
+        say("answers; in per cent, with a star where too few were judged:")
+        rows = [
+            {"retriever": retriever, **{name: found[name].shown() if name in found else "-" for name in names}}
+            for retriever, found in answers.items()
+        ]
+        show_table(rows)
 
 
 def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> None:

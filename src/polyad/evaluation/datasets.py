@@ -98,6 +98,20 @@ def require_sound(dataset: Dataset) -> None:
             )
 
 
+def texts_of(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
+    """Title and text of some documents of a corpus, by id; those that are not there are left out."""
+    texts = {}
+    for _, line in _lines(dataset.corpus):
+        try:
+            record = json.loads(line)
+            id = str(record["_id"] if "_id" in record else record["id"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+        if id in ids:
+            texts[id] = "\n".join(str(record[key]) for key in ("title", "text") if record.get(key))
+    return texts
+
+
 def _require_new(path: Path, number: int, what: str, id: str, lines: dict[str, int]) -> None:
     """Note in which line an id stands; refuse one that is empty or was noted before."""
     if not id.strip():

@@ -64,6 +64,10 @@ class Asked:
         """The documents of the passages, each once, in the order of its best passage."""
         return list(dict.fromkeys(passage.document_id for passage in self.passages))
 
+    def first(self, k: int) -> list[str]:
+        """The ids of the best ``k`` passages."""
+        return [passage.passage_id for passage in self.passages[:k]]
+
     def within_words(self, budget: int) -> list[str]:
         """The documents of the passages that fit, whole and in their order, into a budget of words.
 

@@ -157,6 +157,24 @@ def quality_table(group: Group, seed: int) -> Table:
     return rows
 
 
+def answer_table(group: Group) -> Table:
+    """Measures of the answers in per cent, with a star where too few were judged; empty where there are none."""
+    found = {name: system.run.answers().get(system.retriever, {}) for name, system in group.systems.items()}
+    measures = list(dict.fromkeys(measure for averages in found.values() for measure in averages))
+    return [
+        {
+            "retriever": name,
+            **{measure: averages[measure].shown() if measure in averages else "-" for measure in measures},
+        }
+        for name, averages in found.items()
+        if measures
+    ]
+
+
+def _tables(group: Group, seed: int) -> list[Table]:
+    return [table for table in (quality_table(group, seed), answer_table(group), cost_table(group)) if table]
+
+
 def cost_table(group: Group) -> Table:
     """Times in milliseconds and tokens of a question; of the index, the time and the sizes."""
     rows = []
@@ -189,11 +207,11 @@ def _number(value: Any) -> str:
 
 
 def tables_in_markdown(groups: Sequence[Group], seed: int) -> str:
-    """Both tables of each group."""
+    """The tables of each group."""
     parts = ["# Results\n"]
     for group in groups:
         parts.append(f"## {group.title}\n")
-        parts += [_in_markdown(table) for table in (quality_table(group, seed), cost_table(group))]
+        parts += [_in_markdown(table) for table in _tables(group, seed)]
     return "\n".join(parts)
 
 
@@ -278,7 +296,7 @@ def _page(groups: Sequence[Group], drawings: Mapping[tuple[str, str], str], seed
     ]
     for group in groups:
         parts.append(f"<h2>{escape(group.title)}</h2>")
-        parts += [_in_html(table) for table in (quality_table(group, seed), cost_table(group))]
+        parts += [_in_html(table) for table in _tables(group, seed)]
         for (name, picture), drawing in drawings.items():
             if name == group.name:
                 parts.append(f"<figure aria-label='{escape(picture)}'>{drawing}</figure>")

@@ -12,15 +12,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
 from polyad.errors import ConfigurationError
+from polyad.evaluation.answer_files import answers_of
+from polyad.evaluation.answering import Average, averages
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.experiment import PASSAGES, RetrieverResult, summarise
+from polyad.evaluation.line_files import LineFile, json_lines
 from polyad.evaluation.records import Asked, from_json, to_json
 from polyad.model import Evidence
 from polyad.text.files import write_whole
@@ -50,8 +52,8 @@ class RunWriter:
     def __init__(self, folder: Path, manifest: Json) -> None:
         self.folder = folder
         _make(folder)
-        self._records = _Lines(folder / PER_QUERY)
-        self._passages = _Lines(folder / PASSAGES_FILE)
+        self._records = LineFile(folder / PER_QUERY)
+        self._passages = LineFile(folder / PASSAGES_FILE)
         try:
             if (folder / MANIFEST).exists():
                 earlier = _read_json(folder / MANIFEST)
@@ -62,7 +64,7 @@ class RunWriter:
             self._known: dict[tuple[str, str], Asked] = {}
             for record in _records(folder):
                 self._known.setdefault(record.key, record)
-            self._texts = {line["passage_id"] for line in _json_lines(folder / PASSAGES_FILE)}
+            self._texts = {line["passage_id"] for line in json_lines(folder / PASSAGES_FILE)}
         except BaseException:
             self.close()
             raise
@@ -141,19 +143,38 @@ class Run:
         """Measures and times of each retriever."""
         return [summarise(name, records, self.k) for name, records in self.records.items()]
 
+    def answers(self) -> dict[str, dict[str, Average]]:
+        """Measures of the answers of each retriever that has answered; empty for a run without answers."""
+        answers, judgements = answers_of(self.folder)
+        return {
+            name: found
+            for name, records in self.records.items()
+            for found in [averages(name, [record.query for record in records], answers, judgements)]
+            if found
+        }
+
     def to_json(self) -> dict[str, object]:
         """The shape that ``polyad eval --json`` prints."""
+        answers = self.answers()
         return {
             "dataset": self.dataset,
             "k": self.k,
             "queries": self.questions,
             "index": dict(self.index),
-            "results": [result.to_json(self.k) for result in self.results()],
+            "results": [
+                result.to_json(self.k)
+                | (
+                    {"answers": {name: average.to_json() for name, average in answers[result.retriever].items()}}
+                    if result.retriever in answers
+                    else {}
+                )
+                for result in self.results()
+            ],
         }
 
     def texts(self) -> dict[str, Json]:
         """Title, document and text of each passage that came back, by its id."""
-        return {line["passage_id"]: line for line in _json_lines(self.folder / PASSAGES_FILE)}
+        return {line["passage_id"]: line for line in json_lines(self.folder / PASSAGES_FILE)}
 
 
 def load(folder: Path) -> Run:
@@ -220,49 +241,6 @@ def _word(id: str) -> str:
 # Files
 
 
-class _Lines:
-    """A file of lines that is only ever added to, by one process at a time."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: FileIO = path.open("a+b", buffering=0)
-        try:
-            _lock(self._file)
-        except OSError as error:
-            self._file.close()
-            raise ConfigurationError(
-                f"another process is writing into {str(path.parent)!r}; wait for it, or give another --out"
-            ) from error
-        self._drop_torn_line()
-
-    def add(self, lines: Iterable[Json]) -> None:
-        """Write lines, at once and past every buffer: a process that is killed then has written them."""
-        self._file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-
-    def close(self) -> None:
-        """Let others write."""
-        self._file.close()
-
-    def _drop_torn_line(self) -> None:
-        """Cut off what was being written when a run was killed: all behind the last end of a line."""
-        self._file.seek(0)
-        contents = self._file.readall()
-        self._file.truncate(contents.rfind(b"\n") + 1)
-
-
-def _lock(file: FileIO) -> None:
-    """Keep other processes from writing; where the system has no such locks, nothing does.
-
-    Raises:
-        OSError: another one has it.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -303,33 +281,13 @@ def _short(value: object) -> str:
 
 def _records(folder: Path) -> Iterator[Asked]:
     path = folder / PER_QUERY
-    for number, line in enumerate(_json_lines(path), 1):
+    for number, line in enumerate(json_lines(path), 1):
         try:
             yield from_json(line)
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigurationError(
                 f"{str(path)!r}, line {number}: expected the record of a question as polyad eval writes it"
             ) from error
-
-
-def _json_lines(path: Path) -> Iterator[Json]:
-    """The objects of a file of lines; a last line without its end was being written and is passed over.
-
-    Raises:
-        ConfigurationError: the file is not there, or a line is no object.
-    """
-    try:
-        contents = path.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    for number, line in enumerate(contents.split(b"\n")[:-1], 1):
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise ConfigurationError(f"{str(path)!r}, line {number}: {line[:80]!r} is no JSON") from error
-        if not isinstance(value, dict):
-            raise ConfigurationError(f"{str(path)!r}, line {number}: {line[:80]!r}; expected an object")
-        yield value
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
+from polyad.evaluation.answer_files import AnswerWriter, answers_of
+from polyad.evaluation.answering import ATTEMPTS, Answered, Average, Judgement, Judgements, averages, compare, judge
+from polyad.evaluation.datasets import Query
+from polyad.evaluation.judges import CORRECT, requests_for
+from polyad.protocols import Prompt
+
+QUERIES = {
+    "q1": Query("q1", "Who?", frozenset("a"), ("Ines Moreau", "Moreau")),
+    "q2": Query("q2", "Where?", frozenset("a"), ("Aldby",)),
+    "q3": Query("q3", "When?", frozenset("a")),
+}
+ANSWERS = [Answered("bm25", "q1", "Moreau."), Answered("bm25", "q2", "It is Isk."), Answered("bm25", "q3", "In 1702.")]
+BY_KEY = {one.key: one for one in ANSWERS}
+
+
+def judged(model: ScriptedLanguageModel, known: Judgements | None = None) -> tuple[Judgements, list[Judgement]]:
+    judgements, kept = known or Judgements(), []  # type: ignore[var-annotated]
+    judge(ANSWERS, QUERIES, [CORRECT], model, judgements, kept.append)
+    return judgements, kept
+
+
+def test_answers_with_something_to_compare_with_are_judged() -> None:
+    model = ScriptedLanguageModel(lambda prompt: f'{{"correct": {"true" if "Moreau." in prompt.user else "false"}}}')
+    judgements, kept = judged(model)
+    assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0, ("bm25", "q2", "gpt_acc"): 0.0}
+    assert [judgement.reply for judgement in kept] == ['{"correct": true}', '{"correct": false}']
+    assert [judgement.prompt for judgement in kept] == [prompt.user for prompt in model.prompts]
+    assert averages("bm25", QUERIES.values(), BY_KEY, judgements)["gpt_acc"] == Average(0.5, 2, 2)
+
+
+def test_a_reply_that_cannot_be_read_is_asked_for_again_and_then_missing() -> None:
+    def reply(prompt: Prompt) -> str:
+        return "Hard to say." if "Isk" in prompt.user else '{"correct": true}'
+
+    model = ScriptedLanguageModel(reply)
+    judgements, kept = judged(model)
+    assert len(model.prompts) == 1 + ATTEMPTS
+    assert [judgement.value for judgement in kept] == [1.0, None, None, None]
+    average = averages("bm25", QUERIES.values(), BY_KEY, judgements)["gpt_acc"]
+    assert average == Average(1.0, 1, 2), "what is missing is no middle score"
+    assert average.shown() == "100.0* (1 / 2)"
+    judged(model, judgements)
+    assert len(model.prompts) == 1 + ATTEMPTS, "nothing is asked for ever"
+
+
+def test_a_second_reply_may_do() -> None:
+    model = ScriptedLanguageModel(["?", LanguageModelError("busy"), '{"correct": true}', '{"correct": false}'])
+    judgements, kept = judged(model)
+    assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0, ("bm25", "q2", "gpt_acc"): 0.0}
+    assert [judgement.reply for judgement in kept] == ["?", "", '{"correct": true}', '{"correct": false}']
+
+
+def test_a_model_that_says_no_more_ends_it_and_what_came_is_kept() -> None:
+    judgements = Judgements()
+    with pytest.raises(NoMoreRepliesError):
+        judged(ScriptedLanguageModel(['{"correct": true}', NoMoreRepliesError("no key")]), judgements)
+    assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0}
+    _, kept = judged(ScriptedLanguageModel(['{"correct": false}']), judgements)
+    assert [judgement.query_id for judgement in kept] == ["q2"]
+
+
+def test_answers_are_measured_against_the_accepted_ones_that_are_nearest() -> None:
+    found = averages("bm25", QUERIES.values(), BY_KEY, Judgements())
+    assert {name: average.value for name, average in found.items()} == {
+        "em": 0.5,
+        "f1": 0.5,
+        "contain_acc": 0.5,
+        "contain_letters": 0.5,
+        "rouge_l": 0.5,
+    }
+    assert {(average.counted, average.asked) for average in found.values()} == {(2, 2)}
+
+
+def test_a_question_without_an_answer_is_missing_and_an_empty_answer_wrong() -> None:
+    empty = Answered("bm25", "q1", "")
+    found = averages("bm25", QUERIES.values(), {empty.key: empty}, Judgements())
+    assert (found["em"].value, found["em"].shown()) == (0.0, "0.0* (1 / 2)")
+    assert averages("other", QUERIES.values(), BY_KEY, Judgements()) == {}
+
+
+def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
+    judgements = Judgements()
+
+    def reply(prompt: Prompt) -> str:
+        if "statements" in prompt.user:
+            return '{"both": ["x"], "answer_only": ["y"], "reference_only": ["z"]}'
+        return "?" if "diversity" in prompt.user and "Isk" in prompt.user else '{"score": 8}'
+
+    judges = requests_for(["graphrag_bench", "g_e"])
+    judge(ANSWERS, QUERIES, judges, ScriptedLanguageModel(reply), judgements, lambda _: None)
+    found = averages("bm25", QUERIES.values(), BY_KEY, judgements)
+    assert found["graphrag_bench"] == Average(None, 0, 2), "the cosine is missing"
+    assert found["g_e"].value == pytest.approx((0.8 + 1.0) / 2)
+    assert (found["g_e"].counted, found["g_e"].asked) == (1, 2), "of one answer a dimension is missing"
+    pairs = {one.key: (one.text, QUERIES[one.query_id].answers) for one in ANSWERS}
+    compare(pairs, "cosine", HashingEmbedder(64), judgements, lambda _: None)
+    assert judgements.values["bm25", "q1", "cosine"] == pytest.approx(1.0), "of the nearest accepted answer"
+    assert averages("bm25", QUERIES.values(), BY_KEY, judgements)["graphrag_bench"].counted == 2
+
+
+def test_answers_and_judgements_are_read_as_they_were_written(tmp_path: Path) -> None:
+    one = Answered("bm25", "q1", "Moré [1].", ("a#0",), 30, 1 / 3, "cut")
+    with AnswerWriter(tmp_path) as writer:
+        writer.keep_answer(one)
+        for value in (None, 1.0):
+            writer.keep_judgement(Judgement("bm25", "q1", "gpt_acc", "?", "!", value))
+        assert [query.id for query in writer.lacks("bm25", QUERIES.values())] == ["q2", "q3"]
+        with pytest.raises(ConfigurationError, match="another process"):
+            AnswerWriter(tmp_path)
+    answers, judgements = answers_of(tmp_path)
+    assert answers == {one.key: one}
+    assert (judgements.values, judgements.attempts) == (
+        {("bm25", "q1", "gpt_acc"): 1.0},
+        {("bm25", "q1", "gpt_acc"): 2},
+    )
+    (tmp_path / "answers.jsonl").write_text('{"answer": 1}\n')
+    with pytest.raises(ConfigurationError, match=r"answers.jsonl', line 1: expected what polyad eval has written"):
+        answers_of(tmp_path)
+
+
+@pytest.mark.parametrize(("counted", "enough"), [(95, True), (94, False), (0, False)])
+def test_an_average_of_too_few_is_marked(counted: int, enough: bool) -> None:
+    assert Average(0.5, counted, 100).is_enough is enough
+    assert ("*" in Average(0.5, counted, 100).shown()) is not enough
