@@ -252,6 +252,9 @@ class Moment(Protocol):
     def documents(self) -> Sequence[int]:
         """The numbers of all documents, ascending."""
 
+    def entity_keys(self) -> Iterator[tuple[int, str]]:
+        """The number and the key of every entity, by number."""
+
     def rows(self, documents: Sequence[int]) -> Iterator[StoredRows]:
         """The rows of some documents, whose numbers are ascending, some at a time."""
 

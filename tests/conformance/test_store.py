@@ -695,6 +695,19 @@ def test_rows_come_as_documents_did_and_agree_with_the_ids(store: Store) -> None
     assert contents(store)["pairs"] == sorted(stored_parts)
 
 
+def test_a_moment_shows_the_key_of_every_entity_in_the_order_of_numbers(store: Store) -> None:
+    for number in range(450):  # more than are read at a time
+        store.put(indexed(f"d{number:03}", "text", members={0: [Member(f"e{number}"), Member("all")]}))
+    store.remove(["d007"])
+    with store.moment() as moment:
+        keys = list(moment.entity_keys())
+        [rows] = list(moment.rows(list(moment.documents())[:3]))
+    assert len(keys) == 450
+    assert [number for number, _ in keys] == sorted(number for number, _ in keys)
+    assert dict(keys).items() >= rows.entity_keys.items()
+    assert "e7" not in dict(keys).values()
+
+
 def test_rows_of_some_documents_are_theirs_alone(store: Store) -> None:
     for number in range(900):  # more than is bound to one statement
         store.put(indexed(f"d{number:03}", f"text {number}", members={0: [Member(f"e{number}"), Member("all")]}))

@@ -12,6 +12,7 @@ import pytest
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
 from polyad.embedded.described import LONGEST, Undescribed, entity_text
+from polyad.embedded.files import ViewFiles
 from polyad.embedded.keeper import ViewKeeper
 from polyad.embedded.view import EmbeddedView
 from polyad.errors import StaleViewError
@@ -199,6 +200,46 @@ def test_entities_that_went_are_none_of_the_nearest(store: SqliteStore) -> None:
     for weighted in (False, True):
         ((rows, _),) = view.nearest("entity", question, 5, weighted=weighted)
         assert view.ids("entity", rows) == ["bob"]
+
+
+def test_an_entity_of_which_something_else_is_said_is_found_by_that(store: SqliteStore) -> None:
+    keeper, embedder = keeper_of(store), CountingEmbedder()
+    put(store, "a", ada="who wrote the first program for an engine that was never built")
+    put(store, "b", **{"ada": "", "ada ada": ""})
+    keeper.described(embedder)
+    store.remove(["a"])
+    view = keeper.described(embedder)
+    assert embedder.texts[-1] == "Ada"
+    for k in (1, 2):
+        ((rows, _),) = view.nearest("entity", HashingEmbedder(DIMENSION).encode(["Ada"], "query"), k)
+        assert view.ids("entity", rows) == ["ada", "ada ada"][:k], "the same words make the same vector"
+
+
+def test_vectors_that_lie_in_files_are_not_made_again(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.embedded.keeper.FEWEST", 0)
+    made: list[int] = []
+    make = EmbeddedView.entities_made
+
+    def entities_made(view: EmbeddedView, rows: Sequence[int]) -> list[Entity]:
+        made.extend(rows)
+        return make(view, rows)
+
+    def opened() -> EmbeddedView:
+        made.clear()
+        return ViewKeeper(store, DIMENSION, ViewFiles(store.directory)).described(CountingEmbedder())
+
+    monkeypatch.setattr(EmbeddedView, "entities_made", entities_made)
+    put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(30)})
+    first = opened()
+    assert len(made) == 30
+    second = opened()
+    assert made == []
+    assert np.array_equal(by_key(second), by_key(first))
+    put(store, "b", name07="another thing", new="")
+    third = opened()
+    assert second.ids("entity", made[:1]) == ["name07"], "and beside it what is new"
+    assert len(made) == 2
+    assert np.array_equal(by_key(third), by_key(keeper_of(store).described(CountingEmbedder())))
 
 
 def test_an_entity_that_is_gone_before_it_was_described_makes_the_view_stale(store: SqliteStore) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,8 +15,19 @@ from polyad.model import FloatArray
 
 DIRECTIONS = np.array([[1, 0], [0, 1], [0.6, 0.8], [0.8, 0.6], [-1, 0]], dtype=np.float32)
 CAME = st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.5, 1.0, 10.0])), max_size=5)
-STEPS = st.lists(st.tuples(CAME, st.sets(st.integers(0, 12), max_size=4)), min_size=1, max_size=4)
-"""Directions that come with scores, and which rows of those before go."""
+STEPS = st.lists(
+    st.tuples(CAME, st.sets(st.integers(0, 12), max_size=4), st.sets(st.integers(0, 12), max_size=3), st.booleans()),
+    min_size=1,
+    max_size=4,
+)
+"""Directions that come with scores, which rows of those before go, which turn, and whether all lie in cells then."""
+
+
+def in_cells(vectors: Vectors, searched: int) -> Vectors:
+    """The same as they would be read from files."""
+    cells = vectors.in_cells()
+    column = Column.of(np.concatenate(list(vectors.blocks(cells))))
+    return replace(vectors, column=column, cells=cells.looking_into(searched), tail_cells=vectors.tail_cells[:0])
 
 
 def by_definition(
@@ -28,13 +41,13 @@ def by_definition(
 @settings(max_examples=200, deadline=None)
 @given(steps=STEPS, k=st.integers(0, 6), weighted=st.booleans())
 def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
-    steps: list[tuple[list[tuple[int, float]], set[int]]], k: int, weighted: bool
+    steps: list[tuple[list[tuple[int, float]], set[int], set[int], bool]], k: int, weighted: bool
 ) -> None:
     vectors, ids, scores = Vectors.none(2), Ids.none(), Column.of(np.empty(0, dtype=np.float32))
     there: dict[int, tuple[int, float]] = {}
     count = 0
     questions = DIRECTIONS[:3]
-    for came, gone in steps:
+    for came, gone, turned, is_put_in_cells in steps:
         known = sorted(gone & there.keys())
         vectors = vectors.advanced(
             np.array(known, dtype=np.int64), DIRECTIONS[np.array([place for place, _ in came], dtype=np.int64)]
@@ -45,6 +58,15 @@ def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
             del there[row]
         there |= dict(enumerate(came, count))
         count += len(came)
+        turning = sorted(turned & there.keys())
+        there |= {row: (4 - there[row][0], there[row][1]) for row in turning}
+        vectors = vectors.replaced(
+            np.array(turning, dtype=np.int64),
+            DIRECTIONS[np.array([there[row][0] for row in turning], dtype=np.int64)],
+            vectors.is_there,
+        )
+        if is_put_in_cells and there:
+            vectors = in_cells(vectors, searched=0)
         found = vectors.nearest(questions, k, ids, scores if weighted else None)
         assert len(found) == len(questions)
         for question, (rows, near) in zip(questions, found, strict=True):
@@ -72,3 +94,43 @@ def test_where_vectors_lie_makes_no_difference(cut: int) -> None:
             assert other_rows.tolist() == rows.tolist()
             assert other_near.tolist() == near.tolist()
     assert parts.nearest(questions[:1], 4, ids)[0][0].tolist() == [3, 1500, 1501, 1502]
+
+
+def near_others(count: int, dimension: int = 32) -> FloatArray:
+    """Unit vectors about some dozens of directions."""
+    random = np.random.default_rng(7)
+    about = random.normal(size=(60, dimension))[random.integers(60, size=count)]
+    drawn = (about + 0.6 * random.normal(size=(count, dimension))).astype(np.float32)
+    unit: FloatArray = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return unit
+
+
+def test_a_search_of_few_cells_finds_most_of_the_nearest_with_their_cosines_and_nothing_that_has_gone() -> None:
+    nothing, drawn = np.empty(0, dtype=np.int64), near_others(7000)
+    ids = Ids.none().extended([f"{row:05}" for row in range(7000)])
+    gone, turned = np.arange(0, 7000, 7), np.arange(1, 7000, 70)
+    vectors = in_cells(Vectors.none(32).advanced(nothing, drawn[:5000]), searched=20)
+    vectors = vectors.advanced(gone[gone < 5000], drawn[5000:]).advanced(gone[gone >= 5000], drawn[:0])
+    vectors = vectors.replaced(turned, drawn[turned + 1], vectors.is_there)
+    exact = replace(vectors, cells=None if vectors.cells is None else vectors.cells.looking_into(0))
+    questions = drawn[2:7000:350]
+    hits = 0
+    for (rows, near), (expected, _), question in zip(
+        vectors.nearest(questions, 20, ids), exact.nearest(questions, 20, ids), questions, strict=True
+    ):
+        assert len(rows) == 20
+        assert not np.isin(rows, gone).any()
+        assert np.array_equal(near, cosines(vectors.at(rows), question))
+        assert (np.diff(near) <= 0).all()
+        hits += len(np.intersect1d(rows, expected))
+    assert hits > 0.95 * 20 * len(questions)
+    assert vectors.recall(ids) > 0.95
+    looked_at, _ = vectors._compared(questions[0], 1)
+    assert len(looked_at) < 3000, "or the search were no faster"
+
+
+def test_a_search_for_more_than_a_few_cells_hold_looks_into_more() -> None:
+    vectors = in_cells(Vectors.none(32).advanced(np.empty(0, dtype=np.int64), near_others(2000)), searched=1)
+    ids = Ids.none().extended([f"{row:05}" for row in range(2000)])
+    ((rows, _),) = vectors.nearest(near_others(1), 2000, ids)
+    assert sorted(rows.tolist()) == list(range(2000))

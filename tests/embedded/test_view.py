@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
+from polyad.config import NearestSettings
 from polyad.embedded.columns import Column
 from polyad.embedded.files import ViewFiles
 from polyad.embedded.keeper import ViewKeeper
@@ -213,9 +214,14 @@ def test_a_view_that_was_moved_on_shows_what_one_shows_that_is_made_at_once(
 
 
 @settings(max_examples=40, deadline=None)
-@given(steps=STEPS, settled=st.sets(st.integers(0, 3)), opened=st.sets(st.integers(0, 3)))
+@given(
+    steps=STEPS,
+    settled=st.sets(st.integers(0, 3)),
+    opened=st.sets(st.integers(0, 3)),
+    nearest=st.sampled_from([NearestSettings(), NearestSettings(exact_up_to=0, cells=0)]),
+)
 def test_a_view_that_lay_in_files_is_moved_on_like_another(
-    steps: list[list[tuple[str, Content | None]]], settled: set[int], opened: set[int]
+    steps: list[list[tuple[str, Content | None]]], settled: set[int], opened: set[int], nearest: NearestSettings
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.embedded.view._GONE", 1.0)
@@ -224,7 +230,7 @@ def test_a_view_that_lay_in_files_is_moved_on_like_another(
         store, documents = new_store(Path(name)), dict[str, Content]()
 
         def keeper_of_files() -> ViewKeeper:
-            return ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory))
+            return ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory, nearest))
 
         with closing(store):
             keeper = keeper_of_files()

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,11 @@ def loaded(store: SqliteStore) -> EmbeddedView | None:
 
 
 def contents(view: EmbeddedView) -> dict[str, list[object]]:
-    """All arrays of a view, as values that compare."""
-    return {name: array.tolist() for name, array in arrays_of(view).items()}
+    """All arrays and vectors of a view, as values that compare."""
+    arrays = arrays_of(view)
+    for kind, vectors in view.all_vectors().items():
+        arrays[f"{kind} vectors"], arrays[f"{kind} is there"] = vectors.at(np.arange(len(vectors))), vectors.is_there
+    return {name: array.tolist() for name, array in arrays.items()}
 
 
 def folder_of(store: SqliteStore) -> Path:
@@ -59,7 +63,7 @@ def test_what_was_kept_is_what_is_loaded(store: SqliteStore) -> None:
     assert contents(view) == contents(made)
     assert view.version == store.version()
     assert view.entities([0]) == made.entities([0])
-    assert contents(view_from(arrays_of(view), store)) == contents(made)
+    assert contents(view_from(arrays_of(view), view.all_vectors(), store)) == contents(made)
 
 
 def test_a_view_kept_at_an_earlier_version_is_moved_on(store: SqliteStore, tmp_path: Path) -> None:
@@ -151,21 +155,63 @@ def test_where_the_disk_is_full_the_view_is_in_memory_alone(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = 0
-    save = np.save
+    write = np.lib.format.write_array_header_1_0
 
     def until_the_disk_is_full(*arguments: Any, **options: Any) -> None:
         nonlocal written
         written += 1
         if written == 3:
             raise OSError("no space left on device")
-        save(*arguments, **options)
+        write(*arguments, **options)
 
     shutil.rmtree(store.directory / FOLDER)
-    monkeypatch.setattr(np, "save", until_the_disk_is_full)
+    monkeypatch.setattr(np.lib.format, "write_array_header_1_0", until_the_disk_is_full)
     view = ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory)).current()
     assert view.passage_count == 3
     assert loaded(store) is None
     assert list((store.directory / FOLDER).glob("arrays-*")) == [], "half a view only fills the disk"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_view_is_the_same_whose_documents_were_read_in_blocks(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
+        engine.index_documents([replace(DOCUMENTS[0], text="It was cast by Ines Clara Moreau, of Aldby.")])
+
+    def made(files: ViewFiles | None) -> dict[str, list[object]]:
+        """Without the numbers that stand for an order, which is there too."""
+        found = contents(ViewKeeper(store, EMBEDDER.dimension, files).current())
+        return {name: values for name, values in found.items() if not name.endswith("_ids_keys")}
+
+    expected = made(None)
+    shutil.rmtree(store.directory / FOLDER)
+    monkeypatch.setattr("polyad.embedded.keeper.BLOCK", 1)
+    monkeypatch.setattr("polyad.adapters.sqlite.moment._BATCH", 1)
+    assert made(ViewFiles(store.directory) if is_kept else None) == expected
+    assert len(list((store.directory / FOLDER).glob("arrays-*"))) == is_kept
+
+
+def test_searches_go_on_while_a_view_is_written(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory))
+    keep, seen = ViewFiles.keep, []
+
+    def while_another_document_comes(files: ViewFiles, view: EmbeddedView, state: str) -> None:
+        with (
+            Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine,
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            patch.setattr(ViewFiles, "keep", keep)
+            engine.index_documents([Document("isk", "Isk", "The Isk is a river.")])
+        seen.append(keeper.current(store.version()).passage_count)
+        keep(files, view, state)
+
+    keeper.current()
+    shutil.rmtree(store.directory / FOLDER)
+    keeper = ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory))
+    monkeypatch.setattr(ViewFiles, "keep", while_another_document_comes)
+    assert keeper.current().passage_count == 4
+    assert seen == [4]
 
 
 def test_a_small_view_is_not_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:

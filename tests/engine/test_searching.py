@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,11 @@ import pytest
 
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
-from polyad.config import AnswerSettings, QuestionSettings, Settings, SplitSettings
+from polyad.config import AnswerSettings, NearestSettings, QuestionSettings, Settings, SplitSettings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError, SettingError
-from polyad.model import Document, FloatArray, Location, Query, Section
+from polyad.model import Document, FloatArray, Location, Query, Section, Timings
 from polyad.text.words import count_words
 
 PUMP = "The pump moves water from the tank to the basin. It has to be bled before it is started."
@@ -163,3 +164,27 @@ def test_a_question_that_is_too_long_is_refused_by_its_length(
         assert engine.search("bell 1 " * 1142, retriever="bm25").passages
         with pytest.raises(ConfigurationError, match="at most 8,000 are taken"):
             engine.ask("b" * 8001, retriever="bm25")
+
+
+@pytest.mark.parametrize("retriever", ["default", "standard", "hypersu", "hypergraphrag"])
+def test_an_index_whose_vectors_lie_in_cells_is_searched_in_them_and_says_so(
+    small_index_dir: Path,
+    tmp_path: Path,
+    embedder: SentenceTransformerEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
+    retriever: str,
+) -> None:
+    monkeypatch.setattr("polyad.embedded.keeper.FEWEST", 0)
+    shutil.copytree(small_index_dir, tmp_path / "kb")
+    shutil.rmtree(tmp_path / "kb" / "view", ignore_errors=True)
+    question = "Where was the maker of the Bell of Tarn born?"
+    with Engine.open(small_index_dir, embedder=embedder) as engine:
+        expected = replace(engine.search(question, 3, retriever=retriever), timings=Timings())
+        assert engine.statistics().settings["nearest"] == "exact"
+    for cells in (0, 1):
+        settings = Settings(nearest=NearestSettings(exact_up_to=0, cells=cells))
+        with Engine.open(tmp_path / "kb", embedder=embedder, settings=settings) as engine:
+            found = engine.search(question, 3, retriever=retriever)
+            said = engine.statistics().settings["nearest"]
+        assert said.startswith("approximate, finds 1.000 of the nearest 40 of passages, 1.000 of"), "of those of 6, all"
+        assert replace(found, timings=Timings()) == expected

@@ -67,22 +67,22 @@ def described(
         embedder: The one the index was built with.
         progress: Told how many have been embedded.
     """
-    count, dimension = len(view.keys), embedder.dimension
-    vectors = view.entity_vectors or Vectors.none(dimension)
-    scores = view.entity_scores or Column.of(np.empty(0, dtype=np.float32))
     if view.entity_vectors is not None and not len(view.undescribed):
         return view
+    known = view.entity_vectors or Vectors.none(embedder.dimension)
+    scores = view.entity_scores or Column.of(np.empty(0, dtype=np.float32))
     made = _vectors(missing.entities, kept, embedder, progress)
-    new = count - len(scores)
-    column = vectors.column.extended(np.zeros((new, dimension), dtype=np.float32))
-    is_there = view.graph.are_there(np.arange(count))
+    scored = np.array([entity.score for entity in missing.entities], dtype=np.float32)
+    first, rows = len(known), missing.rows
+    new, came = len(view.keys) - first, rows >= first
+    vectors = np.zeros((new, embedder.dimension), dtype=np.float32)
+    vectors[rows[came] - first] = made[came]
+    is_there = view.graph.are_there(np.arange(len(view.keys)))
     return replace(
         view,
-        entity_vectors=Vectors(column.replaced(missing.rows, made), is_there, int(count - is_there.sum())),
-        entity_scores=scores.extended(np.zeros(new, dtype=np.float32)).replaced(
-            missing.rows, np.array([entity.score for entity in missing.entities], dtype=np.float32)
-        ),
-        undescribed=missing.rows[:0],
+        entity_vectors=known.advanced(rows[:0], vectors).replaced(rows[~came], made[~came], is_there),
+        entity_scores=scores.extended(np.zeros(new, dtype=np.float32)).replaced(rows, scored),
+        undescribed=rows[:0],
     )
 
 

@@ -8,17 +8,20 @@ and then named in one step, so that nobody sees half of it.
 from __future__ import annotations
 
 import json
+import math
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
-from zlib import crc32
 
 import numpy as np
 
+from polyad.config import NearestSettings
+from polyad.embedded.array_files import Array, Said, mapped, written, written_in_parts
+from polyad.embedded.cells import Cells
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import EntityKeys, Ids
 from polyad.embedded.incidences import Incidences
@@ -28,6 +31,7 @@ from polyad.embedded.vectors import Vectors
 from polyad.embedded.view import EmbeddedView
 from polyad.embedded.words import Postings, WordIndex
 from polyad.hypergraph.incidence import Adjacency, PatchedAdjacency, WeightedAdjacency
+from polyad.hypergraph.view import Kind
 from polyad.protocols import Moment, Moments
 from polyad.text.files import write_whole
 
@@ -37,15 +41,14 @@ FORMAT = 3
 FOLDER = "view"
 """In the directory of the index."""
 
-_LARGEST_CHECKED = 2**28
-"""Bytes up to which an array is compared with its checksum when it is opened: reading more would take seconds."""
+_OF_CELLS = ("centres", "offsets", "rows", "places")
+"""Their arrays."""
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = dict[str, Array]
 
 
 def arrays_of(view: EmbeddedView) -> Arrays:
-    """All that a view holds, as arrays: each part of it whole."""
+    """All that a view holds but vectors, as arrays: each part of it whole."""
     graph, words, names = view.graph, view.word_index, view.graph.names
     passages, edges, entities = (view.row_count(kind) for kind in ("passage", "hyperedge", "entity"))
     postings = Postings.merged(words.parts) if words.parts else Postings.none()
@@ -59,10 +62,6 @@ def arrays_of(view: EmbeddedView) -> Arrays:
         "hyperedge_numbers": view.hyperedge_numbers.whole(),
         "entity_numbers": view.entity_numbers.whole(),
         "document": view.document.whole(),
-        "passage_vectors": view.passage_vectors.column.whole(),
-        "hyperedge_vectors": view.hyperedge_vectors.column.whole(),
-        "passage_is_there": view.passage_vectors.is_there,
-        "hyperedge_is_there": view.hyperedge_vectors.is_there,
         "vector_sum": view.vector_sum,
         "edge_passage": graph.edge_passage.whole(),
         "edge_score": graph.edge_score.whole(),
@@ -80,11 +79,13 @@ def arrays_of(view: EmbeddedView) -> Arrays:
         "word_counts": postings.counts,
         "lengths": words.lengths.whole(),
         "counts": np.array([view.version, view.linkable, words.passages, words.total_length], dtype=np.int64),
+        **({} if view.entity_scores is None else {"entity_score": view.entity_scores.whole()}),
+        "undescribed": view.undescribed,
     }
 
 
-def view_from(arrays: Mapping[str, Array], store: Moments) -> EmbeddedView:
-    """The view that some arrays were made of."""
+def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: Moments) -> EmbeddedView:
+    """The view that some arrays were made of, and its vectors by kind."""
 
     def column(name: str) -> Column:
         return Column.of(arrays[name])
@@ -99,10 +100,6 @@ def view_from(arrays: Mapping[str, Array], store: Moments) -> EmbeddedView:
     def adjacency(name: str) -> PatchedAdjacency:
         rows = Adjacency(arrays[f"{name}_offsets"], arrays[f"{name}_neighbours"])
         return PatchedAdjacency.unpatched(WeightedAdjacency(rows, arrays[f"{name}_weights"]))
-
-    def vectors(kind: str) -> Vectors:
-        is_there = arrays[f"{kind}_is_there"]
-        return Vectors(column(f"{kind}_vectors"), is_there, int(len(is_there) - is_there.sum()))
 
     version, linkable, passages, total_length = arrays["counts"].tolist()
     keys = EntityKeys(ids("entity_keys"), lookup("entity_lookup"))
@@ -119,8 +116,8 @@ def view_from(arrays: Mapping[str, Array], store: Moments) -> EmbeddedView:
         entity_numbers=column("entity_numbers"),
         document=column("document"),
         documents=Strings(arrays["documents_offsets"], arrays["documents_data"]),
-        passage_vectors=vectors("passage"),
-        hyperedge_vectors=vectors("hyperedge"),
+        passage_vectors=vectors["passage"],
+        hyperedge_vectors=vectors["hyperedge"],
         vector_sum=arrays["vector_sum"],
         graph=Incidences(
             column("edge_passage"),
@@ -131,9 +128,13 @@ def view_from(arrays: Mapping[str, Array], store: Moments) -> EmbeddedView:
             adjacency("passage_edges"),
             names,
         ),
-        word_index=WordIndex((postings,), column("lengths"), arrays["passage_is_there"], passages, total_length),
+        word_index=WordIndex((postings,), column("lengths"), vectors["passage"].is_there, passages, total_length),
         linkable=linkable,
+        entity_vectors=vectors.get("entity"),
+        entity_scores=column("entity_score") if "entity_score" in arrays else None,
+        undescribed=arrays["undescribed"],
         kept=len(arrays["passage_numbers"]),
+        kept_described=len(arrays.get("entity_score", ())),
         kept_version=version,
     )
 
@@ -143,17 +144,26 @@ class ViewFiles:
 
     Args:
         directory: Of the index.
+        settings: Which vectors lie in cells, and how many of these a search looks into.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, settings: NearestSettings | None = None) -> None:
         self._folder = directory / FOLDER
         self._manifest = self._folder / "view.json"
+        self._settings = settings or NearestSettings()
 
     def version(self) -> int:
         """Of the view that was kept last; 0 where there is none."""
+        return int(self._said("version", 0))
+
+    def recall(self) -> dict[str, float]:
+        """For each kind of vectors that lie in cells, the share of the nearest that searches find."""
+        return dict(self._said("recall", {}))
+
+    def _said(self, name: str, otherwise: Any) -> Any:
         with suppress(OSError, ValueError, LookupError, TypeError):
-            return int(json.loads(self._manifest.read_text(encoding="utf-8"))["version"])
-        return 0
+            return type(otherwise)(json.loads(self._manifest.read_text(encoding="utf-8"))[name])
+        return otherwise
 
     def load(self, store: Moments, moment: Moment) -> EmbeddedView | None:
         """The view that was kept last; None where there is none of this index, or it is damaged.
@@ -168,58 +178,82 @@ class ViewFiles:
                 return None
             if moment.state(manifest["version"]) != manifest["state"]:
                 return None
-            folder = self._folder / manifest["folder"]
-            view = view_from({name: _mapped(folder, name, own) for name, own in manifest["arrays"].items()}, store)
+            view = self._read(self._folder / manifest["folder"], manifest["arrays"], store)
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
         return view if view.version == manifest["version"] else None
 
-    def keep(self, view: EmbeddedView, moment: Moment) -> None:
+    def keep(self, view: EmbeddedView, state: str) -> None:
         """Write a view, unless the folder may not be written, or the disk is full: it can be made again.
 
         Args:
             view: Of the index.
-            moment: The index when it was as the view shows it, or later.
+            state: What tells the index at the view's version from any other.
         """
-        with suppress(OSError):
-            self._folder.mkdir(exist_ok=True)
-            own = self._folder / f"arrays-{uuid4().hex}"
-            own.mkdir()
-            try:
-                arrays = {name: _written(own, name, array) for name, array in arrays_of(view).items()}
-            except OSError:
-                shutil.rmtree(own, ignore_errors=True)
-                raise
+        with suppress(OSError), self._new_folder() as own:
+            arrays = self._write(own, view, self._settings.exact_up_to)
             manifest = {
                 "format": FORMAT,
                 "version": view.version,
-                "state": moment.state(view.version),
+                "state": state,
                 "folder": own.name,
                 "arrays": arrays,
+                "recall": self._read(own, arrays, view.store).recall(),
             }
             write_whole(self._manifest, json.dumps(manifest))
             for other in self._folder.glob("arrays-*"):
                 if other != own:
                     shutil.rmtree(other, ignore_errors=True)
 
+    def put_aside(self, view: EmbeddedView) -> EmbeddedView:
+        """A view that is not whole yet, with its arrays on disk; as it is where they cannot be written.
 
-def _written(folder: Path, name: str, array: Array) -> dict[str, object]:
-    plain = np.ascontiguousarray(array)
-    np.save(folder / f"{name}.npy", plain, allow_pickle=False)
-    return {"shape": list(plain.shape), "type": plain.dtype.str, "checksum": _checksum(plain)}
+        Where a file that is open cannot be removed, :meth:`keep` removes it later.
+        """
+        with suppress(OSError), self._new_folder() as own:
+            arrays = self._write(own, view, math.inf)
+            try:
+                return self._read(own, arrays, view.store)
+            finally:
+                shutil.rmtree(own, ignore_errors=True)
+        return view
 
+    @contextmanager
+    def _new_folder(self) -> Iterator[Path]:
+        """For the arrays of one view; removed again where these cannot be written."""
+        self._folder.mkdir(exist_ok=True)
+        own = self._folder / f"arrays-{uuid4().hex}"
+        own.mkdir()
+        try:
+            yield own
+        except OSError:
+            shutil.rmtree(own, ignore_errors=True)
+            raise
 
-def _mapped(folder: Path, name: str, expected: Mapping[str, object]) -> Array:
-    """An array from its file, which is as it was written. Raises ValueError where it is not."""
-    array: Array = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-    found = {"shape": list(array.shape), "type": array.dtype.str, "checksum": expected["checksum"]}
-    if found != expected or (array.nbytes <= _LARGEST_CHECKED and _checksum(array) != expected["checksum"]):
-        raise ValueError(f"{name} is damaged")
-    return array.view(np.ndarray)  # still mapped; numpy.memmap runs Python for every slice
+    def _write(self, folder: Path, view: EmbeddedView, exact_up_to: float) -> dict[str, Said]:
+        said = {name: written(folder, name, array) for name, array in arrays_of(view).items()}
+        for kind, vectors in view.all_vectors().items():
+            cells = vectors.in_cells() if len(vectors) - vectors.gone > exact_up_to else None
+            name, column = f"{kind}_vectors", vectors.column.base
+            shape = (len(vectors), *column.shape[1:])
+            said[name] = written_in_parts(folder, name, vectors.blocks(cells), shape, column.dtype)
+            said[f"{kind}_is_there"] = written(folder, f"{kind}_is_there", vectors.is_there)
+            for part in _OF_CELLS if cells else ():
+                said[f"{kind}_cell_{part}"] = written(folder, f"{kind}_cell_{part}", getattr(cells, part))
+        return said
 
+    def _read(self, folder: Path, said: Mapping[str, Said], store: Moments) -> EmbeddedView:
+        arrays = {name: mapped(folder, name, own) for name, own in said.items()}
 
-def _checksum(array: Array) -> int:
-    return crc32(array.reshape(-1).view(np.uint8).data) if array.size else 0
+        def vectors(kind: Kind) -> Vectors:
+            is_there, cells = arrays[f"{kind}_is_there"], None
+            if f"{kind}_cell_rows" in arrays:
+                centres, offsets, rows, places = (arrays[f"{kind}_cell_{part}"] for part in _OF_CELLS)
+                cells = Cells(centres, offsets, rows, places, self._settings.cells)
+            return Vectors(Column.of(arrays[f"{kind}_vectors"]), is_there, int(len(is_there) - is_there.sum()), cells)
+
+        kinds: list[Kind] = [kind for kind in get_args(Kind) if f"{kind}_vectors" in arrays]
+        return view_from(arrays, {kind: vectors(kind) for kind in kinds}, store)
 
 
 def _strings(name: str, strings: Strings) -> Arrays:

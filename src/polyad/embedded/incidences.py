@@ -163,6 +163,12 @@ class Incidences:
 
     # Moving on
 
+    def naming(self, keys: EntityKeys) -> Incidences:
+        """The same with more entities at the end of all ``keys``, which nothing joins yet."""
+        none = np.empty(0, dtype=np.int64)
+        names, _ = self.names.advanced(keys, none, none, self.are_subjects, self.are_there)
+        return replace(self, names=names)
+
     def advanced(self, keys: EntityKeys, gone: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
         """The same after some passages went and others came, and the entities whose passages changed by that.
 

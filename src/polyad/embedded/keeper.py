@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from polyad.embedded.described import Undescribed, described
 from polyad.embedded.files import ViewFiles
 from polyad.embedded.view import EmbeddedView
 from polyad.model import FloatArray
-from polyad.protocols import Changes, Embedder, Moment, Progress, Store, silent
+from polyad.protocols import Changes, Embedder, Moment, Progress, Store, StoredRows, silent
 
 FEWEST = 1000
 """Hyperedges from which on a view is kept in files; a smaller one is made in a moment."""
+
+BLOCK = 50_000
+"""Passages read at a time where all are: what is made of them lies on disk before the next are read."""
 
 
 class _Recalled:
@@ -47,6 +51,7 @@ class ViewKeeper:
         self._nothing = EmbeddedView.none(store, dimension)
         self._view: EmbeddedView | None = None
         self._moving = threading.Lock()
+        self._keeping = threading.Lock()
 
     def current(self, at_least: int = 0) -> EmbeddedView:
         """The latest view there is.
@@ -55,12 +60,14 @@ class ViewKeeper:
             at_least: A version of the store that the view must have reached, such as that of one's own last write.
         """
         view = self._view
-        if view is None or view.version < at_least:
-            with self._moving:
-                return self._moved_on()
+        if view is None:
+            self._moved_on()
+            return self._settled()
+        if view.version < at_least:
+            return self._moved_on()
         if self._moving.acquire(blocking=False):
             try:
-                return self._moved_on()
+                return self._move_on()
             finally:
                 self._moving.release()
         return view
@@ -69,10 +76,10 @@ class ViewKeeper:
         """The latest view, with a vector for each entity: see :mod:`polyad.embedded.described`."""
         with self._moving:
             with self._store.moment() as moment:
-                self._view = view = self._moved_on_to(moment)
+                self._view = view = self._moved_on_to(moment, self._view)
                 missing = Undescribed.of(view)
-            self._view = described(view, missing, self._store, embedder, progress)
-            return self._view
+            self._view = view = described(view, missing, self._store, embedder, progress)
+        return self._settled()
 
     @contextmanager
     def held(self, embedder: Embedder | None = None) -> Iterator[EmbeddedView]:
@@ -83,38 +90,70 @@ class ViewKeeper:
         """
         with ExitStack() as stack:
             with self._moving:
-                self._view = view = self._moved_on_to(stack.enter_context(self._store.moment()))
+                moment = stack.enter_context(self._store.moment())
+                self._view = view = self._moved_on_to(moment, self._view)
                 if embedder is not None:
                     self._view = view = described(view, Undescribed.of(view), _Recalled(self._store), embedder)
             yield view
 
     def settle(self) -> None:
         """Keep the latest view for the next process, where much of it is new; searches go on meanwhile."""
-        with self._moving, self._store.moment() as moment:
-            self._view = self._kept(self._moved_on_to(moment), moment)
+        self._moved_on()
+        self._settled()
+
+    def _settled(self) -> EmbeddedView:
+        """The view there is, with its arrays on disk where that is worth while; others move it on meanwhile."""
+        with self._keeping:
+            view = self._view
+            assert view is not None, "a view is made before it is kept"
+            if self._files is None or not view.is_mostly_new or view.row_count("hyperedge") < FEWEST:
+                return view
+            with self._store.moment() as moment:
+                state = moment.state(view.version)
+            self._files.keep(view, state)
+            with self._store.moment() as moment:
+                kept = self._files.load(self._store, moment) or view
+            with self._moving, self._store.moment() as moment:
+                self._view = view = self._moved_on_to(moment, kept)
+            return view
 
     def _moved_on(self) -> EmbeddedView:
-        """The view of the store as it is now; made by one thread at a time."""
+        with self._moving:
+            return self._move_on()
+
+    def _move_on(self) -> EmbeddedView:
+        """To the store as it is now; by one thread at a time."""
         with self._store.moment() as moment:
-            first = self._view is None
-            view = self._moved_on_to(moment)
-            self._view = self._kept(view, moment) if first else view
+            self._view = self._moved_on_to(moment, self._view)
         return self._view
 
-    def _moved_on_to(self, moment: Moment) -> EmbeddedView:
-        view = self._view
+    def _moved_on_to(self, moment: Moment, view: EmbeddedView | None) -> EmbeddedView:
         if self._files and (view is None or (view.is_mostly_new and self._files.version() > view.kept_version)):
             view = self._files.load(self._store, moment) or view  # in the second case another process kept a later one
         if view is not None and view.version == moment.version:
             return view
         changes = moment.changes(view.version) if view else None
         if view is None or changes is None or view.is_mostly_gone:
-            view, changes = self._nothing, Changes(moment.version, (), tuple(moment.documents()))
+            return self._made(moment)
         return view.advanced(changes, moment.rows(changes.documents))
 
-    def _kept(self, view: EmbeddedView, moment: Moment) -> EmbeddedView:
-        """The view with its arrays on disk, where that is worth while and can be done."""
-        if self._files is None or not view.is_mostly_new or view.row_count("hyperedge") < FEWEST:
-            return view
-        self._files.keep(view, moment)
-        return self._files.load(self._store, moment) or view
+    def _made(self, moment: Moment) -> EmbeddedView:
+        """The view from nothing, a block of passages at a time."""
+        view, nothing = self._nothing.naming(moment.entity_keys()), Changes(moment.version, (), ())
+        for block in _blocks(moment.rows(moment.documents())):
+            if self._files and view.row_count("entity") > BLOCK:
+                view = self._files.put_aside(view)
+            view = view.advanced(nothing, block)
+        return replace(view, version=moment.version)
+
+
+def _blocks(batches: Iterable[StoredRows]) -> Iterator[list[StoredRows]]:
+    """Some at a time, with :data:`BLOCK` passages or a few more."""
+    block: list[StoredRows] = []
+    for batch in batches:
+        block.append(batch)
+        if sum(len(part.passage_ids) for part in block) >= BLOCK:
+            yield block
+            block = []
+    if block:
+        yield block

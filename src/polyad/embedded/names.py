@@ -161,11 +161,8 @@ class SubjectNames:
 
 
 def _extended(parts: tuple[Lookup, ...], entries: Iterable[tuple[int, int]]) -> tuple[Lookup, ...]:
-    listed = list(entries)
-    if not listed:
-        return parts
-    codes, rows = zip(*listed, strict=True)
-    return grown(parts, Lookup.of(codes, np.array(rows, dtype=np.int64)))
+    listed = np.fromiter((number for entry in entries for number in entry), dtype=np.int64).reshape(-1, 2)
+    return grown(parts, Lookup.of(listed[:, 0].astype(np.uint64), listed[:, 1])) if len(listed) else parts
 
 
 def _found(parts: tuple[Lookup, ...], codes: Sequence[int]) -> IntArray:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from polyad.embedded.cells import Cells, Numbers, cell_count, centres_of, nearest_centres
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import Ids
 from polyad.hypergraph.cosines import cosines, products
-from polyad.hypergraph.sparse import Scores
+from polyad.hypergraph.sparse import among, best_places
 from polyad.model import BoolArray, FloatArray, IntArray
 
 _ROUNDING = 2e-6
@@ -18,36 +20,103 @@ _ROUNDING = 2e-6
 _SCORED = 100 * _ROUNDING
 """The same for a cosine times a score of at most 100."""
 
+RECALLED = 40
+"""How many of the nearest vectors recall is measured by."""
+
+_ASKED = 50
+"""Vectors whose nearest it is measured by."""
+
+_READ = 1 << 16
+"""Vectors read at a time where all are."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
     """A unit vector for each row.
 
     Attributes:
-        column: float32 ``[rows, dimension]``.
+        column: float32 ``[rows, dimension]``. Those that lie in a file lie there by cells, if there are any.
         is_there: Which rows have not gone.
         gone: How many have.
+        cells: Of those that lie in a file; None where a search looks at all.
+        tail_cells: The nearest cell of each that came since; without cells empty.
     """
 
     column: Column
     is_there: BoolArray
     gone: int
+    cells: Cells | None = None
+    tail_cells: Numbers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
     @classmethod
     def none(cls, dimension: int) -> Vectors:
         """No row."""
         return cls(Column.of(np.empty((0, dimension), dtype=np.float32)), np.empty(0, dtype=bool), 0)
 
+    def __len__(self) -> int:
+        return len(self.column)
+
     def advanced(self, gone: IntArray, vectors: FloatArray) -> Vectors:
         """The same without some rows, and with more."""
         is_there = np.concatenate([self.is_there, np.ones(len(vectors), dtype=bool)])
         is_there[gone] = False
-        return Vectors(self.column.extended(vectors), is_there, self.gone + len(gone))
+        later = replace(self, column=self.column.extended(vectors), is_there=is_there, gone=self.gone + len(gone))
+        if self.cells is None:
+            return later
+        cells = nearest_centres(vectors, self.cells.centres)
+        return replace(later, tail_cells=np.concatenate([self.tail_cells, cells]))
+
+    def replaced(self, rows: IntArray, vectors: FloatArray, is_there: BoolArray) -> Vectors:
+        """The same with other vectors of some rows, sorted, and other rows that have not gone."""
+        places = self._places(rows)
+        order = np.argsort(places)
+        later = replace(
+            self,
+            column=self.column.replaced(places[order], vectors[order]),
+            is_there=is_there,
+            gone=int(len(is_there) - is_there.sum()),
+        )
+        if self.cells is None:
+            return later
+        cells, came = self.tail_cells.copy(), rows >= len(self.cells.rows)
+        cells[rows[came] - len(self.cells.rows)] = nearest_centres(vectors[came], self.cells.centres)
+        return replace(later, tail_cells=cells)
+
+    def at(self, rows: IntArray) -> FloatArray:
+        """The vectors of some rows."""
+        found: FloatArray = self.column.at(self._places(rows))
+        return found
+
+    def in_cells(self) -> Cells:
+        """All rows in cells: in those there are until there are twice as many vectors, and then in new ones."""
+        rows = np.flatnonzero(self.is_there)
+        if self.cells is not None and len(self.cells.centres) == cell_count(len(rows)):
+            return Cells.of(self.cells.centres, np.concatenate([self.cells.of_rows, self.tail_cells]))
+        centres = centres_of(self.at, rows)
+        return Cells.of(centres, np.concatenate([nearest_centres(block, centres) for block in self.blocks()]))
+
+    def blocks(self, cells: Cells | None = None) -> Iterator[FloatArray]:
+        """All vectors, some at a time, by row or by cells."""
+        for start in range(0, len(self), _READ):
+            places = np.arange(start, min(start + _READ, len(self)))
+            yield self.at(places if cells is None else cells.rows[places].astype(np.int64))
+
+    def recall(self, ids: Ids) -> float:
+        """The share of the nearest that a search finds, measured on some of the vectors themselves."""
+        assert self.cells is not None, "without cells all are looked at"
+        there = np.flatnonzero(self.is_there)
+        asked = self.at(there[np.linspace(0, len(there) - 1, _ASKED).astype(np.int64)])
+        exact = replace(self, cells=self.cells.looking_into(0))
+        found, expected = (searched.nearest(asked, RECALLED, ids) for searched in (self, exact))
+        hits = [np.isin(rows, own[0]).mean() for (rows, _), own in zip(expected, found, strict=True)]
+        return float(np.mean(hits))
 
     def nearest(
         self, vectors: FloatArray, k: int, ids: Ids, scores: Column | None = None
     ) -> list[tuple[IntArray, FloatArray]]:
         """For each of some vectors the ``k`` nearest rows and their cosines, best first, ties by id.
+
+        With cells they are the nearest of those in the cells that are looked into.
 
         Args:
             vectors: Unit vectors, ``[vectors, dimension]``.
@@ -55,28 +124,56 @@ class Vectors:
             ids: Of the rows.
             scores: What to multiply cosines by, by row.
         """
-        parts = [part for part in (self.column.base, self.column.tail) if len(part)]
-        if not parts:
-            return [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)) for _ in vectors]
-        found = []
-        for vector in vectors:
-            scored = np.concatenate([products(part, vector) for part in parts])
-            if scores is not None:
-                scored *= scores.whole()
-            if self.gone:
-                scored[~self.is_there] = -np.inf
-            rows = _highest(scored, min(k, len(scored) - self.gone), _ROUNDING if scores is None else _SCORED)
-            near = cosines(self.column.at(rows), vector)
-            if scores is not None:
-                near = near * scores.at(rows)
-            best = Scores(rows, near).best(k, ids.order)
-            found.append((best, Scores(rows, near).at(best)))
-        return found
+        return [self._nearest(vector, k, ids, scores) for vector in vectors]
 
-    def at(self, rows: IntArray) -> FloatArray:
-        """The vectors of some rows."""
-        found: FloatArray = self.column.at(rows)
-        return found
+    def _nearest(self, vector: FloatArray, k: int, ids: Ids, scores: Column | None) -> tuple[IntArray, FloatArray]:
+        places, scored = self._compared(vector, k)
+        rows = self._rows(places)
+        if scores is not None:
+            scored *= scores.at(rows)
+        if self.gone:
+            scored[~self.is_there[rows]] = -np.inf
+        high = _highest(scored, min(k, len(scored)), _ROUNDING if scores is None else _SCORED)
+        rows, near = rows[high], cosines(self.column.at(places[high]), vector)
+        if scores is not None:
+            near = near * scores.at(rows)
+        best = best_places(near, k, lambda chosen: ids.order(rows[chosen]))
+        return rows[best], near[best]
+
+    def _compared(self, vector: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+        """The places that a search for ``k`` looks at, and the product of the vector at each with a given one."""
+        base, tail = self.column.base, self.column.tail
+        if self.cells is None:
+            places = np.arange(len(self))
+            found = [products(base, vector), products(tail, vector)]
+        else:
+            near = self.cells.near(vector, k)
+            spans = np.column_stack([self.cells.offsets[near], self.cells.offsets[near + 1]]).tolist()
+            since = np.flatnonzero(among(self.tail_cells.astype(np.int64), near))
+            places = np.concatenate([*(np.arange(*span) for span in spans), len(base) + since])
+            found = [*(products(base[start:end], vector) for start, end in spans), products(tail[since], vector)]
+        scored = np.concatenate(found)
+        changed = self.column.changed
+        if not len(changed):
+            return places, scored
+        same = ~among(places, changed)
+        return (
+            np.concatenate([places[same], changed]),
+            np.concatenate([scored[same], products(self.column.values, vector)]),
+        )
+
+    def _places(self, rows: IntArray) -> IntArray:
+        """Where the vectors of some rows lie."""
+        return rows if self.cells is None else _moved(rows, self.cells.places)
+
+    def _rows(self, places: IntArray) -> IntArray:
+        """Whose vectors lie at some places."""
+        return places if self.cells is None else _moved(places, self.cells.rows)
+
+
+def _moved(numbers: IntArray, to: Numbers) -> IntArray:
+    """Where each number goes; those beyond stay."""
+    return np.where(numbers < len(to), to.take(numbers, mode="clip"), numbers)
 
 
 _BLOCK = 64

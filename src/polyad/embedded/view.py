@@ -38,6 +38,9 @@ _FIXED_POINT = 2.0**40
 """Vectors are summed as whole numbers of this part of 1: their sum is the same in any order."""
 
 
+_SUMMED = 1 << 12
+"""Vectors summed at a time."""
+
 _NEW = 0.1
 """Share of passages that may lie beside the arrays."""
 
@@ -64,7 +67,8 @@ class EmbeddedView:
         linkable: What passages count that names lead to from elsewhere (:mod:`polyad.embedded.linkability`).
         entity_vectors, entity_scores: Of a view in which entities are described (:mod:`polyad.embedded.described`).
         undescribed: Entities that have changed since they were; sorted.
-        kept: Rows of passages that lie in files; ``kept_version`` is the version of the view that was kept there.
+        kept, kept_described: Rows of passages, and of described entities, that lie in files.
+        kept_version: Of the view that was kept there.
         shown: Views of entities that were shown before, by row.
         by_word: Entities by the words of their keys, once they were asked for.
     """
@@ -89,6 +93,7 @@ class EmbeddedView:
     entity_scores: Column | None = None
     undescribed: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     kept: int = 0
+    kept_described: int = 0
     kept_version: int = 0
     shown: dict[int, Entity] = field(default_factory=dict)
     by_word: dict[str, list[int]] = field(default_factory=dict)
@@ -121,12 +126,30 @@ class EmbeddedView:
     @property
     def is_mostly_new(self) -> bool:
         """Whether so much came since its arrays were made that they had better be made again."""
-        return len(self.passage_ids) - self.kept > _NEW * self.kept
+        described, again = 0, 0
+        if self.entity_vectors is not None:
+            described, again = len(self.entity_vectors), len(self.entity_vectors.column.changed)
+        is_new = len(self.passage_ids) - self.kept > _NEW * self.kept
+        return is_new or described + again - self.kept_described > _NEW * self.kept_described
 
     @property
     def is_mostly_gone(self) -> bool:
         """Whether so many of its rows have gone that it had better be made from the store again."""
         return self.passage_vectors.gone > _GONE * len(self.passage_ids)
+
+    def naming(self, entities: Iterable[tuple[int, str]]) -> EmbeddedView:
+        """The same with more entities, by the store's numbers, ascending; no hyperedge joins them yet."""
+        numbers, keys = [], []
+        for number, key in entities:
+            numbers.append(number)
+            keys.append(key)
+        extended = self.keys.extended(keys)
+        return replace(
+            self,
+            entity_numbers=self.entity_numbers.extended(np.array(numbers, dtype=np.int64)),
+            keys=extended,
+            graph=self.graph.naming(extended),
+        )
 
     def advanced(self, changes: Changes, batches: Iterable[StoredRows]) -> EmbeddedView:
         """The view of a later moment.
@@ -239,14 +262,18 @@ class EmbeddedView:
         """All rows are below it; some may have gone."""
         return len(self._ids(kind))
 
+    def all_vectors(self) -> dict[Kind, Vectors]:
+        """By kind; those of entities only where they are described."""
+        vectors: dict[Kind, Vectors] = {"passage": self.passage_vectors, "hyperedge": self.hyperedge_vectors}
+        return vectors if self.entity_vectors is None else vectors | {"entity": self.entity_vectors}
+
+    def recall(self) -> dict[Kind, float]:
+        """For each kind of vectors that lie in cells, the share of the nearest that searches find."""
+        celled = ((kind, vectors) for kind, vectors in self.all_vectors().items() if vectors.cells)
+        return {kind: vectors.recall(self._ids(kind)) for kind, vectors in celled}
+
     def _vectors(self, kind: Kind) -> Vectors:
-        vectors = {
-            "passage": self.passage_vectors,
-            "hyperedge": self.hyperedge_vectors,
-            "entity": self.entity_vectors,
-        }[kind]
-        assert vectors is not None, "entities are described before they are compared"
-        return vectors
+        return self.all_vectors()[kind]
 
     # Names
 
@@ -431,5 +458,8 @@ def _without(shown: dict[int, Entity], touched: IntArray) -> dict[int, Entity]:
 
 def _whole_numbers(vectors: FloatArray) -> IntArray:
     """The sum of some vectors, as whole numbers of 2^-40."""
-    total: IntArray = np.round(vectors.astype(np.float64) * _FIXED_POINT).astype(np.int64).sum(axis=0)
+    total = np.zeros(vectors.shape[1], dtype=np.int64)
+    for start in range(0, len(vectors), _SUMMED):
+        some = vectors[start : start + _SUMMED].astype(np.float64)
+        total += np.round(some * _FIXED_POINT).astype(np.int64).sum(axis=0)
     return total

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from polyad.answering.summary import summarise
+from polyad.embedded.vectors import RECALLED
 from polyad.errors import ConfigurationError
 from polyad.indexing.facts.grounding import grounded_share
 from polyad.model import Document, Entity, Hyperedge, Incidence, Origin, Passage, Statistics
@@ -19,15 +21,24 @@ class Catalogue:
     Args:
         store: The index.
         language_model: Sums up what is said of entities; None where none is set.
+        recall: Tells what share of the nearest vectors an approximate search finds, by kind; empty where it is exact.
     """
 
-    def __init__(self, store: Store, language_model: LanguageModel | None) -> None:
+    def __init__(
+        self, store: Store, language_model: LanguageModel | None, recall: Callable[[], Mapping[str, float]]
+    ) -> None:
         self._store = store
         self._language_model = language_model
+        self._recall = recall
 
     def statistics(self) -> Statistics:
-        """Sizes of the index."""
-        return self._store.statistics()
+        """Sizes of the index, what it was built with, and how vectors near to a question are found in it."""
+        statistics = self._store.statistics()
+        nearest = ", ".join(
+            f"{share:.3f} of the nearest {RECALLED} of {kind}s" for kind, share in self._recall().items()
+        )
+        said = f"approximate, finds {nearest}" if nearest else "exact"
+        return replace(statistics, settings={**statistics.settings, "nearest": said})
 
     def sources(self) -> dict[str, str]:
         """The source of every document, such as its file, by the document's id."""

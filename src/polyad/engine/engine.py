@@ -19,6 +19,7 @@ from polyad.config import (
     AnswerSettings,
     EncoderSettings,
     LanguageModelSettings,
+    NearestSettings,
     ReadSettings,
     RerankerSettings,
     Settings,
@@ -84,9 +85,9 @@ class Engine:
 
     def __init__(self, store: Store, models: Models) -> None:
         self.models = models
-        self.catalogue = Catalogue(store, models.language_model)
         self._store = store
-        files = ViewFiles(store.directory) if store.directory else None
+        files = ViewFiles(store.directory, models.settings.of(NearestSettings)) if store.directory else None
+        self.catalogue = Catalogue(store, models.language_model, files.recall if files else dict)
         self._views = ViewKeeper(store, store.manifest.dimension, files)
         self._searcher = Searcher(store, self._views, models)
 

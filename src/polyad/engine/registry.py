@@ -29,6 +29,7 @@ from polyad.config import (
     HyperRetrieverSettings,
     HyperSUSettings,
     LanguageModelSettings,
+    NearestSettings,
     QuestionSettings,
     ReadSettings,
     RerankerSettings,
@@ -386,6 +387,7 @@ _STAGES: Mapping[str, type] = {
     "split": SplitSettings,
     "encoder": EncoderSettings,
     "question": QuestionSettings,
+    "nearest": NearestSettings,
     "answer": AnswerSettings,
     "reranker": RerankerSettings,
 }

@@ -114,6 +114,12 @@ class SqliteMoment:
         require_all("passages", sum(row[1] for row in numbers), passages)
         return [number for number, _ in numbers]
 
+    def entity_keys(self) -> Iterator[tuple[int, str]]:
+        """The number and the key of every entity, by number."""
+        rows = self._connection.execute(f"SELECT number, key FROM entity WHERE {sound('entity')} ORDER BY number")
+        while some := as_written(rows.fetchmany(_BATCH), int, str):
+            yield from some
+
     def rows(self, documents: Sequence[int]) -> Iterator[StoredRows]:
         """The rows of some documents, whose numbers are ascending, some hundred documents at a time."""
         sent: set[int] = set()
