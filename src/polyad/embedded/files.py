@@ -31,9 +31,9 @@ from polyad.embedded.vectors import Vectors
 from polyad.embedded.view import EmbeddedView
 from polyad.embedded.words import Postings, WordIndex
 from polyad.hypergraph.incidence import Adjacency, PatchedAdjacency, WeightedAdjacency
-from polyad.hypergraph.view import Kind
 from polyad.protocols import Moment, Moments
 from polyad.text.files import write_whole
+from polyad.view import Kind
 
 FORMAT = 3
 """To be raised with whatever the arrays mean, such as how words are told apart or what a link counts."""
