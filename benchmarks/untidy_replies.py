@@ -51,9 +51,9 @@ def hyperedges(directory: Path) -> dict[str, tuple[Hyperedge, frozenset[str]]]:
         return {
             edge.id: (
                 replace(edge, score=0.0),
-                frozenset(part.entity_key for part in engine.hyperedge(edge.id)[1]),
+                frozenset(part.entity_key for part in engine.catalogue.hyperedge(edge.id)[1]),
             )
-            for edge in engine.hyperedges()
+            for edge in engine.catalogue.hyperedges()
         }
 
 

@@ -34,7 +34,7 @@ from polyad.model import (
     Passage,
     Usage,
 )
-from polyad.protocols import Changes, Store, StoredRows, StoreKind
+from polyad.protocols import COMMON_WORDS, Changes, Store, StoredRows, StoreKind
 
 Opener = Callable[[], Store]
 """Opens the one index of a test, and makes it the first time; each call is another handle on it."""
@@ -674,7 +674,8 @@ def test_an_entity_may_play_two_parts_in_one_hyperedge(store: Store) -> None:
 
 def test_rows_come_as_documents_did_and_agree_with_the_ids(store: Store) -> None:
     for id in ("m", "B", "é", "a"):
-        store.put(indexed(id, f"{id} one", f"{id} two", members={0: [Member(id), Member("z", role=SUBJECT)]}))
+        members = {0: [Member(id, name=id), Member("z", role=SUBJECT)]}
+        store.put(indexed(id, f"{id} one", f"{id} two", members=members))
     (rows,) = stored_rows(store)
     assert list(rows.document_ids) == ["m", "m", "B", "B", "é", "é", "a", "a"]
     assert list(rows.passage_ids) == [f"{id}#000{place}" for id in ("m", "B", "é", "a") for place in (0, 1)]
@@ -688,7 +689,11 @@ def test_rows_come_as_documents_did_and_agree_with_the_ids(store: Store) -> None
     for edge, passage in zip(rows.hyperedge_ids, rows.passage_of_hyperedge.tolist(), strict=True):
         assert edge.startswith(id_of[passage] + "/")
     stored_parts = [
-        (part.entity_key, edge, part.role == SUBJECT)
+        (
+            part.entity_key,
+            edge,
+            part.strength if part.role == SUBJECT else 0 if part.name in ("B", "Anna") else COMMON_WORDS,
+        )
         for edge, parts in store.incidences(rows.hyperedge_ids).items()
         for part in parts
     ]

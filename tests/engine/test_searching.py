@@ -180,11 +180,11 @@ def test_an_index_whose_vectors_lie_in_cells_is_searched_in_them_and_says_so(
     question = "Where was the maker of the Bell of Tarn born?"
     with Engine.open(small_index_dir, embedder=embedder) as engine:
         expected = replace(engine.search(question, 3, retriever=retriever), timings=Timings())
-        assert engine.statistics().settings["nearest"] == "exact"
+        assert engine.catalogue.statistics().settings["nearest"] == "exact"
     for cells in (0, 1):
         settings = Settings(nearest=NearestSettings(exact_up_to=0, cells=cells))
         with Engine.open(tmp_path / "kb", embedder=embedder, settings=settings) as engine:
             found = engine.search(question, 3, retriever=retriever)
-            said = engine.statistics().settings["nearest"]
+            said = engine.catalogue.statistics().settings["nearest"]
         assert said.startswith("approximate, finds 1.000 of the nearest 40 of passages, 1.000 of"), "of those of 6, all"
         assert replace(found, timings=Timings()) == expected

@@ -11,7 +11,7 @@ from pathlib import Path
 from polyad.cli import output, shapes
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration
-from polyad.config import LanguageModelSettings
+from polyad.config import EncoderSettings, LanguageModelSettings
 from polyad.engine import Engine, registry
 from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation import experiment
@@ -154,7 +154,7 @@ def _answer(
         for name in names:
             missing = writer.lacks(name, queries)
             for done, query in enumerate(missing, len(queries) - len(missing) + 1):
-                started, spent = time.perf_counter(), engine.llm_tokens
+                started, spent = time.perf_counter(), engine.models.usage.tokens
                 try:
                     answer = engine.ask(query.text, k, retriever=name)
                 except NoMoreRepliesError:
@@ -163,7 +163,7 @@ def _answer(
                     failures[query.id] = str(error)
                     continue
                 elapsed = 1000 * (time.perf_counter() - started)
-                writer.keep_answer(answered(name, query, answer, engine.llm_tokens - spent, elapsed))
+                writer.keep_answer(answered(name, query, answer, engine.models.usage.tokens - spent, elapsed))
                 progress(done, len(queries), f"answers, {name}")
     for id, reason in list(failures.items())[:_NAMED]:
         output.warn("failed", f"no answer to {id}: {reason}")
@@ -185,7 +185,7 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
     queries = {query.id: query for query in dataset.queries}
     with AnswerWriter(folder) as writer:
         if judges:
-            model = load_language_model(_language_model(settings, "a judge"))
+            model = registry.load_language_model(_language_model(settings, "a judge"))
             judge_answers(
                 writer.answers.values(), queries, judges, model, writer.judgements, writer.keep_judgement, progress
             )
@@ -209,9 +209,7 @@ def _language_model(settings: Configuration, what: str) -> LanguageModelSettings
 def _embedder(run: Run, settings: Configuration) -> Embedder:
     """The embedder of the run's index."""
     name = str(run.index["embedder"])
-    if name.startswith("openai:"):
-        return load_embedder(name, **settings.endpoint)
-    return load_embedder(name, device=settings.stages.encoder.device)
+    return registry.load_embedder(name, settings.stages.of(EncoderSettings))
 
 
 def _retrieved(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:

@@ -34,10 +34,8 @@ class Catalogue:
     def statistics(self) -> Statistics:
         """Sizes of the index, what it was built with, and how vectors near to a question are found in it."""
         statistics = self._store.statistics()
-        nearest = ", ".join(
-            f"{share:.3f} of the nearest {RECALLED} of {kind}s" for kind, share in self._recall().items()
-        )
-        said = f"approximate, finds {nearest}" if nearest else "exact"
+        found = [f"{share:.3f} of the nearest {RECALLED} of {kind}s" for kind, share in self._recall().items()]
+        said = f"approximate, finds {', '.join(found)}" if found else "exact"
         return replace(statistics, settings={**statistics.settings, "nearest": said})
 
     def sources(self) -> dict[str, str]:
