@@ -81,7 +81,7 @@ def has_system(request: Request) -> bool:
             Body(400, error("Only the default (1) value is supported.", param="temperature")),
         ),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_what_a_server_refuses_is_done_without(is_refused: Callable[[Request], bool], refusal: Body) -> None:
     seen: list[Request] = []
