@@ -16,7 +16,7 @@ layers:
 	$(PYTHON) -c "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
 
 test:
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow:
 	$(PYTHON) -m pytest -m slow
