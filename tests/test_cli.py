@@ -451,7 +451,7 @@ def test_a_language_model_that_fails_is_exit_code_1(run: Run, small_index_dir: P
 def test_remove_takes_documents_out_or_none(run: Run, own_index: Path) -> None:
     assert "no document 'x'" in error_of(run("remove", "bell", "x", "--store", own_index))
     removed = result_of(run("remove", "bell", "otter", "--store", own_index, "--json"))
-    assert removed == {"removed": ["bell", "otter"], "documents": 4}
+    assert removed == {"schema": 1, "removed": ["bell", "otter"], "documents": 4}
     text = run("remove", "moreau", "tower", "aldby", "--store", own_index).stdout
     assert text == "3 removed, 1 document left\n"
     assert "no document 'bell'" in error_of(run("show", "document", "bell", "--store", own_index))

@@ -56,7 +56,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 def measure(run: Run, *arguments: str | Path) -> Any:
     found = run("eval", *arguments, "--embedder", "hashing:64", "--json")
     assert found.exit_code == 0, found.output
-    return json.loads(found.stdout)
+    shape = json.loads(found.stdout)
+    assert shape.pop("schema") == 1
+    return shape
 
 
 def error_of(found: Result, code: int = 2) -> str:
@@ -163,6 +165,7 @@ def test_questions_lead_from_a_folder_to_a_table(run: Run, benchmark: Path, tmp_
     made = run("questions", folder, "--out", "own", "--count", "5", "--json")
     assert made.exit_code == 0, made.output
     assert json.loads(made.stdout) == {
+        "schema": 1,
         "passages": 12,
         "questions": {"known-item": 5, "two-hop": 5},
         "folder": "own",

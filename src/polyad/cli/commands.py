@@ -24,7 +24,7 @@ from polyad.cli import evaluate_experiments as cli_evaluate_experiments
 from polyad.cli import evaluate_runs as cli_evaluate_runs
 from polyad.cli import look as cli_look
 from polyad.cli import measure as cli_measure
-from polyad.cli import output, shapes
+from polyad.cli import output
 from polyad.cli import questions as cli_questions
 from polyad.cli import train as cli_train
 from polyad.cli.options import (
@@ -57,6 +57,9 @@ from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError, NoLanguageModelError, NotFoundError, PolyadError, StoreError
 from polyad.model import Evidence
 from polyad.protocols import Progress
+from polyad.shapes.evidence import answer_json, evidence_json, usage_json
+from polyad.shapes.indexing import index_json
+from polyad.shapes.measuring import demo_json
 from polyad.text.counting import counted
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
@@ -206,7 +209,7 @@ def index(
     output.warn_of_duplicates(report)
     output.warn_of_nothing(report, paths)
     if json:
-        output.say_json(shapes.index_json(report))
+        output.say_json(index_json(report))
     else:
         output.show_index_report(report)
     if not report.is_complete or (strict and report.skipped):
@@ -223,7 +226,7 @@ def _show_estimate(settings: Configuration, paths: list[Path], json: bool) -> No
     ):
         usage = engine.estimate(paths, method=settings.command.method or DEFAULT_METHOD)
     if json:
-        output.say_json({"estimate": shapes.usage_json(usage)})
+        output.say_json({"estimate": usage_json(usage)})
     else:
         output.show_estimate(usage)
 
@@ -280,7 +283,7 @@ def search(
     if is_empty:
         output.warn_of_no_documents()
     if json:
-        output.say_json(shapes.evidence_json(evidence, explain))
+        output.say_json(evidence_json(evidence, explain))
     else:
         output.show_evidence(evidence, explain)
 
@@ -360,7 +363,7 @@ def ask(
     if is_empty:
         output.warn_of_no_documents()
     if json:
-        output.say_json(shapes.answer_json(answer, explain))
+        output.say_json(answer_json(answer, explain))
     else:
         output.show_answer(answer, explain, streams)
 
@@ -424,7 +427,7 @@ def demo(
         report = engine.index_documents(sample.documents(), progress=progress)
         found = [(query, engine.search(query.text, settings.command.depth)) for query in sample.questions()]
     if json:
-        output.say_json(shapes.demo_json(report, found))
+        output.say_json(demo_json(report, found))
     else:
         output.show_demo(report, found, store)
 

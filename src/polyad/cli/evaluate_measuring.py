@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from polyad.cli import output, shapes
+from polyad.cli import output
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration
 from polyad.config import EncoderSettings, LanguageModelSettings
@@ -26,6 +26,7 @@ from polyad.evaluation.run_folder import Run, RunWriter, load
 from polyad.indexing.report import IndexReport
 from polyad.model import Evidence, Statistics
 from polyad.protocols import Embedder, Progress
+from polyad.shapes.measuring import eval_index_json
 
 JUDGED = (*JUDGES, RETRIEVED)
 """Measures of answers, and of what was retrieved, that a language model or the embedder has to be asked for."""
@@ -104,7 +105,7 @@ def measure(
             progress=progress,
         )
         statistics = engine.catalogue.statistics()
-        sizes = shapes.eval_index_json(report, statistics) | {"embedder": statistics.settings["embedder"]}
+        sizes = eval_index_json(report, statistics) | {"embedder": statistics.settings["embedder"]}
         if writer:
             writer.keep_index(sizes)
         results = [_asked(engine, name, dataset.queries, settings.command.depth, writer, progress) for name in names]

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from polyad.cli import output, shapes
+from polyad.cli import output
 from polyad.cli.options import Json, Model, Store, open_engine, settings_from
 from polyad.engine.registry import TABLES
 from polyad.errors import ConfigurationError
+from polyad.shapes import catalogue as shapes
 
 
 def plugins(json: Json = False) -> None:

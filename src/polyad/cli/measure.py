@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from polyad.cli import output, shapes
+from polyad.cli import output
 from polyad.cli.evaluate_measuring import JUDGED, is_complete, judge, measure, require_model, writer_for
 from polyad.cli.options import (
     Depth,
@@ -38,6 +38,7 @@ from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of, splits_of
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
+from polyad.shapes.measuring import eval_json
 
 
 def evaluate(
@@ -140,7 +141,7 @@ def evaluate(
         _finish(writer, dataset, judges, settings, json=json, quiet=quiet)
         return
     if json:
-        output.say_json(shapes.eval_json(dataset, depth, found.sizes, found.results))
+        output.say_json(eval_json(dataset, depth, found.sizes, found.results))
     else:
         output.show_eval(dataset, depth, found.sizes, found.results)
     if not found.report.is_complete:

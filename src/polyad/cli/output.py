@@ -18,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
-from polyad.cli.shapes import missing
 from polyad.evaluation.answering import Average
 from polyad.evaluation.datasets import Dataset, Query
 from polyad.evaluation.experiment import RetrieverResult, table_row
@@ -27,6 +26,8 @@ from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.indexing.report import IndexReport
 from polyad.model import Answer, Evidence, Usage
 from polyad.protocols import Progress
+from polyad.shapes import versioned
+from polyad.shapes.measuring import missing
 from polyad.text.counting import counted
 from polyad.text.outside import harmless
 
@@ -37,10 +38,10 @@ _NAMED = 5  # of many things that one line is about
 # To the streams
 
 
-def say_json(value: object) -> None:
-    """Print ``value`` as JSON, and nothing else."""
+def say_json(value: Mapping[str, object]) -> None:
+    """Print ``value`` as JSON, with the version of its shape, and nothing else."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-    typer.echo(json.dumps(value, ensure_ascii=not is_unicode, indent=2))
+    typer.echo(json.dumps(versioned(value), ensure_ascii=not is_unicode, indent=2))
 
 
 def say(text: str = "") -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from polyad.cli import output, shapes
+from polyad.cli import output
 from polyad.cli.options import Embedder, Json, Mentions, Method, Quiet, directory_for, open_engine, settings_from
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.config import HyperRetrieverSettings
@@ -26,6 +26,7 @@ from polyad.evaluation.triple_examples import collect
 from polyad.indexing.report import IndexReport
 from polyad.protocols import Progress
 from polyad.retrieval.default.signals import signal_names
+from polyad.shapes import measuring as shapes
 
 SCORERS = ("default", "hyperretriever")
 
