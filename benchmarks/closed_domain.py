@@ -22,7 +22,7 @@ from pathlib import Path
 
 from polyad import Engine
 from polyad.adapters.reading.tuples import TupleReader
-from polyad.config import HyperRetrieverSettings, Settings
+from polyad.config import Settings
 from polyad.evaluation import triple_training
 from polyad.evaluation.answers import ranked_entities
 from polyad.evaluation.datasets import Query, load
@@ -31,6 +31,7 @@ from polyad.evaluation.splits import split
 from polyad.evaluation.training_parts import training_parts
 from polyad.evaluation.triple_examples import collect
 from polyad.model import Document
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.text.keys import entity_key
 
 RETRIEVERS = ("standard", "bm25", "hypergraphrag", "hypersu", "default")

@@ -24,7 +24,8 @@ from pathlib import Path
 from polyad import Engine
 from polyad.adapters.openai import OpenAILanguageModel
 from polyad.adapters.scripted import ScriptedServer
-from polyad.config import FactSettings, LanguageModelSettings, Settings
+from polyad.config import LanguageModelSettings, Settings
+from polyad.indexing.facts.settings import FactSettings
 from polyad.model import Document
 from polyad.text.tokens import count_tokens
 

@@ -36,11 +36,11 @@ import openpyxl
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
 from polyad.adapters.sqlite import SqliteStore
-from polyad.config import SegmentationSettings
 from polyad.engine.registry import DEFAULT_EMBEDDER, load_embedder
 from polyad.evaluation.datasets import load
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import Indexer
+from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import Document, Failure, FloatArray

@@ -30,9 +30,11 @@ from zlib import crc32
 
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
-from polyad.config import DefaultSettings, ReadSettings, SegmentationSettings, Settings, SplitSettings
+from polyad.config import ReadSettings, Settings, SplitSettings
 from polyad.evaluation.evidence import all_evidence, found, reciprocal_rank_of_evidence, within
+from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.model import Document, ScoredPassage
+from polyad.retrieval.default.settings import DefaultSettings
 
 QUESTIONS = Path(__file__).parent / "manuals"
 K = 20

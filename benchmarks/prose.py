@@ -24,9 +24,10 @@ from manuals import FUSED, WHOLE, Search, chunks, fuse
 
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
-from polyad.config import DefaultSettings, ReadSettings, Settings
+from polyad.config import ReadSettings, Settings
 from polyad.evaluation.evidence import all_evidence, evidence_recall, within
 from polyad.model import Document
+from polyad.retrieval.default.settings import DefaultSettings
 
 BUDGETS = (500, 1000, 2000)
 K = 40

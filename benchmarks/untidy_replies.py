@@ -21,8 +21,9 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.openai import OpenAILanguageModel
 from polyad.adapters.scripted import Request, ScriptedServer, Spoken, Untidy
 from polyad.adapters.scripted.extractor import ScriptedExtractor
-from polyad.config import FactSettings, LanguageModelSettings, Settings
+from polyad.config import LanguageModelSettings, Settings
 from polyad.engine import Engine
+from polyad.indexing.facts.settings import FactSettings
 from polyad.model import Hyperedge
 
 

@@ -7,15 +7,10 @@ from pathlib import Path
 import pytest
 
 from polyad.cli.settings import Configuration, load
-from polyad.config import (
-    EncoderSettings,
-    HyperSUSettings,
-    RerankerSettings,
-    SegmentationSettings,
-    Settings,
-    SplitSettings,
-)
+from polyad.config import EncoderSettings, RerankerSettings, Settings, SplitSettings
 from polyad.errors import ConfigurationError
+from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.retrieval.hypersu.settings import HyperSUSettings
 
 
 def settings(folder: Path, toml: str = "", environment: dict[str, str] | None = None, **flags: object) -> Configuration:

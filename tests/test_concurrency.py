@@ -13,11 +13,12 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import FILE_NAME
-from polyad.config import HyperRetrieverSettings, Settings
+from polyad.config import Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.errors import StoreError
 from polyad.model import Document, Evidence
 from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 
 QUESTION = "Where did Anna Keller meet Bob Stone?"
 

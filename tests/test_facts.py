@@ -32,11 +32,12 @@ from polyad.adapters.scripted import (
 from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
-from polyad.config import FactSettings, LanguageModelSettings, Settings, SplitSettings
+from polyad.config import LanguageModelSettings, Settings, SplitSettings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.indexing.facts.builder import FEW, JOINED, UNGROUNDED
+from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.report import IndexReport
 from polyad.model import Document, Incidence, Usage
 from polyad.protocols import Gate, Prompt, Reply

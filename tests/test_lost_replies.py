@@ -17,9 +17,10 @@ from polyad.adapters.scripted import Request, Say, ScriptedServer, Spoken, Untid
 from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
-from polyad.config import FactSettings, LanguageModelSettings, Settings
+from polyad.config import LanguageModelSettings, Settings
 from polyad.engine import Engine
 from polyad.indexing.facts.builder import UNSAID
+from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.report import IndexReport
 from polyad.model import Document, IndexedPassage
 

@@ -46,7 +46,6 @@ from polyad.answering.numbering import Source
 from polyad.answering.passages import lay_out_passages
 from polyad.answering.quoting import on_one_line, shortened, without_marks
 from polyad.answering.room import Room
-from polyad.config import SegmentationSettings
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.names import SubjectNames
 from polyad.embedded.words import WordIndex, counted_words
@@ -64,6 +63,7 @@ from polyad.indexing.mentions.values import dates, quantities, works
 from polyad.indexing.metadata import checked
 from polyad.indexing.quoting import quoted_passage
 from polyad.indexing.sections import sections_in, title_of
+from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.semantic_units import word_vectors
 from polyad.indexing.sentences import sentences
 from polyad.indexing.split import SentenceSplitter

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.config import HyperRetrieverSettings
 from polyad.engine import Engine
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.experiment import RetrieverResult
@@ -20,6 +19,7 @@ from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import profile_names, signal_names
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 
 EMBEDDER = HashingEmbedder(32)
 NAMES = profile_names(signal_names(rewriting=False))

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from polyad.config import HyperSUSettings, SegmentationSettings, Settings
+from polyad.config import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.plans import ABLATIONS, Plan, grid, names_of, plan_from, swept_from, with_settings
+from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.retrieval.hypersu.settings import HyperSUSettings
 
 
 def plan_of(folder: Path, text: str) -> Plan:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.config import HyperRetrieverSettings
 from polyad.evaluation.datasets import Query
 from polyad.evaluation.triple_examples import (
     NEGATIVES,
@@ -22,6 +21,7 @@ from polyad.evaluation.triple_examples import (
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.protocols import Embedder
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.view import View
 
 Spec = Mapping[str, Sequence[Sequence[str]]]

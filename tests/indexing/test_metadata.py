@@ -8,10 +8,10 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
-from polyad.config import SegmentationSettings
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.metadata import checked
 from polyad.indexing.pipeline import IndexCounts, Indexer
+from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, FloatArray

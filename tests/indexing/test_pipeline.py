@@ -16,7 +16,7 @@ from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteReplies, SqliteStore
-from polyad.config import FactSettings, SegmentationSettings, SplitSettings
+from polyad.config import SplitSettings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
 from polyad.indexing import embedding
@@ -24,8 +24,10 @@ from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, untold
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
+from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import Document, Failure, FloatArray, IndexedPassage, Location, Mention, Passage, Section, Usage

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from polyad.config import Segmentation, SegmentationSettings
 from polyad.indexing import semantic_units
+from polyad.indexing.segmentation_settings import Segmentation, SegmentationSettings
 from polyad.indexing.semantic_units import (
     Candidates,
     Partition,

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
-from polyad.config import DefaultSettings, Settings
+from polyad.config import Settings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.training_parts import signals_of
 from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.default.signals import IN_WORDS, profile_names, signal_names
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"

@@ -13,7 +13,7 @@ from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.adapters.sqlite import SqliteStore
 from polyad.calibration import MEASURED, PAPERS
-from polyad.config import HyperGraphRAGSettings, Settings
+from polyad.config import Settings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.model import (
@@ -33,7 +33,8 @@ from polyad.model import (
     Query,
 )
 from polyad.protocols import Prompt, TextKind
-from polyad.retrieval.hypergraphrag import HyperGraphRAGRetriever
+from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
+from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.view import View
 
 Vector = tuple[float, float, float]

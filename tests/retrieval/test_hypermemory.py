@@ -19,7 +19,7 @@ from polyad.adapters.openai import OpenAILanguageModel
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import Hang, Line, Request, ScriptedLanguageModel, ScriptedServer
 from polyad.adapters.sqlite import SqliteReplies, SqliteStore
-from polyad.config import HyperMemorySettings, LanguageModelSettings
+from polyad.config import LanguageModelSettings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
@@ -27,6 +27,7 @@ from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Evidence, Mention, Usage
 from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
+from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question_names import QuestionNames
 from polyad.text.tokens import count_tokens
 from polyad.view import View

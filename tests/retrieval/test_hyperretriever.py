@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.config import HyperRetrieverSettings
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triples_of
@@ -19,6 +18,7 @@ from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever, choose, final_threshold
 from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.view import View

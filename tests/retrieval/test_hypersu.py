@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteStore
 from polyad.calibration import MEASURED, PAPERS, Calibration
-from polyad.config import HyperSUSettings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import LanguageModelError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
@@ -33,6 +32,7 @@ from polyad.protocols import Embedder, Prompt, TextKind
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent, LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever
+from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion
 from polyad.view import View
 from tests.over import Over

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.config import HyperRetrieverSettings, Settings
+from polyad.config import Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.registry import retrievers
 from polyad.model import Document, FloatArray, Query
 from polyad.protocols import TextKind
 from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 
 DOCUMENTS = [
     Document("alba", "Alba", "Alba is a film that Carla Diaz directed in 1961."),

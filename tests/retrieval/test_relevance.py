@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.config import DefaultSettings, Settings
+from polyad.config import Settings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.signal_training import Example, calibrate
 from polyad.model import Document
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.default.signals import profile_names, signal_names
 
 

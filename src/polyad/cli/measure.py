@@ -29,7 +29,7 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.config import DefaultSettings, HyperRetrieverSettings, Settings
+from polyad.config import Settings
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation import datasets, run_folder
@@ -37,7 +37,9 @@ from polyad.evaluation.answering import RETRIEVED
 from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of, splits_of
 from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.shapes.measuring import eval_json
 
 

@@ -14,7 +14,6 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Embedder, Json, Mentions, Method, Quiet, directory_for, open_engine, settings_from
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.config import HyperRetrieverSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, experiment, signal_training, triple_training
@@ -26,6 +25,7 @@ from polyad.evaluation.triple_examples import collect
 from polyad.indexing.report import IndexReport
 from polyad.protocols import Progress
 from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.shapes import measuring as shapes
 
 SCORERS = ("default", "hyperretriever")

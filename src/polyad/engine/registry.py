@@ -21,19 +21,12 @@ from polyad.config import (
     LONG_PASSAGES,
     SHORT_PASSAGES,
     AnswerSettings,
-    DefaultSettings,
     EncoderSettings,
-    FactSettings,
-    HyperGraphRAGSettings,
-    HyperMemorySettings,
-    HyperRetrieverSettings,
-    HyperSUSettings,
     LanguageModelSettings,
     NearestSettings,
     QuestionSettings,
     ReadSettings,
     RerankerSettings,
-    SegmentationSettings,
     Settings,
     SplitSettings,
 )
@@ -44,16 +37,23 @@ from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.paper import PaperExtractionStyle
+from polyad.indexing.facts.settings import FactSettings
+from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Reader, Reranker, Retriever, StoreKind
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.default.retriever import DefaultRetriever
-from polyad.retrieval.hypergraphrag import HyperGraphRAGRetriever
+from polyad.retrieval.default.settings import DefaultSettings
+from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
+from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
+from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever
+from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question_names import QuestionNames
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyad import model
-from polyad.config import DefaultSettings, HyperRetrieverSettings
 from polyad.engine import Engine, registry
 from polyad.evaluation import experiment
 from polyad.evaluation.datasets import Query
@@ -14,8 +13,10 @@ from polyad.evaluation.training_parts import training_parts
 from polyad.protocols import Progress, Retriever, silent
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.scorer import TripleScorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.view import View
 
 BESIDE = ("standard", "hypersu")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.config import HyperRetrieverSettings
 from polyad.evaluation.datasets import Query
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import Hypergraph, distinct
@@ -21,6 +20,7 @@ from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols import Embedder, MentionExtractor, Progress, silent
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.keys import entity_key

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.calibration import PAPERS
-from polyad.config import SegmentationSettings
+from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.model import FloatArray, IntArray
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")

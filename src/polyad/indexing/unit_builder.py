@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.calibration import calibration_for
-from polyad.config import SegmentationSettings
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.mentions.keys import mention_key
+from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.semantic_units import Candidates, Segmenter, word_vectors
 from polyad.indexing.subjects import RULES, subjects
 from polyad.model import (

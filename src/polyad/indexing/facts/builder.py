@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from polyad.config import FactSettings
 from polyad.errors import CutReplyError, LanguageModelError, UnreadableReplyError
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, merged
 from polyad.indexing.facts.grounding import Grounder, grounded_share
+from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.mentions.keys import named_key
 from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES
@@ -54,7 +54,7 @@ class FactBuilder:
         splitter: Finds sentences.
         language_model: Is asked.
         style: Words the prompt and reads the reply.
-        settings: See :class:`polyad.config.FactSettings`.
+        settings: See :class:`polyad.indexing.facts.settings.FactSettings`.
         budget: Of the run.
     """
 

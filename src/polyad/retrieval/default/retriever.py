@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyad.config import DefaultSettings
 from polyad.hypergraph.sparse import best_places
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.default.signals import (
     IN_WORDS,
     SignalExtractor,
@@ -49,7 +49,7 @@ class DefaultRetriever:
     Args:
         embedder: The one the index was built with.
         extractor: Finds the names in the question.
-        settings: See :class:`polyad.config.DefaultSettings`.
+        settings: See :class:`polyad.retrieval.default.settings.DefaultSettings`.
         scorer: The weights; by default those of the settings.
 
     Raises:

@@ -14,13 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyad.config import HyperMemorySettings
 from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypermemory.replies import Repair
 from polyad.retrieval.hypermemory.scores import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
+from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import Hit, filled
 from polyad.text.counting import counted
@@ -39,7 +39,7 @@ class HyperMemoryRetriever:
         embedder: The one the index was built with.
         extractor: Finds the names in the question.
         language_model: Scores and decides.
-        settings: See :class:`polyad.config.HyperMemorySettings`.
+        settings: See :class:`polyad.retrieval.hypermemory.settings.HyperMemorySettings`.
         extractor_calls: How often the extractor asks the language model for one question; 0 for one that goes by
             rules.
     """

@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from polyad.config import HyperMemorySettings
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.sparse import best_places
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols import Embedder
 from polyad.retrieval.evidence import entity_names, scored_hyperedges
 from polyad.retrieval.hypermemory.scores import Candidates, Judge, Surroundings, one_line
+from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.text.quoting import in_one_line
 from polyad.text.tokens import count_tokens
 from polyad.view import View

@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 
-from polyad.config import HyperRetrieverSettings
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores, best_places, union
@@ -23,6 +22,7 @@ from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hyperretriever.scorer import PrecomputedScorer, TripleScorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, places_within
@@ -70,7 +70,7 @@ class HyperRetriever:
     Args:
         embedder: The one the index was built with.
         extractor: Finds the names in the question.
-        settings: See :class:`polyad.config.HyperRetrieverSettings`.
+        settings: See :class:`polyad.retrieval.hyperretriever.settings.HyperRetrieverSettings`.
         scorer: By default that of the settings.
 
     Raises:

@@ -14,7 +14,6 @@ from functools import partial
 import numpy as np
 
 from polyad.calibration import calibration_for
-from polyad.config import HyperSUSettings
 from polyad.hypergraph.frontier import Walk, expand
 from polyad.hypergraph.sparse import Scores, best_places, union
 from polyad.model import Evidence, FloatArray, Query, TraceStep
@@ -23,6 +22,7 @@ from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.hypersu.reach import WithinReach
+from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, Hit, filled
 from polyad.retrieval.similar_names import SimilarNames
@@ -48,7 +48,7 @@ class HyperSURetriever:
         embedder: The one the index was built with.
         extractor: Finds the names in the question.
         clue_agent: Derives clues; ignored when the settings switch clues off.
-        settings: See :class:`polyad.config.HyperSUSettings`.
+        settings: See :class:`polyad.retrieval.hypersu.settings.HyperSUSettings`.
     """
 
     name = "hypersu"

@@ -19,11 +19,11 @@ from functools import partial
 import numpy as np
 
 from polyad.calibration import PAPERS, Calibration, calibration_for
-from polyad.config import HyperGraphRAGSettings
 from polyad.hypergraph.sparse import Order, Scores, best_places, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.evidence import entity_names, evidence
+from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import Hit, filled
 from polyad.view import View
@@ -60,7 +60,7 @@ class HyperGraphRAGRetriever:
     Args:
         embedder: The one the index was built with.
         extractor: Finds the names in the question.
-        settings: See :class:`polyad.config.HyperGraphRAGSettings`.
+        settings: See :class:`polyad.retrieval.hypergraphrag.settings.HyperGraphRAGSettings`.
     """
 
     name = "hypergraphrag"

@@ -1,0 +1,1 @@
+"""HyperGraphRAG: entities and hyperedges by vector, expanded both ways."""
