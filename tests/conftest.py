@@ -40,6 +40,7 @@ SIX_DOCUMENTS = (
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("POLYAD_STORE", "POLYAD_MODEL", "POLYAD_RETRIEVER", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent")  # where a user's own settings are
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ from polyad.cli import output
 from polyad.cli import questions as cli_questions
 from polyad.cli import train as cli_train
 from polyad.cli.options import (
+    SETTINGS_FILE,
     TRUSTS_ENDPOINT,
     Depth,
     Embedder,
@@ -70,8 +71,10 @@ _KEPT = {
     **dict.fromkeys(("eval", "demo"), "the documents indexed so far are kept if you gave --store"),
 }
 
+_LEVELS = ("ERROR", "WARNING", "INFO", "DEBUG")
+
 _EPILOG = f"""Settings come from flags, else from the environment (POLYAD_STORE, POLYAD_MODEL, OPENAI_BASE_URL, ...),
-else from {FILE_NAME} in the working directory.
+else from {FILE_NAME} in the working directory, else from the user's own; polyad config shows them all.
 Exit codes: 0 fine, 1 something failed (a document, the language model), 2 usage or configuration."""
 
 
@@ -110,7 +113,6 @@ app = typer.Typer(
     help="Find and cite the evidence for a question in your documents, by walking a hypergraph of what they say.",
     epilog=_EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -128,6 +130,12 @@ def _polyad(
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help=f"Settings, in place of {FILE_NAME}.")
+    ] = None,
+    verbose: Annotated[
+        int, typer.Option("-v", "--verbose", count=True, show_default=False, help="Say what is done; twice: more.")
+    ] = 0,
     trust_endpoint: Annotated[
         bool,
         typer.Option(
@@ -137,6 +145,22 @@ def _polyad(
 ) -> None:
     """Options of ``polyad`` itself; the help text of the group is the app's."""
     TRUSTS_ENDPOINT.set(trust_endpoint)
+    SETTINGS_FILE.set(config)
+    logging.getLogger("polyad").setLevel(_log_level(verbose))
+
+
+def _log_level(verbose: int) -> int:
+    """What ``-v`` says, else ``POLYAD_LOG``, else warnings.
+
+    Raises:
+        ConfigurationError: the variable names no level.
+    """
+    name = os.environ.get("POLYAD_LOG", "").strip().upper()
+    if verbose:
+        name = "INFO" if verbose == 1 else "DEBUG"
+    if name not in {"", *_LEVELS}:
+        raise ConfigurationError(f"POLYAD_LOG is {name.lower()!r}; expected one of {', '.join(_LEVELS).lower()}")
+    return int(getattr(logging, name or "WARNING"))
 
 
 @app.command()
@@ -390,6 +414,7 @@ def remove(
 
 
 app.command()(cli_look.plugins)
+app.command()(cli_look.config)
 app.command()(cli_look.stats)
 app.command()(cli_look.show)
 app.command("list")(cli_look.list_)
@@ -432,10 +457,17 @@ def demo(
         output.show_demo(report, found, store)
 
 
+class _Formatter(logging.Formatter):
+    """One line, like the warnings of the commands."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"polyad: {record.levelname.lower()}: {record.getMessage()}"
+
+
 def main() -> None:
     """Run the command line."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("polyad: warning: %(message)s"))
+    handler.setFormatter(_Formatter())
     logging.getLogger("polyad").addHandler(handler)
     if sys.stdout is None:  # whoever started this process closed it
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (it is open to the end)

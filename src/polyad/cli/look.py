@@ -28,6 +28,24 @@ def plugins(json: Json = False) -> None:
         output.show_list(found)
 
 
+def config(json: Json = False) -> None:
+    """Print every setting, and where its value came from.
+
+    Settings come from flags, the environment, the settings file (polyad.toml, or what --config names) and the user's
+    own polyad.toml, in this order; docs/settings.md says what each is for. Keys of endpoints are not shown.
+
+    Example: polyad --config team.toml config
+    """
+    found: list[shapes.SettingShape] = [
+        {"section": section, "key": key, "value": value, "origin": origin}
+        for section, key, value, origin in settings_from().values()
+    ]
+    if json:
+        output.say_json({"settings": found})
+    else:
+        output.show_settings(found)
+
+
 def stats(store: Store = None, json: Json = False) -> None:
     """Print the sizes of an index.
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from platformdirs import user_config_path
 
 from polyad.cli import output
 from polyad.cli.settings import FILE_NAME, Configuration, load
 from polyad.engine import METHODS, RETRIEVERS, Engine
 from polyad.engine.registry import Retrieval
+from polyad.errors import ConfigurationError
 
 Store = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Directory of the index. [POLYAD_STORE]")]
 Embedder = Annotated[
@@ -93,13 +95,24 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Draw no progress bar
 TRUSTS_ENDPOINT = ContextVar("TRUSTS_ENDPOINT", default=False)
 """What ``polyad --trust-endpoint`` sets for the command that follows it."""
 
+SETTINGS_FILE: ContextVar[Path | None] = ContextVar("SETTINGS_FILE", default=None)
+"""What ``polyad --config`` sets likewise."""
+
 
 # From flags to an engine
 
 
 def settings_from(**flags: object) -> Configuration:
-    """What flags, environment and file say; warns of variables that look like settings and are none."""
-    settings = load(flags, os.environ, Path(FILE_NAME), trusts_endpoint=TRUSTS_ENDPOINT.get())
+    """What flags, environment and files say; warns of variables that look like settings and are none.
+
+    Raises:
+        ConfigurationError: a setting is wrong, or there is no file where ``--config`` says.
+    """
+    file = SETTINGS_FILE.get()
+    if file is not None and not file.exists():
+        raise ConfigurationError(f"--config is {str(file)!r}, where there is no file; expected one like {FILE_NAME}")
+    own = user_config_path("polyad") / FILE_NAME
+    settings = load(flags, os.environ, file or Path(FILE_NAME), own=own, trusts_endpoint=TRUSTS_ENDPOINT.get())
     for variable in settings.unknown:
         output.warn("warning", f"{variable} in the environment is no setting of polyad")
     return settings

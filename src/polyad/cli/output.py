@@ -421,6 +421,17 @@ def show_list(items: Sequence[Mapping[str, object]]) -> None:
         say("  ".join(shown))
 
 
+def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
+    """Print settings as in the settings file, each with where it came from, unless that is the default."""
+    section = ""
+    for setting in settings:
+        if setting["section"] != section:
+            section = str(setting["section"])
+            say(f"\n[{section}]")
+        origin = "" if setting["origin"] == "default" else f"  # {setting['origin']}"
+        say(f"{setting['key']} = {json.dumps(setting['value'], ensure_ascii=False)}{origin}")
+
+
 def show_facts(facts: Sequence[Mapping[str, object]]) -> None:
     """Print facts, each with the names in its roles."""
     if not facts:

@@ -1,6 +1,6 @@
-"""What the command line is set to: flags before environment before ``polyad.toml`` before defaults.
+"""What the command line is set to: flags, environment, ``polyad.toml``, the user's own such file, defaults.
 
-The one place, beside the server, where the environment and the settings file are read. The sections of the file are
+The one place where the environment and settings files are read. The sections of the file are
 the stages of :class:`polyad.config.Settings` and ``language_model``; its top level holds what the commands share. The
 variable for a key of a section is ``POLYAD_SECTION_KEY``: ``POLYAD_SPLIT_PASSAGE_TOKENS``.
 """
@@ -8,15 +8,15 @@ variable for a key of a section is ``POLYAD_SECTION_KEY``: ``POLYAD_SPLIT_PASSAG
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from polyad.config import LanguageModelSettings, Settings, shown_address
-from polyad.engine.registry import methods, retrievers, sections
+from polyad.engine.registry import by_section, methods, retrievers, sections
 from polyad.errors import ConfigurationError, SettingError
 from polyad.retrieval.selection import DEFAULT_K, Wanted
 
@@ -46,6 +46,12 @@ _SERVED = ("encoder", "reranker")
 
 _OPENAI = "https://api.openai.com"
 """Where keys from the environment go by default."""
+
+_SECRET = ("api_key",)
+"""Keys whose values are not shown."""
+
+_NO_SETTINGS = ("POLYAD_LOG",)
+"""Variables that are read elsewhere."""
 
 _NO_KEY = "no-key"
 """In place of a key: with none at all, the OpenAI library would look into the environment, for one and for the headers
@@ -111,6 +117,14 @@ class CommandSettings:
         return self.store
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value and where it was given."""
+
+    value: object
+    origin: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
     """Everything that flags, environment and file say.
@@ -121,6 +135,7 @@ class Configuration:
         language_model: None where no model is named.
         unknown: Variables that look like settings and are none.
         keyless: Endpoints that only the file names, and that a key from the environment is therefore not sent to.
+        given: Every value that was given and where, by section (empty for the top level) and key.
     """
 
     command: CommandSettings
@@ -128,22 +143,33 @@ class Configuration:
     language_model: LanguageModelSettings | None
     unknown: tuple[str, ...] = ()
     keyless: tuple[str, ...] = ()
+    given: Mapping[tuple[str, str], Given] = field(default_factory=dict)
+
+    def values(self) -> Iterator[tuple[str, str, object, str]]:
+        """Section, key, value and origin of every setting; of a secret only whether it is given."""
+        model = self.language_model or LanguageModelSettings(model="none")
+        settled = {"": self.command, **by_section(self.stages), LANGUAGE_MODEL: model}
+        for section, settings in settled.items():
+            for key in _types()[section]:
+                given = self.given.get((section, key))
+                value = getattr(settings, key)
+                if section == LANGUAGE_MODEL and self.language_model is None:
+                    value = given.value if given else "" if key == "model" else value
+                shown = "(set)" if key in _SECRET and value else value
+                yield section, key, shown, given.origin if given else "default"
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A value and where it was given, for messages."""
-
-    value: object
-    origin: str
-
-
-_Layer = dict[tuple[str, str], _Given]
+_Layer = dict[tuple[str, str], Given]
 """Values by section (empty for the top level) and key."""
 
 
 def load(
-    flags: Mapping[str, object], environment: Mapping[str, str], file: Path, *, trusts_endpoint: bool = False
+    flags: Mapping[str, object],
+    environment: Mapping[str, str],
+    file: Path,
+    *,
+    own: Path | None = None,
+    trusts_endpoint: bool = False,
 ) -> Configuration:
     """Settle every setting.
 
@@ -151,6 +177,7 @@ def load(
         flags: Values of options by key; None where an option was not given.
         environment: Variables.
         file: The settings file; it need not exist.
+        own: The user's, for what no other says; it need not exist either.
         trusts_endpoint: Whether a key from the environment may go to an endpoint that only the file names. The file
             may have come with a folder that somebody else made.
 
@@ -158,9 +185,9 @@ def load(
         ConfigurationError: a key is unknown or a value is not what the key takes; says which and where.
     """
     from_environment, unknown = _environment_layer(environment)
-    from_file = _file_layer(file)
-    given = from_file | from_environment | _flag_layer(flags)
-    keyless = () if trusts_endpoint else _withhold_keys(given, from_file, from_environment)
+    from_file, from_user = _file_layer(file), _file_layer(own) if own else {}
+    given = from_user | from_file | from_environment | _flag_layer(flags)
+    keyless = () if trusts_endpoint else _withhold_keys(given, from_file, from_user | from_environment)
     _share_endpoint(given)
     named = {section for section, _ in given}
     stages: dict[str, object] = {
@@ -172,6 +199,7 @@ def load(
         language_model=_language_model(given),
         unknown=unknown,
         keyless=keyless,
+        given=given,
     )
 
 
@@ -187,7 +215,7 @@ def require_one_of(name: str, value: str, allowed: Iterable[str]) -> None:
 
 def _flag_layer(flags: Mapping[str, object]) -> _Layer:
     return {
-        _SECTIONS_OF_FLAGS.get(key, ("", key)): _Given(
+        _SECTIONS_OF_FLAGS.get(key, ("", key)): Given(
             value, f"--{key.replace('_', '-')}" if len(key) > 1 else f"-{key}"
         )
         for key, value in flags.items()
@@ -206,8 +234,8 @@ def _environment_layer(environment: Mapping[str, str]) -> tuple[_Layer, tuple[st
         if variable in variables:
             section, key = variables[variable]
             value = _parsed(text.strip(), _types()[section][key], variable)
-            layer.setdefault((section, key), _Given(value, variable))
-        elif variable.startswith("POLYAD_"):
+            layer.setdefault((section, key), Given(value, variable))
+        elif variable.startswith("POLYAD_") and variable not in _NO_SETTINGS:
             unknown.append(variable)
     return layer, tuple(unknown)
 
@@ -252,7 +280,7 @@ def _checked(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
             value = float(value)
         if type(value) not in kinds:
             raise ConfigurationError(f"{where} is {value!r}; expected {_in_words(types[key])}")
-        layer[section, key] = _Given(value, str(file))
+        layer[section, key] = Given(value, str(file))
     return layer
 
 
@@ -274,9 +302,9 @@ def _parsed(text: str, type_: Any, variable: str) -> object:
 # Keys and who gets them
 
 
-def _withhold_keys(given: _Layer, from_file: _Layer, from_environment: _Layer) -> tuple[str, ...]:
+def _withhold_keys(given: _Layer, from_file: _Layer, from_user: _Layer) -> tuple[str, ...]:
     """Leave each endpoint that only the file names the key of the file alone; those that lost another one by that."""
-    known = {_OPENAI} | {_origin(value) for (_, key), value in from_environment.items() if key == "base_url"}
+    known = {_OPENAI} | {_origin(value) for (_, key), value in from_user.items() if key == "base_url"}
     shared = given.get((LANGUAGE_MODEL, "base_url"))
     keyless = []
     for section in (LANGUAGE_MODEL, *_SERVED):
@@ -284,9 +312,9 @@ def _withhold_keys(given: _Layer, from_file: _Layer, from_environment: _Layer) -
         address = own or shared
         if address is None or address not in from_file.values() or _origin(address) in known:
             continue
-        keys = [from_environment.get((name, "api_key")) for name in (section, LANGUAGE_MODEL)]
+        keys = [from_user.get((name, "api_key")) for name in (section, LANGUAGE_MODEL)]
         key = from_file.get((section, "api_key")) or (None if own else given.get((LANGUAGE_MODEL, "api_key")))
-        given[section, "api_key"] = key or _Given(_NO_KEY, "")
+        given[section, "api_key"] = key or Given(_NO_KEY, "")
         keyless += [shown_address(str(address.value))] if any(keys) and not key else []
     return tuple(dict.fromkeys(keyless))
 
@@ -300,7 +328,7 @@ def _share_endpoint(given: _Layer) -> None:
                     given.setdefault((section, key), value)
 
 
-def _origin(address: _Given) -> str:
+def _origin(address: Given) -> str:
     """Scheme, host and port: what is one server."""
     return "/".join(shown_address(str(address.value)).lower().split("/", 3)[:3])
 
@@ -332,9 +360,7 @@ def _language_model(given: _Layer) -> LanguageModelSettings | None:
 def _types() -> dict[str, dict[str, Any]]:
     """The type of every key, by section."""
     kinds = {"": CommandSettings, **sections(), LANGUAGE_MODEL: LanguageModelSettings}
-    return {
-        name: {field.name: get_type_hints(kind)[field.name] for field in fields(kind)} for name, kind in kinds.items()
-    }
+    return {name: {own.name: get_type_hints(kind)[own.name] for own in fields(kind)} for name, kind in kinds.items()}
 
 
 def _derived_variables() -> dict[str, tuple[str, str]]:
@@ -342,6 +368,20 @@ def _derived_variables() -> dict[str, tuple[str, str]]:
         "_".join(part for part in ("POLYAD", section, key) if part).upper(): (section, key)
         for section, types in _types().items()
         for key in types
+    }
+
+
+def variables_of(section: str, key: str) -> list[str]:
+    """The variables of the environment that set a key."""
+    found = {**_derived_variables(), **_VARIABLES}
+    return [variable for variable, meant in found.items() if meant == (section, key)]
+
+
+def types_of(section: str) -> dict[str, str]:
+    """What each key of a section takes where that is one of some names, in words; else empty."""
+    return {
+        key: f"{_in_words(type_).capitalize()}." if get_origin(type_) is Literal else ""
+        for key, type_ in _types()[section].items()
     }
 
 

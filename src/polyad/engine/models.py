@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 
 from polyad.adapters.metered import MeteredEmbedder
 from polyad.adapters.reply_cache import CachedLanguageModel
@@ -12,6 +14,8 @@ from polyad.errors import NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Usage
 from polyad.protocols import Embedder, MentionExtractor, Reranker
+
+_LOG = logging.getLogger(__name__)
 
 
 class Models:
@@ -49,7 +53,9 @@ class Models:
             if self._metered is None:
                 given = self._embedder
                 if isinstance(given, str):
+                    started = time.perf_counter()
                     given = registry.load_embedder(given, self.settings.of(EncoderSettings))
+                    _LOG.info("the embedder %r was loaded in %.1f s", given.name, time.perf_counter() - started)
                 self._metered = MeteredEmbedder(given)
             return self._metered
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +23,8 @@ from polyad.view import View
 
 Chosen = str | Retriever | Retrieval
 """A retriever by its name; one that was made; or how one is made of the engine's models."""
+
+_LOG = logging.getLogger(__name__)
 
 _ATTEMPTS = 6
 """At a search beside a writer that removes documents; each attempt sees a newer index."""
@@ -81,6 +84,9 @@ class Searcher:
         started, encoding = time.perf_counter(), self._models.seconds_encoding()
         evidence = self._retrieve(question, wanted, chosen)
         encode = self._models.seconds_encoding() - encoding
+        _LOG.debug(
+            "%s found %d hits in %.3f s", evidence.retriever, len(evidence.passages), time.perf_counter() - started
+        )
         return replace(
             evidence,
             timings=Timings(encode=1000 * encode, retrieve=1000 * (time.perf_counter() - started - encode)),

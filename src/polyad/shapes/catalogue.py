@@ -49,6 +49,21 @@ class PluginsShape(TypedDict):
     plugins: list[PluginShape]
 
 
+class SettingShape(TypedDict):
+    """A setting: ``section`` is empty for the top level, ``origin`` a flag, a variable, a file or ``default``."""
+
+    section: str
+    key: str
+    value: object
+    origin: str
+
+
+class SettingsShape(TypedDict):
+    """What ``polyad config --json`` prints."""
+
+    settings: list[SettingShape]
+
+
 class FactShape(TypedDict):
     """A hyperedge with the names it joins, by role."""
 

@@ -16,6 +16,7 @@ from polyad.shapes.catalogue import (
     FactsShape,
     HyperedgeShape,
     PluginsShape,
+    SettingsShape,
     StatisticsShape,
 )
 from polyad.shapes.evidence import AnswerShape, EvidenceShape, PassageShape
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Any] = {
     "show entity": EntityShape,
     "facts": FactsShape,
     "plugins": PluginsShape,
+    "config": SettingsShape,
 }
 """What each command prints with ``--json``."""
 

@@ -1,0 +1,64 @@
+"""The page of all settings; run as a module, it writes ``docs/settings.md``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from polyad.cli.settings import FILE_NAME, LANGUAGE_MODEL, CommandSettings, types_of, variables_of
+from polyad.config import LanguageModelSettings
+from polyad.engine.registry import sections
+
+_HEAD = f"""# Settings
+
+Written by `python -m polyad.cli.settings_page`; what stands here is said where each setting is defined.
+
+A flag goes before the environment, which goes before `{FILE_NAME}` in the working directory (or the file that `polyad
+--config FILE` names), which goes before the user's own `{FILE_NAME}` (on Linux in `~/.config/polyad/`). `polyad config`
+prints every value and where it came from. In Python the sections are dataclasses: `Settings(split=SplitSettings(...))`.
+"""
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    kinds = {"": CommandSettings, **sections(), LANGUAGE_MODEL: LanguageModelSettings}
+    return "\n".join([_HEAD, *(line for name, kind in kinds.items() for line in _section(name, kind))])
+
+
+def _section(name: str, kind: type) -> Iterator[str]:
+    about, attributes = _documented(kind)
+    yield f"## {f'[{name}]' if name else 'Top level'}\n"
+    yield f"{about}\n"
+    yield "| key | default | variable | |\n|---|---|---|---|"
+    for field in fields(kind):
+        default = "" if field.default is MISSING else _written(field.default)
+        variables = ", ".join(f"`{variable}`" for variable in variables_of(name, field.name))
+        says = f"{attributes[field.name]} {types_of(name)[field.name]}".strip().replace("|", "\\|")
+        yield f"| `{field.name}` | {default} | {variables} | {says} |"
+    yield ""
+
+
+def _written(default: Any) -> str:
+    if default is None or default == "":
+        return ""
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+def _documented(kind: type) -> tuple[str, dict[str, str]]:
+    """What a dataclass says of itself, and of each of its attributes."""
+    about, _, rest = inspect.cleandoc(kind.__doc__ or "").partition("\n\nAttributes:\n")
+    found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", textwrap.dedent(rest), re.MULTILINE)
+    return _as_markdown(about), {name: _as_markdown(" ".join(text.split())) for name, text in found}
+
+
+def _as_markdown(text: str) -> str:
+    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", text).replace("``", "`")
+
+
+if __name__ == "__main__":
+    Path("docs/settings.md").write_text(page(), encoding="utf-8")
