@@ -309,7 +309,7 @@ class NearestSettings:
     """
 
     exact_up_to: int = 200_000
-    cells: int = 128
+    cells: int = 192
 
     def __post_init__(self) -> None:
         for name in ("exact_up_to", "cells"):

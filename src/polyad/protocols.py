@@ -291,8 +291,8 @@ class Documents(Protocol):
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and all that came from them. Raises NotFoundError, and removes none, if any is unknown."""
 
-    def digests(self) -> dict[str, str]:
-        """The digest of every document, by id, sorted by id."""
+    def digests(self, ids: Sequence[str] | None = None) -> dict[str, str]:
+        """The digest of every document, or of those of some that are there, by id, sorted by id."""
 
     def sources(self) -> dict[str, str]:
         """Where each document came from, by id, sorted by id."""

@@ -246,6 +246,8 @@ def test_digests_are_sorted_by_id(store: Store) -> None:
         store.put(indexed(id, id))
     assert list(store.digests()) == ["Z", "a", "b", "é", "中"]
     assert store.digests()["b"] == "digest of ('b',)"
+    assert store.digests(["é", "none", "Z"]) == {"Z": "digest of ('Z',)", "é": "digest of ('é',)"}
+    assert store.digests([]) == {}
 
 
 def test_putting_an_id_again_replaces_all_that_came_from_it(store: Store, open_store: Opener) -> None:

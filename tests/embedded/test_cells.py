@@ -47,6 +47,6 @@ def test_of_vectors_that_say_nothing_there_are_cells_too() -> None:
     assert len(cells) == 10
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(1, 4), (200_000, 2048), (900_000, 4096), (1_200_000, 4096)])
+@pytest.mark.parametrize(("rows", "expected"), [(1, 8), (200_000, 4096), (900_000, 8192), (1_200_000, 8192)])
 def test_there_are_some_root_of_the_rows_many_cells(rows: int, expected: int) -> None:
     assert cell_count(rows) == expected

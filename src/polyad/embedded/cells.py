@@ -18,10 +18,10 @@ from polyad.model import FloatArray, IntArray
 
 Numbers = npt.NDArray[np.int32]
 
-_SAMPLE = 24
+_SAMPLE = 12
 """Vectors for each cell from which centres are found."""
 
-_ROUNDS = 5
+_ROUNDS = 4
 
 _SPREAD = 25
 """A search for k vectors looks at this many times k at least."""
@@ -76,7 +76,7 @@ class Cells:
 
 def cell_count(rows: int) -> int:
     """How many cells there are of so many rows: the same until there are twice as many."""
-    return int(4 * np.sqrt(2.0 ** np.round(np.log2(max(1, rows)))))
+    return int(8 * np.sqrt(2.0 ** np.round(np.log2(max(1, rows)))))
 
 
 def centres_of(vectors: Callable[[IntArray], FloatArray], rows: IntArray) -> FloatArray:

@@ -83,12 +83,12 @@ class _Run:
     """What one run knows of documents, by id.
 
     Attributes:
-        known: The digest of each that is in the index, or will be.
+        known: The digest of each that was read in this run and is in the index, or will be.
         met: The source of each that was read in this run, and the digest of its content.
         is_again: Whether unchanged documents and passages are built anew.
     """
 
-    known: dict[str, str]
+    known: dict[str, str] = field(default_factory=dict)
     met: dict[str, tuple[str, str]] = field(default_factory=dict)
     is_again: bool = False
 
@@ -161,7 +161,7 @@ class Indexer:
             files: That ``items`` come from.
             again: Build also what is unchanged anew. Where that fails, what is there stays.
         """
-        run = _Run(self._store.digests(), is_again=again)
+        run = _Run(is_again=again)
         total = IndexCounts()
         tried: list[str] = []
         told = RunProgress(progress, files)
@@ -185,7 +185,7 @@ class Indexer:
 
         Of passages with equal contents there is one: the others cost nothing.
         """
-        run = _Run(self._store.digests())
+        run = _Run()
         yielded: set[str] = set()
         for batch in _batches(items):
             changed, _ = self._changed(batch, run)
@@ -201,6 +201,8 @@ class Indexer:
         failures = []
         changed = []
         unchanged = 0
+        unknown = [item.id for item in batch if item.id not in run.known and _printable(item.id) == item.id]
+        run.known.update(self._store.digests(unknown))
         for given in batch:
             item = checked(given) if isinstance(given, Document) else given
             if isinstance(item, Failure):

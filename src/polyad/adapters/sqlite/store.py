@@ -210,10 +210,14 @@ class SqliteStore:
 
     # Reading
 
-    def digests(self) -> dict[str, str]:
-        """The digest of every document, by id, sorted by id."""
+    def digests(self, ids: Sequence[str] | None = None) -> dict[str, str]:
+        """The digest of every document, or of those of some that are there, by id, sorted by id."""
+        query = "SELECT id, digest FROM document"
         with self._database.reading() as connection:
-            return dict(as_written(connection.execute("SELECT id, digest FROM document ORDER BY id"), str, str))
+            rows = (
+                connection.execute(query) if ids is None else select_in(connection, f"{query} WHERE id IN ({{}})", ids)
+            )
+            return dict(sorted(as_written(rows, str, str)))
 
     def known_passages(self, digests: Sequence[str]) -> dict[str, IndexedPassage]:
         """The stored passages with these digests, with hyperedges and vectors, by digest."""
