@@ -98,6 +98,10 @@ class View(Protocol):
     def linkability(self) -> float:
         """How far names lead to what is about them, in [0, 1]: see :mod:`polyad.embedded.linkability`."""
 
+    @property
+    def density(self) -> float:
+        """Hyperedges that join any entity, for each entity that is joined; 0 for an empty index."""
+
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
         """The mean cosine of all passages to each of some vectors; ``[vectors]``."""
 

@@ -6,21 +6,22 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.model import FloatArray
-from polyad.retrieval.hyperretriever.scorer import PrecomputedScorer, TripleScorer
+from polyad.retrieval.hyperretriever.triple_walk import SearchSpace
+from polyad.view import View
 
 
 def test_what_hyperretriever_makes_once_is_made_before_the_first_search(
     small_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = 0
+    make = SearchSpace.of
 
-    def counted(scorer: TripleScorer, entity_vectors: FloatArray, hyperedge_vectors: FloatArray) -> PrecomputedScorer:
+    def counted(view: View, *, binary: bool) -> SearchSpace:
         nonlocal made
         made += 1
-        return PrecomputedScorer(scorer, entity_vectors, hyperedge_vectors)
+        return make(view, binary=binary)
 
-    monkeypatch.setattr("polyad.retrieval.hyperretriever.retriever.PrecomputedScorer", counted)
+    monkeypatch.setattr(SearchSpace, "of", counted)
     small_engine.prepare("hyperretriever")
     assert made == 1
     assert small_engine.search("Who cast the Bell of Tarn?", retriever="hyperretriever").passages

@@ -13,7 +13,7 @@ from polyad.errors import ConfigurationError
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triples_of
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.model import Evidence
+from polyad.model import Evidence, FloatArray, IntArray
 from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever, choose, final_threshold
@@ -21,7 +21,7 @@ from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
-from polyad.view import View
+from polyad.view import Kind, View
 from tests.over import Over
 
 Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
@@ -241,14 +241,18 @@ def test_a_scorer_of_another_embedder_or_variant_is_refused(view_of: ViewOf) -> 
 
 def walk_of(
     view: View, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
-) -> tuple[TripleWalk, SearchSpace]:
+) -> TripleWalk:
     space = SearchSpace.of(view, binary=binary)
     reader = QuestionReader(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
-    return TripleWalk(space, recipe or scorer().recipe, reader.read(question), limit), space
+    return TripleWalk(space, recipe or scorer().recipe, reader.read(question), limit)
+
+
+def entity_vectors(view: View) -> FloatArray:
+    return view.vectors("entity", np.arange(view.row_count("entity")))
 
 
 def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
-    walk, _ = walk_of(view_of(CHAIN), "Bell")
+    walk = walk_of(view_of(CHAIN), "Bell")
     first, _ = walk.hop()
     assert first.edges.tolist() == [CAST, WEIGHS]
     walk.follow(first, np.array([0]))
@@ -259,10 +263,25 @@ def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
     assert third.edges.tolist() == [GROW]
 
 
+def test_a_walk_takes_the_vectors_of_what_it_reaches_alone(view_of: ViewOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = view_of(CHAIN)
+    taken: dict[str, set[int]] = {"entity": set(), "hyperedge": set()}
+    vectors = type(view).vectors
+
+    def watched(own: View, kind: Kind, rows: IntArray) -> FloatArray:
+        taken[kind].update(rows.tolist())
+        return vectors(own, kind, rows)
+
+    monkeypatch.setattr(type(view), "vectors", watched)
+    assert retriever(view).retrieve("What about the Bell?", 4).hyperedges
+    assert set(view.ids("entity", sorted(taken["entity"]))) == {"bell", "moreau", "ton", "aldby", "isk"}
+    assert taken["hyperedge"] == {CAST, WEIGHS, BORN, GROW}
+
+
 def test_an_earlier_head_is_not_gone_on_from_again(view_of: ViewOf) -> None:
     view = view_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
     bell, moreau = (view.find([key])[key] for key in ("bell", "moreau"))
-    walk, _ = walk_of(view, "Bell and Moreau")
+    walk = walk_of(view, "Bell and Moreau")
     first, _ = walk.hop()
     assert set(first.heads.tolist()) == {bell, moreau}
     walk.follow(first, np.flatnonzero(first.tails == bell))
@@ -300,10 +319,10 @@ def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
 ) -> None:
     view = view_of(crowd(40))
     names = sorted(set(crowd(40)["Crowd"][0][1]))
-    walk, space = walk_of(view, " and ".join(names), limit=limit)
+    walk = walk_of(view, " and ".join(names), limit=limit)
     found, extras = walk.hop()
     assert len(found) == len(extras) == triples
-    closeness = space.entity_vectors @ EMBEDDER.encode([" and ".join(names)], "query")[0]
+    closeness = entity_vectors(view) @ EMBEDDER.encode([" and ".join(names)], "query")[0]
     chosen = sorted(set(found.heads.tolist()))
     others = [row for name in names if (row := view.find([name])[name]) not in chosen]
     assert len(chosen) == heads
@@ -312,9 +331,9 @@ def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
 
 def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(view_of: ViewOf) -> None:
     view = view_of(crowd(40))
-    walk, space = walk_of(view, "name0003", limit=10)
+    walk = walk_of(view, "name0003", limit=10)
     found, _ = walk.hop()
-    closeness = cosines(space.entity_vectors, EMBEDDER.encode(["name0003"], "query")[0])
+    closeness = cosines(entity_vectors(view), EMBEDDER.encode(["name0003"], "query")[0])
     keys = view.ids("entity", range(view.row_count("entity")))
     names = [row for row, name in enumerate(keys) if name.startswith("name")]
     others = set(names) - {*found.tails.tolist(), view.find(["name0003"])["name0003"]}
@@ -330,7 +349,7 @@ def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(view
 
 @pytest.mark.parametrize("starts", ["topics", "heads"])
 def test_distances_start_where_the_recipe_says(view_of: ViewOf, starts: Literal["topics", "heads"]) -> None:
-    walk, _ = walk_of(view_of(CHAIN), "Bell", recipe=replace(scorer().recipe, starts=starts))
+    walk = walk_of(view_of(CHAIN), "Bell", recipe=replace(scorer().recipe, starts=starts))
     first, _ = walk.hop()
     walk.follow(first, np.array([0]))
     _, extras = walk.hop()
@@ -339,12 +358,12 @@ def test_distances_start_where_the_recipe_says(view_of: ViewOf, starts: Literal[
 
 def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: ViewOf) -> None:
     view = view_of(CHAIN)
-    walk, space = walk_of(view, "Bell")
+    walk = walk_of(view, "Bell")
     first, _ = walk.hop()
     walk.follow(first, np.arange(len(first)))
     second, extras = walk.hop()
     topic = np.array([view.find(["bell"])["bell"]])
-    met = triples_of(space.graph, np.array([CAST, WEIGHS]), topic)
+    met = triples_of(view.graph.members, np.array([CAST, WEIGHS]), topic)
     both = Triples(
         np.concatenate([met.heads, second.heads]),
         np.concatenate([met.edges, second.edges]),
@@ -356,8 +375,9 @@ def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: Vi
     expected = [
         *encodings[rows == head][0],
         *encodings[rows == tail][0],
-        *(space.entity_vectors[head] @ question, space.hyperedge_vectors[BORN] @ question),
-        space.entity_vectors[tail] @ question,
+        entity_vectors(view)[head] @ question,
+        view.vectors("hyperedge", np.array([BORN]))[0] @ question,
+        entity_vectors(view)[tail] @ question,
     ]
     np.testing.assert_allclose(extras[0], expected, atol=1e-6)
 
@@ -366,7 +386,7 @@ def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(view_of: ViewOf
     spec: Spec = {"Bell": [("cast by", ["bell", "moreau", "corven"])], "Corven": [("is in", ["corven", "isk"])]}
     view = view_of(spec)
     whole, binary = (SearchSpace.of(view, binary=binary) for binary in (False, True))
-    assert (whole.graph.edge_count, binary.graph.edge_count) == (2, 4)
+    assert (whole.whole().edge_count, binary.whole().edge_count) == (2, 4)
     assert binary.density > whole.density
     evidence = retriever(view, settings=HyperRetrieverSettings(adaptive=False, binary=True)).retrieve("Bell", 2)
     assert reached(evidence) == {"Bell#0000/000": ("hop 1", "Bell"), "Corven#0000/000": ("hop 2", "Corven")}

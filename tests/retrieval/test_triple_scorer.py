@@ -48,7 +48,7 @@ def test_multiplying_beforehand_gives_the_plain_forward_pass(count: int) -> None
             extras,
         ]
     )
-    projected = PrecomputedScorer(scorer, entities, edges).scores(question, found, extras)
+    projected = PrecomputedScorer(scorer, entities, edges, entities).scores(question, found, extras)
     np.testing.assert_allclose(projected, scorer.scores(features), atol=1e-5)
     assert projected.dtype == np.float32
 

@@ -232,6 +232,13 @@ class EmbeddedView:
         return linkability(self.linkable, self.passage_count)
 
     @property
+    def density(self) -> float:
+        """Hyperedges that join any entity, for each entity that is joined; counted anew each time."""
+        hyperedges = self.graph.edge_members.degrees(np.arange(len(self.hyperedge_ids)))
+        entities = self.graph.are_there(np.arange(len(self.keys)))
+        return float((hyperedges > 0).sum() / max(1, entities.sum()))
+
+    @property
     def words(self) -> PassageWords:
         """What passages say, in words."""
         return PassageWords(self.word_index, self.passage_ids)

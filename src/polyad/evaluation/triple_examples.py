@@ -128,20 +128,22 @@ def collect(
     recipe = recipe_of(settings, embedder)
     reader = QuestionReader(view, embedder, QuestionLinker(view, extractor), signals=recipe.signals)
     space = SearchSpace.of(view, binary=settings.binary)
+    graph = space.whole()
+    passages = space.passages(np.arange(graph.edge_count))
     gold_passages = _gold_passages(view, queries)
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
     found = [_no_triples(recipe)]
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = reader.read(query.text)
         vectors[number] = question.vector
-        is_right = _rule_for(view, space, query, gold, question.topics, settings)
+        is_right = _rule_for(view, graph, passages, query, gold, question.topics, settings)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
         random = np.random.default_rng([seed, _seed(query.id)])
         for _ in range(settings.depth):
             triples, extras = walk.hop()
             labels = is_right(triples)
             rows = _sampled(labels, random)
-            origins = space.origins[triples.edges[rows]]
+            origins = space.origins(triples.edges[rows])
             numbers = np.full(len(rows), number)
             found.append((numbers, triples.heads[rows], origins, triples.tails[rows], extras[rows], labels[rows]))
             if not labels.any():
@@ -149,7 +151,11 @@ def collect(
             walk.follow(triples, np.flatnonzero(labels))
         progress(number + 1, len(queries), "questions walked")
     columns = [np.concatenate([hop[column] for hop in found]) for column in range(6)]
-    return TripleExamples(recipe, vectors, space.entity_vectors, space.hyperedge_vectors, *columns)
+    entities, hyperedges = (
+        view.vectors("entity", np.arange(view.row_count("entity"))),
+        view.vectors("hyperedge", np.arange(view.row_count("hyperedge"))),
+    )
+    return TripleExamples(recipe, vectors, entities, hyperedges, *columns)
 
 
 def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, BoolArray]:
@@ -195,19 +201,20 @@ Rule = Callable[[Triples], BoolArray]
 
 def _rule_for(
     view: View,
-    space: SearchSpace,
+    graph: Hypergraph,
+    passages: IntArray,
     query: Query,
     gold: IntArray,
     topics: IntArray,
     settings: HyperRetrieverSettings,
 ) -> Rule:
     """The rule for one question; see :func:`collect`."""
-    in_gold = np.isin(space.passages, gold)
+    in_gold = np.isin(passages, gold)
     if settings.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
     targets = _targets(view, query, gold, topics)
-    inside = _paths(space.graph, topics, targets, in_gold, settings.depth)
-    return inside or _paths(space.graph, topics, targets, np.ones_like(in_gold), settings.depth) or _nothing
+    inside = _paths(graph, topics, targets, in_gold, settings.depth)
+    return inside or _paths(graph, topics, targets, np.ones_like(in_gold), settings.depth) or _nothing
 
 
 def _nothing(triples: Triples) -> BoolArray:

@@ -11,13 +11,15 @@ backward columns repeat the forward ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from polyad.errors import ConfigurationError
-from polyad.hypergraph.incidence import Hypergraph, distinct, ranges
+from polyad.hypergraph.incidence import distinct, ranges
+from polyad.hypergraph.sparse import among
 from polyad.model import FloatArray, IntArray
 
 
@@ -39,19 +41,24 @@ class Triples:
         return len(self.heads)
 
 
-def triples_of(graph: Hypergraph, edges: IntArray, heads: IntArray | None = None) -> Triples:
+Members = Callable[[IntArray], tuple[IntArray, IntArray]]
+"""The entities of each of some hyperedges, sorted, and the position among these that each belongs to."""
+
+
+def triples_of(members: Members, edges: IntArray, heads: IntArray | None = None) -> Triples:
     """All ordered pairs of distinct members within some hyperedges (HyperRAG, eq. 3).
 
     A hyperedge of n members gives n * (n - 1) triples, or n - 1 for each head when ``heads`` are given. The paper's
     e_h and e_t may be the same entity; such a triple says nothing, and is left out.
 
+    >>> from polyad.hypergraph.incidence import Hypergraph
     >>> graph = Hypergraph.from_incidences(np.array([0, 1, 2, 1, 3]), np.array([0, 0, 0, 1, 1]), 4, 2)
-    >>> triples = triples_of(graph, np.array([0, 1]), heads=np.array([1]))
+    >>> triples = triples_of(graph.members.gather, np.array([0, 1]), heads=np.array([1]))
     >>> triples.heads.tolist(), triples.edges.tolist(), triples.tails.tolist()
     ([1, 1, 1], [0, 0, 1], [0, 2, 3])
 
     Args:
-        graph: The hypergraph.
+        members: Of the hypergraph.
         edges: Rows of hyperedges, in any order; one given twice counts once.
         heads: Rows of the nodes that may be heads, in any order; None for every member.
 
@@ -59,19 +66,21 @@ def triples_of(graph: Hypergraph, edges: IntArray, heads: IntArray | None = None
         The triples, sorted by head, then hyperedge, then tail, each once.
     """
     edges = distinct(edges)
-    own, owners = graph.members.gather(edges)
+    entities, places = members(edges)
+    sizes = np.bincount(places, minlength=len(edges))
+    starts = np.cumsum(sizes) - sizes
+    own, owners = entities, places
     if heads is not None:
-        allowed = np.zeros(graph.node_count, dtype=bool)
-        allowed[heads] = True
-        own, owners = own[allowed[own]], owners[allowed[own]]
+        allowed = among(own, np.sort(heads))
+        own, owners = own[allowed], owners[allowed]
     # Sorted before each head is repeated for its tails, while there are still few rows to sort.
     order = np.lexsort((owners, own))
-    own, own_edges = own[order], edges[owners[order]]
-    arities = graph.members.degrees(own_edges)
-    tails = graph.members.neighbours[ranges(graph.members.offsets[own_edges], arities)]
+    own, owners = own[order], owners[order]
+    arities = sizes[owners]
+    tails = entities[ranges(starts[owners], arities)]
     repeated = np.repeat(own, arities)
     proper = repeated != tails
-    return Triples(repeated[proper], np.repeat(own_edges, arities)[proper], tails[proper])
+    return Triples(repeated[proper], np.repeat(edges[owners], arities)[proper], tails[proper])
 
 
 def directional_distances(triples: Triples, starts: IntArray, rounds: int) -> tuple[IntArray, FloatArray]:
@@ -131,22 +140,16 @@ def triple_encoding(triples: Triples, rows: IntArray, encodings: FloatArray) -> 
 
 
 def _entities(triples: Triples) -> IntArray:
-    largest = max(triples.heads.max(initial=-1), triples.tails.max(initial=-1))
-    present = np.zeros(largest + 1, dtype=bool)
-    present[triples.heads] = True
-    present[triples.tails] = True
-    return np.flatnonzero(present)
+    return distinct(np.concatenate([triples.heads, triples.tails]))
 
 
 def _positions(rows: IntArray, wanted: IntArray) -> IntArray:
-    """The place of each of ``wanted`` in ``rows``; by a table, as a search for each would take most of the time."""
-    table = np.full(max(rows.max(initial=-1), wanted.max(initial=-1)) + 1, -1)
-    table[rows] = np.arange(len(rows))
-    positions: IntArray = table[wanted]
-    if positions.min(initial=0) < 0:
-        missing = int(wanted[positions < 0][0])
+    """The place of each of ``wanted`` in ``rows``."""
+    known = among(wanted, rows)
+    if not known.all():
+        missing = int(wanted[~known][0])
         raise ValueError(f"entity row {missing} has no encoding; compute the distances over all triples to encode")
-    return positions
+    return rows.searchsorted(wanted)
 
 
 def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntArray, IntArray]:
@@ -157,9 +160,7 @@ def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntAr
 
 def _indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
     """s^(0): 1 for each of ``rows`` that is a start (eq. 4)."""
-    started = np.zeros(rows.max(initial=-1) + 1, dtype=bool)
-    started[starts[starts < len(started)]] = True
-    return started[rows].astype(np.float64)
+    return among(rows, np.sort(starts)).astype(np.float64)
 
 
 def _propagate(

@@ -55,15 +55,6 @@ class KeptTriples:
     hops: IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """What is made once for a view: its vectors, and all of the scorer's work that does not depend on the question."""
-
-    view: View
-    space: SearchSpace
-    scorer: PrecomputedScorer
-
-
 class HyperRetriever:
     """Ranks passages by the plausibility of the triples that lead to them.
 
@@ -93,7 +84,7 @@ class HyperRetriever:
         self._extractor = extractor
         self._settings = settings
         self._scorer = scorer
-        self._prepared: Prepared | None = None
+        self._space: SearchSpace | None = None
         self._preparing = threading.Lock()
 
     def retrieve(self, query: Query, view: View) -> Evidence:
@@ -132,34 +123,31 @@ class HyperRetriever:
             _trace(view, question, found, shown),
         )
 
-    def prepare(self, view: View) -> Prepared:
+    def prepare(self, view: View) -> SearchSpace:
         """Make what is made once for a view, and keep it for the view that was prepared last."""
         with self._preparing:
-            if self._prepared is None or self._prepared.view is not view:
-                space = SearchSpace.of(view, binary=self._settings.binary)
-                scorer = PrecomputedScorer(self._scorer, space.entity_vectors, space.hyperedge_vectors)
-                self._prepared = Prepared(view, space, scorer)
-            return self._prepared
+            if self._space is None or self._space.view is not view:
+                self._space = SearchSpace.of(view, binary=self._settings.binary)
+            return self._space
 
     def _search(self, question: WalkQuestion, view: View) -> KeptTriples:
         """Hop by hop, while triples are followed (HyperRAG, section 3.1.5); one pass of the scorer for each hop."""
-        prepared = self.prepare(view)
-        space, scorer = prepared.space, prepared.scorer
+        space = self.prepare(view)
         walk = TripleWalk(space, self._scorer.recipe, question, self._settings.triples_per_hop)
-        ways = np.zeros(space.graph.node_count, dtype=np.float32)  # how plausible the best way to each entity is
-        ways[question.topics] = 1
+        ways = Scores(question.topics, np.ones(len(question.topics), dtype=np.float32))  # the best to each entity
         hops = []
         for hop in range(1, self._settings.depth + 1):
             triples, extras = walk.hop()
-            origins = space.origins[triples.edges]
-            scores = scorer.scores(question.vector, Triples(triples.heads, origins, triples.tails), extras)
+            origins = space.origins(triples.edges)
+            scores = self._scores(view, question.vector, Triples(triples.heads, origins, triples.tails), extras)
             kept, followed = choose(triples.edges, scores, space.density, self._settings)
-            scores = scores * ways[triples.heads] ** self._settings.path_weight
+            scores = scores * ways.at(triples.heads) ** self._settings.path_weight
             numbers = np.full(len(kept), hop)
             hops.append(KeptTriples(triples.heads[kept], origins[kept], triples.tails[kept], scores[kept], numbers))
             if not len(followed):
                 break
-            np.maximum.at(ways, triples.tails[followed], scores[followed])
+            ends, plausibilities = triples.tails[followed], scores[followed]
+            ways = Scores.highest(np.concatenate([ways.rows, ends]), np.concatenate([ways.values, plausibilities]))
             walk.follow(triples, followed)
         return KeptTriples(
             np.concatenate([found.heads for found in hops]),
@@ -168,6 +156,15 @@ class HyperRetriever:
             np.concatenate([found.plausibilities for found in hops]),
             np.concatenate([found.hops for found in hops]),
         )
+
+    def _scores(self, view: View, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
+        """The plausibility of each triple; each vector is multiplied once, in however many triples it is."""
+        heads, edges, tails = map(distinct, (triples.heads, triples.edges, triples.tails))
+        vectors = view.vectors("entity", heads), view.vectors("hyperedge", edges), view.vectors("entity", tails)
+        places = Triples(
+            heads.searchsorted(triples.heads), edges.searchsorted(triples.edges), tails.searchsorted(triples.tails)
+        )
+        return PrecomputedScorer(self._scorer, *vectors).scores(question, places, extras)
 
 
 def choose(

@@ -2,9 +2,9 @@
 
 A perceptron with one hidden layer reads a question and a triple as x = [q || h || f || t || extras] (eq. 9): the
 vectors of the question, the head, the hyperedge and the tail, then the structural numbers and what else the recipe
-names. The first layer is linear, so W x is a sum of parts, and the parts of heads, hyperedges and tails do not depend
-on the question: they are multiplied once for an index (:class:`PrecomputedScorer`), and a triple costs three look-ups
-and a dot product of the hidden layer's width.
+names. The first layer is linear, so W x is a sum of parts: those of heads, hyperedges and tails are multiplied once for
+each that a question reaches (:class:`PrecomputedScorer`), and a triple costs three look-ups and a dot product of the
+hidden layer's width.
 
 Weights are kept in one safetensors file whose metadata say what they are for. They are of no use with the vectors of
 another embedder, so loading them beside one is refused.
@@ -261,33 +261,33 @@ class TripleScorer:
 
 
 class PrecomputedScorer:
-    """A scorer with what does not depend on the question multiplied beforehand, for one index.
+    """The scorer with the part of the first layer multiplied that belongs to some heads, hyperedges and tails.
 
-    Holds two arrays of ``[entities, hidden]`` and one of ``[hyperedges, hidden]`` in float32: 2 KiB an entity with 256
-    hidden units. Equal to the plain forward pass but for the order of summation.
+    Equal to the plain forward pass but for the order of summation.
 
     Args:
         scorer: The scorer.
-        entity_vectors: float32 ``[entities, dimension]``.
-        hyperedge_vectors: float32 ``[hyperedges, dimension]``.
+        heads: Vectors, float32 ``[heads, dimension]``.
+        edges: Likewise of hyperedges.
+        tails: Likewise.
     """
 
-    def __init__(self, scorer: TripleScorer, entity_vectors: FloatArray, hyperedge_vectors: FloatArray) -> None:
+    def __init__(self, scorer: TripleScorer, heads: FloatArray, edges: FloatArray, tails: FloatArray) -> None:
         dimension = scorer.recipe.dimension
         question, head, edge, tail = (scorer.hidden[:, dimension * n : dimension * (n + 1)] for n in range(4))
         self._scorer = scorer
         self._question = question
         self._extras = np.ascontiguousarray(scorer.hidden[:, 4 * dimension :].T)
-        self._heads = entity_vectors @ head.T
-        self._edges = hyperedge_vectors @ edge.T
-        self._tails = entity_vectors @ tail.T
+        self._heads = heads @ head.T
+        self._edges = edges @ edge.T
+        self._tails = tails @ tail.T
 
     def scores(self, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
         """The plausibility of each triple, float32 ``[triples]``, in (0, 1).
 
         Args:
             question: Its vector, ``[dimension]``.
-            triples: Rows of the arrays of vectors.
+            triples: Rows of the three arrays of vectors.
             extras: float32 ``[triples, recipe.extras]``.
         """
         scorer = self._scorer

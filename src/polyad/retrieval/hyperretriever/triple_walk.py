@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.hypergraph.bipartite import binary as cut_into_pairs
-from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triple_encoding, triples_of
-from polyad.hypergraph.incidence import Hypergraph, distinct
-from polyad.hypergraph.sparse import best_places
+from polyad.hypergraph.incidence import Hypergraph, distinct, first_of_equals
+from polyad.hypergraph.sparse import among, best_places, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import SignalExtractor, signal_matrix, signal_names
@@ -31,52 +30,58 @@ _MOST_STARTS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSpace:
-    """What is walked, over one view.
+    """What is walked: the hypergraph of a view, or its pairs. A walk asks for what it reaches.
 
     Attributes:
-        graph: The hypergraph, or its pairs.
-        origins: The row in the index of each hyperedge of ``graph``.
-        passages: The row of the passage of each hyperedge of ``graph``.
-        entity_vectors: float32 ``[entities, dimension]``.
-        hyperedge_vectors: float32 ``[hyperedges of the index, dimension]``.
-        entity_order, edge_order: A number for each entity, and each hyperedge of the index, in the order of keys and
-            ids.
+        view: Its entities described.
+        pairs: Its hyperedges cut into pairs (:mod:`polyad.hypergraph.bipartite`), all of them, and the row in the view
+            of the hyperedge each came from; None where hyperedges are walked as they are.
         density: Delta(G): hyperedges an entity; 0 for an empty index.
     """
 
-    graph: Hypergraph
-    origins: IntArray
-    passages: IntArray
-    entity_vectors: FloatArray
-    hyperedge_vectors: FloatArray
-    entity_order: FloatArray
-    edge_order: FloatArray
+    view: View
+    pairs: tuple[Hypergraph, IntArray] | None
     density: float
 
     @classmethod
     def of(cls, view: View, *, binary: bool) -> SearchSpace:
-        """The space of an index, its entities described.
+        """The space of an index.
 
         Args:
             view: The index.
-            binary: Cut its hyperedges into pairs (:mod:`polyad.hypergraph.bipartite`).
+            binary: Cut its hyperedges into pairs.
         """
-        edges, entities = np.arange(view.row_count("hyperedge")), np.arange(view.row_count("entity"))
-        members, owners = view.graph.members(edges)
-        whole = Hypergraph.from_incidences(members, owners, len(entities), len(edges))
-        joined = int((whole.memberships.degrees() > 0).sum())
-        graph, origins = cut_into_pairs(whole) if binary else (whole, edges)
-        there = graph.members.degrees() > 0
-        return cls(
-            graph,
-            origins,
-            view.graph.passages(origins),
-            view.vectors("entity", entities),
-            view.vectors("hyperedge", edges),
-            view.order("entity", entities),
-            view.order("hyperedge", edges),
-            int(there.sum()) / joined if joined else 0.0,
-        )
+        if not binary:
+            return cls(view, None, view.density)
+        graph, origins = cut_into_pairs(_whole(view))
+        joined, there = (int((side.degrees() > 0).sum()) for side in (graph.memberships, graph.members))
+        return cls(view, (graph, origins), there / joined if joined else 0.0)
+
+    def whole(self) -> Hypergraph:
+        """All of it, for training."""
+        return self.pairs[0] if self.pairs else _whole(self.view)
+
+    def members(self, edges: IntArray) -> tuple[IntArray, IntArray]:
+        """The entities of each of some hyperedges, sorted, and the position in ``edges`` each belongs to."""
+        return self.pairs[0].members.gather(edges) if self.pairs else self.view.graph.members(edges)
+
+    def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+        """The hyperedges of each of some entities, and the position in ``entities`` each belongs to."""
+        return self.pairs[0].memberships.gather(entities) if self.pairs else self.view.graph.memberships(entities)
+
+    def origins(self, edges: IntArray) -> IntArray:
+        """The row in the view of each of some hyperedges."""
+        return self.pairs[1][edges] if self.pairs else edges
+
+    def passages(self, edges: IntArray) -> IntArray:
+        """The row of the passage of each of some hyperedges."""
+        return self.view.graph.passages(self.origins(edges))
+
+
+def _whole(view: View) -> Hypergraph:
+    count = view.row_count("hyperedge")
+    members, owners = view.graph.members(np.arange(count))
+    return Hypergraph.from_incidences(members, owners, view.row_count("entity"), count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,13 +92,22 @@ class WalkQuestion:
         text: Its words.
         vector: Its vector, ``[dimension]``.
         topics: Rows of the entities it starts from, sorted.
-        signals: Of every passage, float32 ``[passages, signals]``; no columns where the scorer reads none.
+        candidates: Rows of the passages that have signals, sorted.
+        signals: Of each, float32 ``[candidates, signals]``; no columns where the scorer reads none.
     """
 
     text: str
     vector: FloatArray
     topics: IntArray
+    candidates: IntArray
     signals: FloatArray
+
+    def signals_of(self, passages: IntArray) -> FloatArray:
+        """The signals of some passages, 0 for those that have none; ``[passages, signals]``."""
+        found = np.zeros((len(passages), self.signals.shape[1]), dtype=np.float32)
+        known = among(passages, self.candidates)
+        found[known] = self.signals[self.candidates.searchsorted(passages[known])]
+        return found
 
 
 class QuestionReader:
@@ -119,20 +133,18 @@ class QuestionReader:
         A question that names no entity of the index starts from those of the hyperedges nearest to it; where these
         join very many, from the ones with the nearest names.
         """
-        count = self._view.row_count("passage")
         if self._extractor is None:
             vector = self._embedder.encode([question], "query")[0]
-            linked, signals = self._linker.link(question), np.zeros((count, 0), dtype=np.float32)
+            linked = self._linker.link(question)
+            candidates, signals = np.empty(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
         else:
             state = self._extractor.state(question)
-            vector, linked = state.scale.vectors[0], state.question
-            values = signal_matrix(state, rewriting=False)[:, self._columns]
-            signals = np.zeros((count, values.shape[1]), dtype=np.float32)
-            signals[state.candidates] = values
+            vector, linked, candidates = state.scale.vectors[0], state.question, state.candidates
+            signals = signal_matrix(state, rewriting=False)[:, self._columns]
         topics = np.array(sorted(linked.entities), dtype=np.int64)
         if not len(topics):
             topics = self._starts(vector)
-        return WalkQuestion(question, vector, topics, signals)
+        return WalkQuestion(question, vector, topics, candidates, signals)
 
     def _starts(self, vector: FloatArray) -> IntArray:
         view = self._view
@@ -163,10 +175,7 @@ class TripleWalk:
         self._recipe = recipe
         self._question = question
         self._limit = triples_per_hop
-        # For the hyperedges of the index; pairs cut from one have its text, so its closeness.
-        self._closeness: FloatArray = cosines(space.hyperedge_vectors, question.vector)
-        self._was_head = np.zeros(space.graph.node_count, dtype=bool)
-        self._was_followed = np.zeros(space.graph.edge_count, dtype=bool)
+        self._were_heads = self._were_followed = np.empty(0, dtype=np.int64)
         self._heads: list[IntArray] = []
         self._edges: list[IntArray] = []
         self._tails: list[IntArray] = []
@@ -179,7 +188,7 @@ class TripleWalk:
             Triples sorted by head, then hyperedge, then tail; none when the walk has come to its end.
         """
         triples = self._triples()
-        self._was_head[self._frontier] = True
+        self._were_heads = union([self._were_heads, self._frontier])
         self._heads.append(triples.heads)
         self._edges.append(triples.edges)
         self._tails.append(triples.tails)
@@ -192,43 +201,44 @@ class TripleWalk:
             triples: What :meth:`hop` gave.
             chosen: Positions of those to follow.
         """
-        self._was_followed[triples.edges[chosen]] = True
+        self._were_followed = union([self._were_followed, triples.edges[chosen]])
         tails = distinct(triples.tails[chosen])
-        self._frontier = tails[~self._was_head[tails]]
+        self._frontier = tails[~among(tails, self._were_heads)]
 
     def _triples(self) -> Triples:
         """Those of the frontier's hyperedges, within the limit."""
-        graph, edges, heads = self._space.graph, self._nearest_edges(), self._frontier
+        edges, heads = self._nearest_edges(), self._frontier
         if len(edges) == 1:  # the only case in which they may be more: the nearest hyperedge alone exceeds the limit
-            members = graph.members[int(edges[0])]
-            heads = self._nearest(members[np.isin(members, heads)], self._limit // max(1, len(members) - 1))
-        triples = triples_of(graph, edges, heads)
+            members = self._space.members(edges)[0]
+            heads = self._nearest(members[among(members, heads)], self._limit // max(1, len(members) - 1))
+        triples = triples_of(self._space.members, edges, heads)
         if len(triples) <= self._limit:
             return triples
-        kept = np.isin(triples.tails, self._nearest(triples.tails, self._limit))
+        kept = among(triples.tails, self._nearest(triples.tails, self._limit))
         return Triples(triples.heads[kept], triples.edges[kept], triples.tails[kept])
 
     def _nearest(self, entities: IntArray, count: int) -> IntArray:
         """As many of some entities as ``count`` says, those with the nearest names, sorted by row."""
         if len(entities) <= max(1, count):
             return entities
-        space = self._space
-        near = cosines(space.entity_vectors[entities], self._question.vector)
-        return np.sort(entities[best_places(near, max(1, count), lambda places: space.entity_order[entities[places]])])
+        view = self._space.view
+        near = view.cosines("entity", entities, self._question.vector)
+        chosen = best_places(near, max(1, count), lambda places: view.order("entity", entities[places]))
+        return np.sort(entities[chosen])
 
     def _nearest_edges(self) -> IntArray:
         """Hyperedges of the frontier: all when their triples are within the limit, else the nearest; one at least."""
-        graph = self._space.graph
-        edges = graph.memberships.gather(self._frontier)[0]
-        edges = np.sort(edges[~self._was_followed[edges]])
-        starts = np.flatnonzero(np.diff(edges, prepend=-1))
+        space = self._space
+        edges = space.memberships(self._frontier)[0]
+        edges = np.sort(edges[~among(edges, self._were_followed)])
+        starts = np.flatnonzero(first_of_equals(edges))
         heads = np.diff(starts, append=len(edges))
         edges = edges[starts]
-        triples = heads * (graph.members.degrees(edges) - 1)
+        triples = heads * (np.bincount(space.members(edges)[1], minlength=len(edges)) - 1)
         if triples.sum() <= self._limit:
             return edges
-        origins = self._space.origins[edges]
-        order = np.lexsort((edges, self._space.edge_order[origins], -self._closeness[origins]))
+        by_id = space.view.order("hyperedge", space.origins(edges))
+        order = np.lexsort((edges, by_id, -self._closeness(edges)))
         fitting = np.cumsum(triples[order]) <= self._limit
         fitting[0] = True
         return edges[order[fitting]]
@@ -241,10 +251,16 @@ class TripleWalk:
         rows, encodings = directional_distances(met, starts, recipe.rounds)
         columns = [triple_encoding(triples, rows, encodings)]
         if recipe.closeness:
-            near = np.empty(space.graph.node_count, dtype=np.float32)
-            near[rows] = cosines(space.entity_vectors[rows], question.vector)
-            edges = self._closeness[space.origins[triples.edges]]
-            columns.append(np.column_stack([near[triples.heads], edges, near[triples.tails]]))
+            near = space.view.cosines("entity", rows, question.vector)
+            head, tail = (near[rows.searchsorted(ends)] for ends in (triples.heads, triples.tails))
+            columns.append(np.column_stack([head, self._closeness(triples.edges), tail]))
         if recipe.signals:
-            columns.append(question.signals[space.passages[triples.edges]])
+            columns.append(question.signals_of(space.passages(triples.edges)))
         return np.hstack(columns)
+
+    def _closeness(self, edges: IntArray) -> FloatArray:
+        """Cosine of each of some hyperedges to the question; that of a pair is that of what it was cut from."""
+        origins = self._space.origins(edges)
+        rows = distinct(origins)
+        near: FloatArray = self._space.view.cosines("hyperedge", rows, self._question.vector)
+        return near[rows.searchsorted(origins)]
