@@ -37,6 +37,9 @@ _LONG = 2000
 
 Counts = npt.NDArray[np.uint16]
 
+Holders = tuple[IntArray, Counts]
+"""Passages, sorted, and how often each holds a word."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
@@ -150,45 +153,49 @@ class WordIndex:
 
     def frequencies(self, words: Sequence[str]) -> IntArray:
         """How many passages hold each word."""
-        return np.array([sum(map(len, self._alive_rows(word))) for word in words], dtype=np.int64)
+        return np.array([self._frequency(self._holders(word)) for word in words], dtype=np.int64)
 
     def holds(self, words: Sequence[str], passages: IntArray) -> BoolArray:
         """Which of some words each of some passages holds, ``[passages, words]``."""
         held = np.zeros((len(passages), len(words)), dtype=bool)
         for column, word in enumerate(words):
-            for part in self.parts:
-                held[:, column] |= _counts_at(part, word, passages) > 0
+            for rows, counts in self._holders(word):
+                held[:, column] |= _counts_at(rows, counts, passages) > 0
         return held
 
     def best(self, words: Sequence[str], k: int) -> tuple[IntArray, FloatArray]:
         """The passages with the ``k`` highest scores, and all whose score equals the last of these; by row."""
-        found = [(word, self._idf(int(n))) for word, n in zip(words, self.frequencies(words), strict=True) if n]
-        found.sort(key=lambda pair: -pair[1])
+        holders = [self._holders(word) for word in words]
+        found = [(self._idf(n), parts) for parts in holders if (n := self._frequency(parts))]
+        found.sort(key=lambda pair: -pair[0])
         scores = np.zeros(len(self.is_there), dtype=np.float64)
         touched: list[IntArray] = []
-        rest = [idf * (K1 + 1) for _, idf in found]
+        rest = [idf * (K1 + 1) for idf, _ in found]
         rest = [sum(rest[place:]) for place in range(len(rest))]
-        for place, (word, idf) in enumerate(found):
-            held = sum(len(part.of_word(hash_of(word))[0]) for part in self.parts)
-            if place and held > _LONG:
+        for place, (idf, parts) in enumerate(found):
+            if place and sum(len(rows) for rows, _ in parts) > _LONG:
                 reached = distinct(_concatenated(touched))
                 threshold = _kth(scores[reached[self.is_there[reached]]], k)
                 if rest[place] < threshold:
                     return self._looked_up(scores, reached, found[place:], threshold - rest[place], k)
-            for part in self.parts:
-                rows, counts = part.of_word(hash_of(word))
+            for rows, counts in parts:
                 scores[rows] += idf * self._weights(rows, counts)
                 touched.append(rows)
         return self._highest(scores, _concatenated(touched), k)
 
     def _looked_up(
-        self, scores: npt.NDArray[np.float64], reached: IntArray, words: list[tuple[str, float]], least: float, k: int
+        self,
+        scores: npt.NDArray[np.float64],
+        reached: IntArray,
+        words: list[tuple[float, list[Holders]]],
+        least: float,
+        k: int,
     ) -> tuple[IntArray, FloatArray]:
         """Add the rest of the words to what can still be among the best."""
         rows = reached[scores[reached] >= least - 1e-6]
-        for word, idf in words:
-            for part in self.parts:
-                scores[rows] += idf * self._weights(rows, _counts_at(part, word, rows))
+        for idf, parts in words:
+            for holders, counts in parts:
+                scores[rows] += idf * self._weights(rows, _counts_at(holders, counts, rows))
         return self._highest(scores, rows, k)
 
     def _highest(self, scores: npt.NDArray[np.float64], rows: IntArray, k: int) -> tuple[IntArray, FloatArray]:
@@ -210,19 +217,22 @@ class WordIndex:
     def _idf(self, frequency: int) -> float:
         return max(_LEAST_IDF, float(np.log((self.passages - frequency + 0.5) / (frequency + 0.5))))
 
-    def _alive_rows(self, word: str) -> list[IntArray]:
-        found = [part.of_word(hash_of(word))[0] for part in self.parts]
+    def _holders(self, word: str) -> list[Holders]:
+        """The passages that hold a word and how often each does, gone ones too; of each part that knows it."""
+        hashed = hash_of(word)
+        return [found for part in self.parts if len((found := part.of_word(hashed))[0])]
+
+    def _frequency(self, holders: Sequence[Holders]) -> int:
+        """How many of them have not gone."""
         if len(self.is_there) == self.passages:
-            return found
-        return [rows[self.is_there[rows]] for rows in found]
+            return sum(len(rows) for rows, _ in holders)
+        return sum(int(self.is_there[rows].sum()) for rows, _ in holders)
 
 
-def _counts_at(part: Postings, word: str, passages: IntArray) -> Counts:
-    """How often each of some passages holds a word."""
-    rows, counts = part.of_word(hash_of(word))
-    if not len(rows):
-        return np.zeros(len(passages), dtype=np.uint16)
-    places = np.minimum(np.searchsorted(rows, passages), len(rows) - 1)
+def _counts_at(rows: IntArray, counts: Counts, passages: IntArray) -> Counts:
+    """How often each of some passages holds a word, by those that do."""
+    # Of the same type: of another, all that hold the word would be converted first.
+    places = np.minimum(rows.searchsorted(passages.astype(rows.dtype)), len(rows) - 1)
     found: Counts = np.where(rows[places] == passages, counts[places], 0).astype(np.uint16)
     return found
 
