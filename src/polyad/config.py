@@ -203,6 +203,8 @@ class LanguageModelSettings:
         tokens_per_minute: Prompt and completion tokens together; 0 for no limit.
         prompt_price: US dollars a million prompt tokens; 0 where unknown.
         completion_price: US dollars a million completion tokens; 0 where unknown.
+        seed: Sent with every request, and kept by: replies of one seed are not recalled for another, so that runs at a
+            temperature above 0 can be repeated independently. 0 for none.
     """
 
     model: str
@@ -218,6 +220,7 @@ class LanguageModelSettings:
     tokens_per_minute: int = 0
     prompt_price: float = 0.0
     completion_price: float = 0.0
+    seed: int = 0
 
     def __post_init__(self) -> None:
         require(bool(self.model.strip()), "model", self.model, "the name of a model at the endpoint")
@@ -232,6 +235,7 @@ class LanguageModelSettings:
             "tokens_per_minute",
             "prompt_price",
             "completion_price",
+            "seed",
         ):
             require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
 

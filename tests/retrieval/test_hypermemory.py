@@ -576,6 +576,7 @@ def test_an_endpoint_that_never_replies_is_given_up_after_some_tries(
             model = OpenAILanguageModel(settings)
             evidence = batched(view, model, calls=calls, max_failures=4).retrieve("Did Ines Moreau know Aldby?", 5)
             assert 2 <= len(server.requests) <= 8, calls
+            assert evidence.notes["llm_requests"] == len(server.requests), "retries count"
         assert len(evidence.passages) == 5
     assert sum("hypermemory" in record.getMessage() for record in caplog.records) == 2
 

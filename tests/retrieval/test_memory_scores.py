@@ -152,7 +152,7 @@ def test_only_where_all_are_to_be_scored_is_one_missing() -> None:
         ('{"reason": "", "sufficient": true}', True, {"llm_calls": 1, "llm_requests": 1}),
         ("{{No}}. It is missing.", False, {"llm_calls": 1, "llm_requests": 1}),
         ("Perhaps.", False, {"llm_calls": 1, "llm_requests": 1, "unreadable_verdicts": 1}),
-        (LanguageModelError("refused"), False, {"llm_calls": 1, "llm_requests": 0, "failed_replies": 1}),
+        (LanguageModelError("refused"), False, {"llm_calls": 1, "llm_requests": 1, "failed_replies": 1}),
     ],
 )
 def test_what_is_no_clear_yes_is_not_sufficient(reply: Line, verdict: bool, notes: dict[str, int]) -> None:

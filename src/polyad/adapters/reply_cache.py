@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Replies, Reply
+from polyad.text.tokens import count_tokens
 
 
 @runtime_checkable
@@ -75,6 +76,17 @@ class CachedLanguageModel:
         """What this thread has spent through this object, on failures too; recalled replies cost nothing."""
         return getattr(self._account, "usage", Usage())
 
+    @property
+    def usage_uncached(self) -> Usage:
+        """What this thread would have spent had nothing been recalled; of recalled replies the tokens are estimated."""
+        return self.usage + getattr(self._account, "recalled", Usage())
+
+    def _recall(self, prompt: Prompt, reply: Reply) -> None:
+        """Put on the account what a recalled reply would have cost."""
+        tokens = count_tokens(prompt.system) + count_tokens(prompt.user), count_tokens(reply.text)
+        earlier = getattr(self._account, "recalled", Usage())
+        self._account.recalled = earlier + Usage(1, *tokens, self._model.cost(*tokens))
+
     def complete(
         self,
         prompts: Sequence[Prompt],
@@ -92,6 +104,8 @@ class CachedLanguageModel:
             if not _deliver(positions[key], known[key], outcomes, on_outcome):
                 self._replies.forget([key])
                 del known[key]
+            else:
+                self._recall(prompts[positions[key][0]], known[key])
         new = [key for key in positions if key not in known]
 
         def keep(index: int, outcome: Reply | LanguageModelError) -> None:
@@ -138,6 +152,7 @@ class CachedLanguageModel:
         key = reply_key(self._kept_as, prompt)
         known = self._known([key]).get(key)
         if known is not None:
+            self._recall(prompt, known)
             on_text(known.text)
             return _recalled(known)
         try:

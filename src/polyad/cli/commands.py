@@ -43,6 +43,7 @@ from polyad.cli.options import (
     Model,
     Quiet,
     Replies,
+    ReplyCache,
     Rerank,
     Retriever,
     Rewrite,
@@ -174,6 +175,7 @@ def index(
     mentions: Mentions = None,
     model: Model = None,
     replies: Replies = None,
+    reply_cache: ReplyCache = None,
     max_cost: MaxCost = 0.0,
     max_tokens: MaxTokens = 0,
     dry_run: Annotated[
@@ -212,7 +214,13 @@ def index(
     Example: polyad index handbook/ trials.pdf --store kb
     """
     settings = settings_from(
-        store=store, method=method, embedder=embedder, mentions=mentions, model=model, replies=replies
+        store=store,
+        method=method,
+        embedder=embedder,
+        mentions=mentions,
+        model=model,
+        replies=replies,
+        reply_cache=reply_cache,
     )
     paths = paths or []
     if not paths and not again:
@@ -270,6 +278,7 @@ def search(
     mentions: Mentions = None,
     model: Model = None,
     replies: Replies = None,
+    reply_cache: ReplyCache = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -295,6 +304,7 @@ def search(
         mentions=mentions,
         model=model,
         replies=replies,
+        reply_cache=reply_cache,
     )
     searches = retrievers[settings.command.retriever]
     with (
@@ -345,6 +355,7 @@ def ask(
     mentions: Mentions = None,
     model: Model = None,
     replies: Replies = None,
+    reply_cache: ReplyCache = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -369,6 +380,7 @@ def ask(
         mentions=mentions,
         model=model,
         replies=replies,
+        reply_cache=reply_cache,
     )
     streams = settings.language_model is not None and not json and sys.stdout.isatty()
     with ExitStack() as stack:

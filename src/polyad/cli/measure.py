@@ -23,6 +23,7 @@ from polyad.cli.options import (
     Model,
     Quiet,
     Replies,
+    ReplyCache,
     Rerank,
     Rewrite,
     directory_for,
@@ -64,6 +65,7 @@ def evaluate(
     mentions: Mentions = None,
     model: Model = None,
     replies: Replies = None,
+    reply_cache: ReplyCache = None,
     max_cost: MaxCost = 0.0,
     max_tokens: MaxTokens = 0,
     out: Annotated[
@@ -109,6 +111,7 @@ def evaluate(
         mentions=mentions,
         model=model,
         replies=replies,
+        reply_cache=reply_cache,
     )
     require_model(names, settings)
     judges = _judges(judged, answers=answers, out=out, settings=settings)

@@ -38,6 +38,10 @@ Replies = Annotated[
         "--replies", metavar="FILE", help="Where replies of the language model are kept; by default beside the index."
     ),
 ]
+ReplyCache = Annotated[
+    bool | None,
+    typer.Option("--reply-cache/--no-reply-cache", help="Whether replies that are kept are used; new ones are kept."),
+]
 Method = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"How facts are formed: {', '.join(METHODS)}. [POLYAD_METHOD]")
 ]
@@ -150,6 +154,7 @@ def open_engine(
         reranker=command.rerank or None if reranks else None,
         settings=settings.stages,
         replies=replies,
+        reply_cache=settings.command.reply_cache,
         create=create,
     )
     if searches is None or searches.reads_names or searches.embeds_question:

@@ -72,6 +72,7 @@ class CommandSettings:
     Attributes:
         store: The directory of the index; empty where none was given.
         replies: The file of the language model's replies; empty for the one beside the index.
+        reply_cache: Whether replies that are kept are used.
         embedder: Name of the embedder; empty for the index's own.
         mentions: Name of the mention extractor; empty for the index's own.
         method: How hyperedges are built; empty for what suits the index.
@@ -84,6 +85,7 @@ class CommandSettings:
 
     store: str = ""
     replies: str = ""
+    reply_cache: bool = True
     embedder: str = ""
     mentions: str = ""
     method: str = ""

@@ -103,6 +103,7 @@ class Engine:
         reranker: str | Reranker | None = None,
         settings: Settings | None = None,
         replies: str | Path | None = None,
+        reply_cache: bool = True,
         create: bool = True,
     ) -> Engine:
         """Open the index in ``place``; an empty one is made unless ``create`` is off.
@@ -121,6 +122,8 @@ class Engine:
             settings: How each stage behaves.
             replies: The file in which replies of the language model are kept; several indexes may share one. By default
                 it lies with the index.
+            reply_cache: Off, no reply that is kept is used, so that repeated runs are independent of one another; new
+                ones are kept all the same.
             create: Make an empty index when there is none.
 
         Raises:
@@ -143,7 +146,9 @@ class Engine:
         try:
             paid = None
             if language_model is not None:
-                paid = CachedLanguageModel(language_model, kind.replies(place, kept), opened.charge)
+                paid = CachedLanguageModel(
+                    language_model, kind.replies(place, kept), opened.charge, recalls=reply_cache
+                )
             if isinstance(reranker, str):
                 reranker = registry.load_reranker(reranker, settings.of(RerankerSettings))
             extractor = _extractor_of(opened, mentions, paid)
@@ -410,6 +415,8 @@ class Engine:
     ) -> Answer:
         """Answer a question from the evidence that :meth:`search` finds; see :meth:`answer`.
 
+        Its usage is that of all calls, those that find names, clues and evidence too.
+
         Args:
             question: What to answer.
             k: Hits to answer from.
@@ -423,10 +430,11 @@ class Engine:
             ConfigurationError: as for :meth:`search`.
             LanguageModelError: the language model gave no usable reply.
         """
+        spent = self.models.usage
         evidence = self.search(
             question, k, words=words, retriever=retriever, min_relevance=min_relevance, progress=progress
         )
-        return self.answer(evidence, on_text)
+        return replace(self.answer(evidence, on_text), usage=self.models.usage - spent)
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
         """Answer a question from evidence at hand, with citations; without a language model, the evidence alone.
@@ -465,10 +473,17 @@ class Engine:
         Raises:
             ConfigurationError: as for :meth:`search`, at once; what the model fails with comes where it is read.
         """
+        spent = self.models.usage
         evidence = self.search(
             question, k, words=words, retriever=retriever, min_relevance=min_relevance, progress=progress
         )
-        return AnswerStream(lambda on_text: self.answer(evidence, on_text))
+        searched = self.models.usage - spent
+
+        def answered(on_text: Callable[[str], None]) -> Answer:
+            answer = self.answer(evidence, on_text)
+            return replace(answer, usage=searched + answer.usage)
+
+        return AnswerStream(answered)
 
 
 def _loaded(embedder: str | Embedder, settings: Settings) -> Embedder:

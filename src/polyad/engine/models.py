@@ -72,6 +72,11 @@ class Models:
         """What this thread has spent on the language model."""
         return self.language_model.usage if self.language_model else Usage()
 
+    @property
+    def usage_uncached(self) -> Usage:
+        """What :attr:`usage` would be had no reply been recalled; estimated for those that were."""
+        return self.language_model.usage_uncached if self.language_model else Usage()
+
     def seconds_encoding(self) -> float:
         """Spent by this thread so far; asking loads no model."""
         return self._metered.seconds if self._metered else 0.0

@@ -243,6 +243,8 @@ class Chat:
         while True:
             spoken = self._dialect.now
             body = spoken.request(self._settings.model, prompt, stream=stream)
+            if self._settings.seed:
+                body["seed"] = self._settings.seed
             try:
                 return create(**body)
             except REJECTIONS as error:

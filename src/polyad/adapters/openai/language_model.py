@@ -34,6 +34,7 @@ class OpenAILanguageModel:
 
         self._name = settings.model
         self._cache_name = settings.cache_name
+        self._seed = settings.seed
         self._chat: Chat = Chat(settings)
 
     @property
@@ -43,8 +44,9 @@ class OpenAILanguageModel:
 
     @property
     def cache_name(self) -> str:
-        """What replies are kept by: the model's name and where it is, or the name that was set for it."""
-        return self._cache_name or f"{self._name} at {self._chat.address}"
+        """What replies are kept by: the model's name and where it is, or the name that was set for it; and the seed."""
+        name = self._cache_name or f"{self._name} at {self._chat.address}"
+        return f"{name} seed {self._seed}" if self._seed else name
 
     @property
     def usage(self) -> Usage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from polyad.errors import NoMoreRepliesError
+from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols import LanguageModel, Prompt
 from polyad.text.counting import counted
@@ -44,6 +44,7 @@ class Budget:
         self._under_way: dict[tuple[str, str], Usage] = {}
         self._counted = 0  # tokens of the prompts that were replied to, as counted here
         self._asked_about = 0  # and of their part without the instructions
+        self._refusals: dict[str, tuple[str, str]] = {}  # message, limit and setting of each
         self._lock = threading.Lock()
 
     def __call__(self, prompt: Prompt, spent: Usage = NOTHING) -> None:
@@ -61,11 +62,23 @@ class Budget:
             total = self.spent + under_way + expected
             if self._max_cost and total.cost > self._max_cost:
                 taken = f"${self.spent.cost:,.4f} spent, ${under_way.cost:,.4f} expected for requests under way"
-                raise _spent(f"${self._max_cost:,.4g}", taken, "max_cost")
+                raise self._refused(f"${self._max_cost:,.4g}", taken, "max_cost")
             if self._max_tokens and total.tokens > self._max_tokens:
                 taken = f"{self.spent.tokens:,} spent, {under_way.tokens:,} expected for requests under way"
-                raise _spent(counted(self._max_tokens, "token"), taken, "max_tokens")
+                raise self._refused(counted(self._max_tokens, "token"), taken, "max_tokens")
             self._under_way[_key(prompt)] = expected
+
+    def _refused(self, limit: str, taken: str, setting: str) -> NoMoreRepliesError:
+        error = _spent(limit, taken, setting)
+        self._refusals[str(error)] = limit, setting
+        return error
+
+    def closed(self, failure: LanguageModelError) -> LanguageModelError:
+        """A refusal of this budget with what was spent once all that was under way had come; others as they are."""
+        with self._lock:
+            limit, setting = self._refusals.get(str(failure), ("", ""))
+            taken = f"${self.spent.cost:,.4f} spent" if setting == "max_cost" else f"{self.spent.tokens:,} spent"
+        return _spent(limit, taken, setting) if limit else failure
 
     def settle(self, prompt: Prompt, usage: Usage) -> None:
         """Count what a prompt really cost, all tries together; nothing for one that did not pass."""

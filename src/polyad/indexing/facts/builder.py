@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from polyad.errors import CutReplyError, LanguageModelError, UnreadableReplyError
+from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, merged
@@ -160,6 +160,9 @@ class FactBuilder:
 
         if places:
             self._language_model.complete([prompts[place] for place in places], take, self._budget)
+        for place in places:
+            if isinstance(failure := found[place].failure, NoMoreRepliesError):
+                found[place].failure = self._budget.closed(failure)
 
     def _account(self) -> str:
         spent = self._budget.spent

@@ -80,8 +80,6 @@ class Judge:
     Attributes:
         calls: Prompts sent so far.
         failures: Why a prompt brought no reply, the last; empty where all did.
-        requests: What this judge's prompts were in requests to the endpoint: more with retries, fewer where replies
-            were recalled.
         repairs: Replies that failed or had to be put right, by kind.
     """
 
@@ -103,9 +101,17 @@ class Judge:
         self._edge_instructions = _EDGES.format(width=width)
         self._fuse = _Fuse(max_seconds, max_failures, clock)
         self.calls = calls
-        self.requests = 0
+        self._billed = 0
         self.failure = ""
         self.repairs: Counter[Repair] = Counter()
+
+    @property
+    def requests(self) -> int:
+        """What this judge's prompts were in requests to the endpoint: more with retries, fewer with recalled replies.
+
+        Tries that brought nothing are on no bill, and a model that is asked elsewhere may tell of its bill alone.
+        """
+        return max(self._billed, self._fuse.passed)
 
     @property
     def exhausted(self) -> bool:
@@ -225,7 +231,7 @@ class Judge:
         self.calls += len(allowed)
 
         def take(position: int, outcome: Reply | LanguageModelError) -> None:
-            self.requests += outcome.usage.calls
+            self._billed += outcome.usage.calls
             self._fuse.note(isinstance(outcome, Reply))
             if isinstance(outcome, Reply) and not is_usable(position, outcome.text):
                 raise UnreadableReplyError(outcome.text, expected)
@@ -238,13 +244,18 @@ class Judge:
 
 
 class _Fuse:
-    """Lets prompts pass until the time is over, or too many tries have failed in a row; a gate of a language model."""
+    """Lets prompts pass until the time is over, or too many tries have failed in a row; a gate of a language model.
+
+    Attributes:
+        passed: Tries so far.
+    """
 
     def __init__(self, max_seconds: float, max_failures: int, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._until = clock() + max_seconds
         self._seconds = max_seconds
         self._max_failures = max_failures
+        self.passed = 0
         self._failures = 0
         self._tried: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -268,6 +279,8 @@ class _Fuse:
                 f"{counted(self._failures, 'try')} in a row failed (max_failures = {self._max_failures}, max_seconds = "
                 f"{self._seconds:g} for one question)"
             )
+        with self._lock:
+            self.passed += 1
 
     def note(self, is_reply: bool) -> None:
         """Take note of how a prompt ended."""

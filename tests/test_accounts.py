@@ -1,0 +1,91 @@
+"""What is said to have been spent: all calls, what was under way, and what nothing recalled would have cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.openai import OpenAILanguageModel
+from polyad.adapters.scripted import Request, ScriptedServer
+from polyad.cli import app
+from polyad.config import LanguageModelSettings
+from polyad.engine import Engine
+from polyad.model import Document
+
+DOCUMENTS = [Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702.")]
+QUESTION = "Who cast the Bell of Tarn?"
+
+
+def reply(request: Request) -> str:
+    asked = json.dumps(request)
+    if '"entities"' in asked:
+        return '{"entities": ["Bell of Tarn"]}'
+    return '{"clues": ["the bell\'s maker"]}' if '"clues"' in asked else "Ines Moreau [1]."
+
+
+def engine_at(directory: Path, server: ScriptedServer, *, seed: int = 0, reply_cache: bool = True) -> Engine:
+    settings = LanguageModelSettings(model="m", base_url=server.base_url, api_key="k", seed=seed, cache_name="m")
+    return Engine.open(
+        directory,
+        embedder=HashingEmbedder(16),
+        language_model=OpenAILanguageModel(settings),
+        reply_cache=reply_cache,
+    )
+
+
+def test_an_answer_reports_all_calls_those_for_names_and_clues_too(tmp_path: Path) -> None:
+    with ScriptedServer(reply) as server, engine_at(tmp_path / "kb", server) as engine:
+        engine.index_documents(DOCUMENTS)
+        for retriever in ("hypergraphrag", "hypersu"):
+            asked = len(server.requests)
+            usage = engine.ask(f"{QUESTION} ({retriever})", retriever=retriever).usage
+            assert usage.calls == len(server.requests) - asked == 2
+            assert engine.ask(f"{QUESTION} ({retriever})", retriever=retriever).usage.calls == 0, "all recalled"
+
+
+def test_what_nothing_recalled_would_cost_is_known_beside_what_was_spent(tmp_path: Path) -> None:
+    with ScriptedServer(reply) as server, engine_at(tmp_path / "kb", server) as engine:
+        engine.index_documents(DOCUMENTS)
+        engine.ask(QUESTION, retriever="hypergraphrag")
+        once = engine.models.usage.tokens
+        assert once == engine.models.usage_uncached.tokens > 0
+        engine.ask(QUESTION, retriever="hypergraphrag")
+        assert engine.models.usage.tokens == once
+        assert 1.5 * once < engine.models.usage_uncached.tokens < 2.5 * once
+
+
+def test_without_the_reply_cache_each_run_asks_anew_and_keeps_what_it_got(tmp_path: Path) -> None:
+    said = iter(["first [1].", "second [1]."])
+    with ScriptedServer(lambda _: next(said)) as server:
+        for reply_cache in (True, False, True):
+            with engine_at(tmp_path / "kb", server, reply_cache=reply_cache) as engine:
+                engine.index_documents(DOCUMENTS)
+                text = engine.ask(QUESTION, retriever="bm25").text
+        assert len(server.requests) == 2
+    assert text.startswith("second")
+
+
+def test_the_replies_of_one_seed_are_not_recalled_for_another(tmp_path: Path) -> None:
+    with ScriptedServer(reply) as server:
+        for seed in (0, 1, 2, 1):
+            with engine_at(tmp_path / "kb", server, seed=seed) as engine:
+                engine.index_documents(DOCUMENTS)
+                engine.ask(QUESTION, retriever="bm25")
+        assert [recorded.body.get("seed") for recorded in server.requests] == [None, 1, 2]
+
+
+def test_the_command_line_can_leave_the_reply_cache_alone(tmp_path: Path) -> None:
+    with ScriptedServer(reply) as server:
+        with engine_at(tmp_path / "kb", server) as engine:
+            engine.index_documents(DOCUMENTS)
+        command = ["ask", QUESTION, "--store", str(tmp_path / "kb"), "--model", "m", "--retriever", "bm25", "--json"]
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "k"}
+        calls = []
+        for option in ([], [], ["--no-reply-cache"]):
+            result = CliRunner().invoke(app, [*command, *option], env=environment)
+            assert result.exit_code == 0, result.output
+            calls.append(json.loads(result.stdout)["usage"]["calls"])
+    assert calls == [1, 0, 1]
