@@ -11,6 +11,13 @@ from __future__ import annotations
 from polyad.model import Mention
 from polyad.text.keys import entity_key, is_inside_sentence, name_key
 
+CAPITALISED = frozenset(
+    """
+    the an and or of may no he him his himself you your my our we first second third former latter other last next
+    """.split()
+)
+"""Words that have a capital inside a sentence without being names: before names and numbers, months, in reverence."""
+
 _WORKS = frozenset(
     """
     film movie documentary book novel story song single album ep track series sitcom show episode season game play
@@ -28,11 +35,11 @@ _NO_NAMES = frozenset("number numeral quantity count amount word adverb preposit
 
 def mention_key(mention: Mention, text: str) -> str:
     """The key of a mention that was found in ``text``; "" for what names nothing."""
-    key = entity_key(mention.name)
-    if key or len(mention.name) < 2 or mention.start < 0:
+    key, word = entity_key(mention.name), name_key(mention.name)
+    if key or len(word) < 2 or mention.start < 0:
         return key
-    is_name = mention.type == "work" or is_inside_sentence(text, mention.start)
-    return name_key(mention.name) if is_name else ""
+    is_capital = word not in CAPITALISED and is_inside_sentence(text, mention.start)
+    return word if mention.type == "work" or is_capital else ""
 
 
 def named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int, int]]) -> str:
@@ -53,7 +60,7 @@ def named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int
     is_plain = word in _PRONOUNS or word.isdecimal()
     is_name = (
         word == name_key(title)
-        or any(is_inside_sentence(text, start) for start, _ in spans)
+        or (word not in CAPITALISED and any(is_inside_sentence(text, start) for start, _ in spans))
         or not kinds.isdisjoint(_WORKS)
         or (bool(kinds) and not is_plain and name[:1].isupper() and kinds.isdisjoint(_NO_NAMES))
     )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from polyad.indexing.mentions.keys import CAPITALISED
 from polyad.text.keys import is_inside_sentence
 from polyad.text.lexicon import (
     ABBREVIATIONS,
@@ -70,11 +71,6 @@ _POSSESSIVE = re.compile(r"['’][sS]$")
 _TYPICAL_OF_COMMON_WORDS = re.compile(r"(?:ing|ly|tions?|ments?|ness|ists?|ers|ies)$")
 _CAPITAL_WITHIN_SENTENCE = re.compile(rf"[a-z,] ({CAPITAL}{_LETTER}*)")
 _LOWER_WORD = re.compile(r"\b[a-z]+\b")
-
-_CAPITALISED = frozenset(
-    {"the", "an", "and", "or", "of", "may", "he", "him", "his", "himself", "you", "your", "my", "our", "we"}
-)
-"""Words that have a capital inside a sentence without being names: months, in titles, in reverence."""
 
 _WHOLE = frozenset({"of", "the", "&", "+", "'n'", "vs", "vs.", "à", ",", ":"}) | frozenset(PARTICLES.split("|"))
 """Small words that make one name of what they join; "and", "in" and the rest leave two."""
@@ -187,7 +183,7 @@ def _readings(tokens: list[_Token], evidence: _Evidence) -> Iterator[list[_Token
 
 def _is_name_like_a_word(token: _Token, evidence: _Evidence) -> bool:
     """Whether nothing but a name explains the capital of a function word: "the sequel to Up", "Is Her a comedy?"."""
-    return len(token.word) > 1 and token.word.lower() not in _CAPITALISED and evidence.is_inside_sentence(token.start)
+    return len(token.word) > 1 and token.word.lower() not in CAPITALISED and evidence.is_inside_sentence(token.start)
 
 
 def _leading(tokens: list[_Token], first: int, holds: Callable[[str], bool]) -> int:
