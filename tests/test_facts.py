@@ -36,7 +36,7 @@ from polyad.config import LanguageModelSettings, Settings, SplitSettings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.indexing.facts.builder import FEW, JOINED, UNGROUNDED
+from polyad.indexing.facts.builder import FEW, JOINED, UNGROUNDED, UNSAID
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.report import IndexReport
 from polyad.model import Document, Incidence, Usage
@@ -537,7 +537,7 @@ def test_incidences_come_back_as_they_were_built(tmp_path: Path) -> None:
         Incidence("ines moreau", edge.id, "INES MOREAU", "", "maker", "Cast it.", 60.0),
         Incidence("thor", edge.id, "Thor", "", "god", "Hammers.", 5.0, grounded=False),
     ]
-    assert report.notes == {"entities": 6, "facts": 3, JOINED: 1, UNGROUNDED: 1}
+    assert report.notes == {"entities": 6, "facts": 3, JOINED: 1, UNGROUNDED: 1, UNSAID: 1}
 
 
 def test_ungrounded_entities_can_be_left_out(tmp_path: Path) -> None:
@@ -545,7 +545,7 @@ def test_ungrounded_entities_can_be_left_out(tmp_path: Path) -> None:
         report = engine.index_documents(TRIO, method="facts")
         _, incidences = engine.catalogue.hyperedge("bell#0000/000")
     assert [incidence.name for incidence in incidences] == ["Bell of Tarn", "INES MOREAU"]
-    assert report.notes == {"entities": 5, "facts": 3, FEW: 1, JOINED: 1, UNGROUNDED: 1}
+    assert report.notes == {"entities": 5, "facts": 3, FEW: 1, JOINED: 1, UNGROUNDED: 1, UNSAID: 1}
 
 
 def test_an_entity_is_the_view_over_what_is_said_of_it(tmp_path: Path) -> None:
