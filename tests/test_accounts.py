@@ -89,3 +89,24 @@ def test_the_command_line_can_leave_the_reply_cache_alone(tmp_path: Path) -> Non
             assert result.exit_code == 0, result.output
             calls.append(json.loads(result.stdout)["usage"]["calls"])
     assert calls == [1, 0, 1]
+
+
+def test_eval_reports_what_a_question_costs_when_nothing_is_recalled_beside_what_was_spent(tmp_path: Path) -> None:
+    folder = tmp_path / "bells"
+    (folder / "qrels").mkdir(parents=True)
+    record = {"_id": "bell", "title": "Bell of Tarn", "text": DOCUMENTS[0].text}
+    (folder / "corpus.jsonl").write_text(json.dumps(record), encoding="utf-8")
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": QUESTION}), encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\tbell\t1\n", encoding="utf-8")
+    command = ["eval", str(folder), "--retriever", "hypersu", "--store", str(tmp_path / "kb"), "--model", "m", "--json"]
+    with ScriptedServer(reply) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "k"}
+        results = []
+        for _ in range(2):
+            found = CliRunner().invoke(app, [*command, "--embedder", "hashing:16"], env=environment)
+            assert found.exit_code == 0, found.output
+            results.append(json.loads(found.stdout)["results"][0])
+    first, second = results
+    assert first["llm_tokens_per_query"] == first["llm_tokens_uncached_per_query"] > 0
+    assert second["llm_tokens_per_query"] == 0
+    assert second["llm_tokens_uncached_per_query"] > 0.5 * first["llm_tokens_per_query"]

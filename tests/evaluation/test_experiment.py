@@ -79,8 +79,15 @@ def test_the_retriever_is_prepared_before_the_first_question_and_each_is_asked_o
 
 def test_tokens_are_those_spent_on_all_questions_where_a_reply_is_paid_for_once() -> None:
     search = Scripted()
-    result = run("scripted", search, QUERIES, 3, silent, llm_tokens=lambda: 100 + 30 * len(set(search.asked)))
-    assert result.llm_tokens_per_query == 30
+    result = run(
+        "scripted",
+        search,
+        QUERIES,
+        3,
+        silent,
+        llm_tokens=lambda: (100 + 30 * len(set(search.asked)), 90 * len(search.asked)),
+    )
+    assert (result.llm_tokens_per_query, result.llm_tokens_uncached_per_query) == (30, 90)
 
 
 def test_evidence_without_timings_counts_with_the_time_it_took() -> None:
@@ -117,6 +124,7 @@ def test_json_has_the_shape_that_the_command_line_promises() -> None:
         "mrr": 0.5,
         "latency_ms": {"p50": 20.0, "p95": 29.0, "encode_p50": 4.0},
         "llm_tokens_per_query": 0.0,
+        "llm_tokens_uncached_per_query": 0.0,
         "hits@3": 0.6667,
         "ndcg@3": 0.5169,
         "recall_at_words": {"500": 0.6667, "1000": 0.6667, "2000": 0.6667},

@@ -134,7 +134,7 @@ def _asked(
             missing,
             depth,
             progress,
-            lambda: engine.models.usage.tokens,
+            lambda: (engine.models.usage.tokens, engine.models.usage_uncached.tokens),
             partial(engine.prepare, name, progress),
             writer.keep if writer else experiment.keep_nothing,
             len(queries) - len(missing),

@@ -48,6 +48,7 @@ class RetrieverResult:
     latency_p95: float
     encode_p50: float
     llm_tokens_per_query: float
+    llm_tokens_uncached_per_query: float
     hits: float
     ndcg: float
     at_words: Mapping[int, float]
@@ -65,6 +66,7 @@ class RetrieverResult:
                 "encode_p50": round(self.encode_p50, 2),
             },
             "llm_tokens_per_query": round(self.llm_tokens_per_query, 1),
+            "llm_tokens_uncached_per_query": round(self.llm_tokens_uncached_per_query, 1),
             f"hits@{k}": round(self.hits, 4),
             f"ndcg@{k}": round(self.ndcg, 4),
             "recall_at_words": {str(budget): round(value, 4) for budget, value in self.at_words.items()},
@@ -77,7 +79,7 @@ def run(
     queries: Sequence[Query],
     k: int,
     progress: Progress = silent,
-    llm_tokens: Callable[[], int] = lambda: 0,
+    llm_tokens: Callable[[], tuple[int, int]] = lambda: (0, 0),
     prepare: Callable[[], None] = lambda: None,
 ) -> RetrieverResult:
     """Ask every question once, and sum up; see :func:`ask` and :func:`summarise`."""
@@ -90,7 +92,7 @@ def ask(
     queries: Sequence[Query],
     k: int,
     progress: Progress = silent,
-    llm_tokens: Callable[[], int] = lambda: 0,
+    llm_tokens: Callable[[], tuple[int, int]] = lambda: (0, 0),
     prepare: Callable[[], None] = lambda: None,
     keep: Keep = keep_nothing,
     asked_before: int = 0,
@@ -103,7 +105,7 @@ def ask(
         queries: At least one.
         k: Depth of the ranking, in documents.
         progress: Told after each question.
-        llm_tokens: Tokens spent on language models so far.
+        llm_tokens: Tokens spent on language models so far, and what they would be had no reply been recalled.
         prepare: Loads and makes what the retriever needs once; not part of any question's time.
         keep: Called with each record before the next question is asked.
         asked_before: How many questions an earlier run has asked, for ``progress``.
@@ -121,7 +123,7 @@ def ask(
         elapsed = Timings(retrieve=1000 * (time.perf_counter() - started))
         tokens = llm_tokens()
         timings = evidence.timings if evidence.timings.total else elapsed
-        record = asked(retriever, query, evidence, timings, tokens - spent)
+        record = asked(retriever, query, evidence, timings, (tokens[0] - spent[0], tokens[1] - spent[1]))
         spent = tokens
         keep(record, evidence)
         progress(done, asked_before + len(queries), f"questions, {retriever}")
@@ -149,6 +151,7 @@ def summarise(retriever: str, records: Sequence[Asked], k: int) -> RetrieverResu
         latency_p95=percentile(totals, 95),
         encode_p50=statistics.median(record.encode_ms for record in records),
         llm_tokens_per_query=statistics.fmean(record.llm_tokens for record in records),
+        llm_tokens_uncached_per_query=statistics.fmean(record.llm_tokens_uncached for record in records),
         hits=statistics.fmean(hits(ranked, gold, k) for ranked, gold in judged),
         ndcg=statistics.fmean(ndcg(ranked, gold, k) for ranked, gold in judged),
         at_words={
@@ -183,6 +186,8 @@ def percentile(values: Sequence[float], share: int) -> float:
 
 def table_row(result: RetrieverResult) -> Mapping[str, str]:
     """One line of the report for people."""
+    spent, whole = result.llm_tokens_per_query, result.llm_tokens_uncached_per_query
+    uncached = f" ({whole:.0f} uncached)" if whole > spent else ""
     return {
         "retriever": result.retriever,
         "recall": f"{100 * result.recall:.1f}",
@@ -191,5 +196,5 @@ def table_row(result: RetrieverResult) -> Mapping[str, str]:
         "p50 ms": f"{result.latency_p50:.1f}",
         "p95 ms": f"{result.latency_p95:.1f}",
         "encoder ms": f"{result.encode_p50:.1f}",
-        "LLM tokens": f"{result.llm_tokens_per_query:.0f}",
+        "LLM tokens": f"{result.llm_tokens_per_query:.0f}{uncached}",
     }

@@ -39,6 +39,7 @@ class Asked:
         hyperedges: Ids of those that led to the passages, best first.
         encode_ms, retrieve_ms: Milliseconds in the embedder and everywhere else.
         llm_tokens: Spent on language models.
+        llm_tokens_uncached: What it would have been had no reply been recalled.
     """
 
     retriever: str
@@ -48,6 +49,7 @@ class Asked:
     encode_ms: float = 0.0
     retrieve_ms: float = 0.0
     llm_tokens: int = 0
+    llm_tokens_uncached: int = 0
 
     @property
     def key(self) -> tuple[str, str]:
@@ -83,8 +85,8 @@ class Asked:
         return list(dict.fromkeys(kept))
 
 
-def asked(retriever: str, query: Query, evidence: Evidence, timings: Timings, llm_tokens: int) -> Asked:
-    """The record of a question from the evidence found."""
+def asked(retriever: str, query: Query, evidence: Evidence, timings: Timings, llm_tokens: tuple[int, int]) -> Asked:
+    """The record of a question from the evidence found; ``llm_tokens`` spent, and had nothing been recalled."""
     return Asked(
         retriever,
         query,
@@ -92,7 +94,7 @@ def asked(retriever: str, query: Query, evidence: Evidence, timings: Timings, ll
         tuple(edge.hyperedge.id for edge in evidence.hyperedges),
         timings.encode,
         timings.retrieve,
-        llm_tokens,
+        *llm_tokens,
     )
 
 
@@ -121,6 +123,7 @@ def to_json(record: Asked) -> dict[str, object]:
         "hyperedges": list(record.hyperedges),
         "timings_ms": {"encode": record.encode_ms, "retrieve": record.retrieve_ms},
         "llm_tokens": record.llm_tokens,
+        "llm_tokens_uncached": record.llm_tokens_uncached,
     }
 
 
@@ -142,4 +145,5 @@ def from_json(line: Mapping[str, Any]) -> Asked:
         float(line["timings_ms"]["encode"]),
         float(line["timings_ms"]["retrieve"]),
         int(line["llm_tokens"]),
+        int(line.get("llm_tokens_uncached", line["llm_tokens"])),  # of a run that knew no difference
     )
