@@ -176,7 +176,15 @@ def test_questions_lead_from_a_folder_to_a_table(run: Run, benchmark: Path, tmp_
     assert "one of the two" in error_of(run("questions", "--out", "new"))
     assert run("index", "tarn/corpus.jsonl", "--store", "kb", "--embedder", "hashing:64").exit_code == 0
     again = run("questions", "--store", "kb", "--out", "new")
+    assert again.stderr == ""
     assert "new: 1 known-item, 1 two-hop questions\non 4 passages. Next: polyad eval new" in again.stdout
+
+
+def test_documents_in_which_no_name_leads_anywhere_have_known_items_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The otter closes both of its small round ears whenever it dives for fish.")
+    found = run("questions", "a.txt", "--out", "own", "--json")
+    assert json.loads(found.stdout)["questions"] == {"known-item": 1, "two-hop": 0}
+    assert "no two-hop questions: no name leads from one of these passages" in found.stderr
 
 
 def test_report_writes_what_eval_printed_anew(run: Run, benchmark: Path, tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ def kept(folder: Path, found: Mapping[str, Sequence[str]], digest: str = "d", k:
     """A run in which each retriever found one document a question, in the order of the questions."""
     folder.mkdir()
     dataset = {"name": "tarn", "digest": digest, "questions": [query.id for query in QUERIES]}
-    manifest = {"format": 1, "dataset": dataset, "k": k, "retrievers": list(found)}
+    manifest = {"format": 1, "dataset": dataset, "k": k, "seed": 0, "retrievers": list(found)}
     (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "cost.json").write_text('{"index": {}}')
     lines = [
         record_json(Asked(name, query, (Found(f"{id}#0", id, 1.0, 60),)))
         for name, ids in found.items()

@@ -6,7 +6,7 @@ import pytest
 
 from polyad.config import Settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.plans import ABLATIONS, Plan, grid, names_of, plan_from, swept_from, with_settings
+from polyad.evaluation.plans import ABLATIONS, Plan, Variant, grid, names_of, plan_from, swept_from, with_settings
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 
@@ -122,3 +122,10 @@ def test_every_ablation_changes_something(retriever: str) -> None:
     changed = [with_settings(Settings(), variant.settings) for variant in others]
     assert Settings() not in changed
     assert len({repr(settings) for settings in changed}) == len(others)
+
+
+@pytest.mark.parametrize(("names", "message"), [(["a/b", "a_b"], "two variants"), ([".."], "a name that a folder")])
+def test_names_that_are_no_folders_of_their_own_are_refused(names: list[str], message: str) -> None:
+    plan = Plan(benchmarks=(Path("tarn"),), variants=tuple(Variant(name) for name in names))
+    with pytest.raises(ConfigurationError, match=message):
+        names_of(plan)

@@ -25,6 +25,7 @@ def kept(
         "format": 1,
         "dataset": {"name": name, "digest": name, "questions": [query.id for query in QUERIES]},
         "k": 5,
+        "seed": 0,
         "retrievers": ["_bm25", "x<y>"],
         "settings": {"stages": {"hypersu": {"decay": decay, "width": width, "use_clues": True}}},
         "versions": {"polyad": "1"},
@@ -32,6 +33,7 @@ def kept(
         "machine": {"processor": "some", "cores": 2},
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "cost.json").write_text('{"index": {}}')
     (folder / "passages.jsonl").write_text("")
     lines = [
         to_json(

@@ -69,7 +69,9 @@ _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # what a shell reports 
 _KEPT = {
     "index": "the documents indexed so far are kept; the same command goes on from there",
     "remove": "either all of the documents were removed or none",
-    **dict.fromkeys(("eval", "demo"), "the documents indexed so far are kept if you gave --store"),
+    "demo": "the documents indexed so far are kept if you gave --store",
+    "eval": "the documents indexed so far are kept if you gave --store, and the questions asked if you gave --out",
+    **dict.fromkeys(("experiment", "sweep", "ablate"), "the questions asked so far are kept; the same command goes on"),
 }
 
 _LEVELS = ("ERROR", "WARNING", "INFO", "DEBUG")

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.evaluate_measuring import is_complete, measure, require_model, writer_for
+from polyad.cli.evaluate_measuring import is_complete, measure, require_model, warn_of_weights, writer_for
 from polyad.cli.options import Depth, Embedder, Json, Mentions, Model, Quiet, directory_for, settings_from
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine.registry import by_section, methods, retrievers
@@ -137,16 +137,16 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
         require_one_of("retriever", name, retrievers)
     require_model(plan.retrievers, settings)
     variants = [_with(settings, variant) for variant in plan.variants]
-    benchmarks = [_loaded(folder, plan) for folder in plan.benchmarks]
-    _require_names([dataset.name for dataset in benchmarks])
+    benchmarks = [_loaded(folder) for folder in plan.benchmarks]
+    _require_names([whole.name for whole in benchmarks])
     runs: list[Path] = []
     made: dict[Path, dict[str, object]] = {}
     failed = False
     with directory_for(store) as directory, output.progress_bar(quiet or json) as progress:
-        for dataset in benchmarks:
+        for whole in benchmarks:
             for name, chosen in zip(plans.names_of(plan), variants, strict=True):
-                runs.append(out / dataset.name / name)
-                failed |= _keep_run(runs[-1], dataset, plan, chosen, directory, made, progress)
+                runs.append(out / whole.name / name)
+                failed |= _keep_run(runs[-1], whole, plan, chosen, directory, made, progress)
     files = write_report(runs, out / "report", plan.seed)
     if json:
         shapes = [{"folder": str(folder), **run_folder.load(folder).to_json()} for folder in runs]
@@ -158,10 +158,10 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
         raise typer.Exit(1)
 
 
-def _loaded(folder: Path, plan: Plan) -> Dataset:
+def _loaded(folder: Path) -> Dataset:
     whole = datasets.load(folder)
     datasets.require_sound(whole)
-    return replace(whole, queries=queries_of(whole, plan.split, plan.limit))
+    return whole
 
 
 def _require_names(names: Sequence[str]) -> None:
@@ -179,7 +179,7 @@ def _with(settings: Configuration, variant: Variant) -> Configuration:
 
 def _keep_run(
     folder: Path,
-    dataset: Dataset,
+    whole: Dataset,
     plan: Plan,
     settings: Configuration,
     stores: Path,
@@ -190,6 +190,7 @@ def _keep_run(
 
     What making an index took is that of the first variant that uses it, kept in ``made``.
     """
+    dataset = replace(whole, queries=queries_of(whole, plan.split, plan.limit))
     with writer_for(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
         if not is_complete(writer, plan.retrievers, dataset.queries, answers=False):
             store = stores / f"{dataset.name}-{_index_digest(settings)}"
@@ -198,6 +199,8 @@ def _keep_run(
             found = measure(settings, dataset, plan.retrievers, store, writer, progress)
             made.setdefault(store, found.sizes)
             output.warn_of_failures(found.report)
+            embedder = found.statistics.settings["embedder"]
+            warn_of_weights(plan.retrievers, whole, dataset, settings.stages, embedder)
     run = run_folder.load(folder)
     run_folder.write_derived(run)
     return bool(run.index["failed"])

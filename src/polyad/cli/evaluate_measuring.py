@@ -11,7 +11,7 @@ from pathlib import Path
 from polyad.cli import output
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration
-from polyad.config import EncoderSettings, LanguageModelSettings
+from polyad.config import EncoderSettings, LanguageModelSettings, Settings
 from polyad.engine import Engine, registry
 from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation import experiment
@@ -23,9 +23,14 @@ from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.judges import JUDGES, requests_for
 from polyad.evaluation.manifest import manifest_of
 from polyad.evaluation.run_folder import Run, RunWriter, load
+from polyad.evaluation.splits import splits_of
 from polyad.indexing.report import IndexReport
 from polyad.model import Evidence, Statistics
 from polyad.protocols import Embedder, Progress
+from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.settings import DefaultSettings
+from polyad.retrieval.hyperretriever.scorer import TripleScorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.shapes.measuring import eval_index_json
 
 JUDGED = (*JUDGES, RETRIEVED)
@@ -224,3 +229,48 @@ def _retrieved(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, S
             wanted = [gold[id] for id in sorted(record.query.gold) if id in gold]
             pairs[name, record.query.id] = "\n\n".join(texts), ["\n\n".join(wanted)] if wanted else []
     return pairs
+
+
+def warn_of_weights(names: Sequence[str], whole: Dataset, dataset: Dataset, settings: Settings, embedder: str) -> None:
+    """Say so when weights are from training on questions that were just asked.
+
+    Args:
+        names: Of the retrievers asked.
+        whole: The benchmark with all of its questions.
+        dataset: With those that were asked.
+        settings: Of the retrievers.
+        embedder: Of the index.
+    """
+    if "default" in names:
+        _warn_of_default_training(whole.name, settings.of(DefaultSettings))
+    if "hyperretriever" in names:
+        _warn_of_training(whole, dataset.queries, settings.of(HyperRetrieverSettings), embedder)
+
+
+def _warn_of_default_training(benchmark: str, settings: DefaultSettings) -> None:
+    """Say so when the default retriever's weights are from training on a benchmark of this name."""
+    scorer = LinearScorer.from_settings(settings.weights, rewriting=settings.rewriting)
+    if benchmark in scorer.trained_on:
+        output.warn(
+            "warning",
+            f"default's weights were trained on the questions of {benchmark}, so they may do better on them than on "
+            "others; polyad train default fits weights without them",
+        )
+
+
+def _warn_of_training(
+    dataset: Dataset, asked: Sequence[Query], settings: HyperRetrieverSettings, embedder: str
+) -> None:
+    """Say so when HyperRetriever's weights may be from training on questions that were just asked."""
+    scorer = (
+        TripleScorer.load(Path(settings.weights))
+        if settings.weights
+        else TripleScorer.bundled(embedder, signals=settings.signals)
+    )
+    seen = splits_of(dataset).seen(asked)
+    if seen and dataset.name in scorer.recipe.trained_on:
+        output.warn(
+            "warning",
+            f"hyperretriever's weights were trained on {dataset.name}: {seen:,} of its questions may have been trained "
+            "on; --split test leaves them out",
+        )

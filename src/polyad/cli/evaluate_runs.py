@@ -20,6 +20,10 @@ from polyad.evaluation.records import Asked
 
 T = TypeVar("T")
 
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="Of intervals and tests; by default that of the first run.")
+]
+
 _SHOWN = 4
 """Passages of each side, where there are more."""
 
@@ -36,7 +40,7 @@ def compare(
     questions: Annotated[
         int, typer.Option(metavar="N", min=0, help="Show at most so many questions that differ.")
     ] = 10,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, show_default=False, help="Of intervals and tests. [0]")] = 0,
+    seed: Seed = None,
     json: Json = False,
 ) -> None:
     """Compare what retrievers found in runs of `polyad eval --out`.
@@ -54,7 +58,8 @@ def compare(
     names = list(dict.fromkeys([*(name.strip() for name in measures.split(",")), *bounds]))
     for name in names:
         measure_called(name)
-    found = comparison.compared(comparison.pairs_of(comparison.systems(runs)), names, seed)
+    pairs = comparison.pairs_of(comparison.systems(runs))
+    found = comparison.compared(pairs, names, pairs[0][0].run.seed if seed is None else seed)
     if json:
         output.say_json(comparison.to_json(found))
     else:
@@ -72,7 +77,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the report goes; by default into the first, as report/.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, show_default=False, help="Of intervals. [0]")] = 0,
+    seed: Seed = None,
     json: Json = False,
 ) -> None:
     """Write the report of runs that `polyad eval --out` has kept.

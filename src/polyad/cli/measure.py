@@ -11,7 +11,15 @@ from typing import Annotated, Literal
 import typer
 
 from polyad.cli import output
-from polyad.cli.evaluate_measuring import JUDGED, is_complete, judge, measure, require_model, writer_for
+from polyad.cli.evaluate_measuring import (
+    JUDGED,
+    is_complete,
+    judge,
+    measure,
+    require_model,
+    warn_of_weights,
+    writer_for,
+)
 from polyad.cli.options import (
     Depth,
     Embedder,
@@ -30,17 +38,12 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.config import Settings
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation import datasets, run_folder
 from polyad.evaluation.answering import RETRIEVED
 from polyad.evaluation.run_folder import RunWriter
-from polyad.evaluation.splits import queries_of, splits_of
-from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.settings import DefaultSettings
-from polyad.retrieval.hyperretriever.scorer import TripleScorer
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.evaluation.splits import queries_of
 from polyad.shapes.measuring import eval_json
 
 
@@ -120,7 +123,7 @@ def evaluate(
     dataset = replace(whole, queries=queries_of(whole, split, limit))
     writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
     if writer and is_complete(writer, names, dataset.queries, answers=answers):
-        _finish(writer, dataset, judges, settings, json=json, quiet=quiet)
+        _finish(writer, dataset, settings, judges, answers=answers, json=json, quiet=quiet)
         return
     with (
         writer or nullcontext(),
@@ -141,9 +144,9 @@ def evaluate(
     output.warn_of_failures(found.report)
     output.warn_of_others(found.report, found.statistics.documents)
     output.warn_of_judgements(dataset, found.sources)
-    _warn_of_weights(names, whole, dataset, settings.stages, found.statistics.settings["embedder"])
+    warn_of_weights(names, whole, dataset, settings.stages, found.statistics.settings["embedder"])
     if writer:
-        _finish(writer, dataset, judges, settings, json=json, quiet=quiet)
+        _finish(writer, dataset, settings, judges, answers=answers, json=json, quiet=quiet)
         return
     if json:
         output.say_json(eval_json(dataset, depth, found.sizes, found.results))
@@ -168,9 +171,10 @@ def _judges(judged: str | None, *, answers: bool, out: Path | None, settings: Co
 def _finish(
     writer: RunWriter,
     dataset: datasets.Dataset,
-    judges: Sequence[str],
     settings: Configuration,
+    judges: Sequence[str],
     *,
+    answers: bool,
     json: bool,
     quiet: bool,
 ) -> None:
@@ -186,43 +190,5 @@ def _finish(
     else:
         output.show_eval(dataset, run.k, run.index, run.results())
         output.show_answers(run.answers())
-    if run.index["failed"]:
+    if run.index["failed"] or not is_complete(writer, list(run.records), dataset.queries, answers=answers):
         raise typer.Exit(1)
-
-
-def _warn_of_weights(
-    names: Sequence[str], whole: datasets.Dataset, dataset: datasets.Dataset, settings: Settings, embedder: str
-) -> None:
-    if "default" in names:
-        _warn_of_default_training(whole.name, settings.of(DefaultSettings))
-    if "hyperretriever" in names:
-        _warn_of_training(whole, dataset.queries, settings.of(HyperRetrieverSettings), embedder)
-
-
-def _warn_of_default_training(benchmark: str, settings: DefaultSettings) -> None:
-    """Say so when the default retriever's weights are from training on a benchmark of this name."""
-    scorer = LinearScorer.from_settings(settings.weights, rewriting=settings.rewriting)
-    if benchmark in scorer.trained_on:
-        output.warn(
-            "warning",
-            f"default's weights were trained on the questions of {benchmark}, so they may do better on them than on "
-            "others; polyad train default fits weights without them",
-        )
-
-
-def _warn_of_training(
-    dataset: datasets.Dataset, asked: Sequence[datasets.Query], settings: HyperRetrieverSettings, embedder: str
-) -> None:
-    """Say so when HyperRetriever's weights may be from training on questions that were just asked."""
-    scorer = (
-        TripleScorer.load(Path(settings.weights))
-        if settings.weights
-        else TripleScorer.bundled(embedder, signals=settings.signals)
-    )
-    seen = splits_of(dataset).seen(asked)
-    if seen and dataset.name in scorer.recipe.trained_on:
-        output.warn(
-            "warning",
-            f"hyperretriever's weights were trained on {dataset.name}: {seen:,} of its questions may have been trained "
-            "on; --split test leaves them out",
-        )

@@ -58,6 +58,8 @@ def questions(
     own_questions.write(made, out)
     kinds = Counter(question.kind for question in made.questions)
     counts = {kind: kinds[kind] for kind in (own_questions.KNOWN_ITEM, own_questions.TWO_HOP)}
+    if not counts[own_questions.TWO_HOP]:
+        output.warn("note", "no two-hop questions: no name leads from one of these passages to the one about it")
     if json:
         output.say_json({"passages": len(made.passages), "questions": counts, "folder": str(out)})
         return

@@ -1,6 +1,6 @@
 """Questions with known evidence from any index, made without a model: to measure retrievers on one's own documents.
 
-Known items: somebody remembers most of a sentence and looks for the passage that says it, as in the simulated queries
+Known items: somebody remembers half of a sentence and looks for the passage that says it, as in the simulated queries
 of Azzopardi, de Rijke and Balog (2007). Two hops: a sentence with a name taken out of it, and what the documents say
 elsewhere of whoever is named there; found by who knows that names lead to the passages about them. Both share more
 words with their evidence than what people ask: they rank retrievers on these documents, and their numbers say nothing
@@ -35,7 +35,7 @@ _SHORTEST, _LONGEST = 8, 40
 _TELLING = 5
 """Words that name something, which must be left when others are taken out."""
 
-_LEFT_OUT = 1 / 3
+_LEFT_OUT = 1 / 2
 """Of the telling words of a known item."""
 
 _GAP = "___"
@@ -167,17 +167,20 @@ def _two_hops(sentences: Sequence[_Sentence], names: _Names, chooser: random.Ran
             places = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", sentence.text, re.IGNORECASE)
             text = _without(sentence.text, [place.span() for place in places])
             if _GAP in text and len(_telling(text)) >= _TELLING and key not in _essence(text):
-                (other,) = names.about[key]
+                other = _surely_about(key, names)[0]
                 question = f'What else is said of the one left out here: "{text}"'
                 yield OwnQuestion(TWO_HOP, question, (sentence.passage.id, other), (name,))
                 break
 
 
 def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
-    """Whether a name leads to exactly one other passage, of another title, that is surely about it."""
-    about = names.about.get(key, {})
-    is_other = sentence.passage.id not in about and key not in entity_key(sentence.passage.title)
-    return is_other and list(about.values()) == [STRONG]
+    """Whether a name leads to exactly one passage that is surely about it, from a passage of another title."""
+    is_other = sentence.passage.id not in names.about.get(key, {}) and key not in entity_key(sentence.passage.title)
+    return is_other and len(_surely_about(key, names)) == 1
+
+
+def _surely_about(key: str, names: _Names) -> list[str]:
+    return [passage for passage, strength in names.about.get(key, {}).items() if strength == STRONG]
 
 
 def _telling(text: str) -> list[re.Match[str]]:

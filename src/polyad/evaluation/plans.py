@@ -292,10 +292,12 @@ def names_of(plan: Plan) -> list[str]:
     """The names of the variants as folders, each of its own.
 
     Raises:
-        ConfigurationError: two are the same.
+        ConfigurationError: two are the same, or one is no name for a folder.
     """
     names = [re.sub(r"[^\w.,=+ -]", "_", variant.name) for variant in plan.variants]
     for name in names:
+        if not name.strip(". "):
+            raise ConfigurationError(f"a variant is called {name!r}; expected a name that a folder can have")
         if names.count(name) > 1:
             raise ConfigurationError(f"two variants are called {name!r}; expected names of their own")
     return names

@@ -69,13 +69,13 @@ def run_folders(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def write_report(folders: Sequence[Path], out: Path, seed: int = 0) -> list[Path]:
+def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) -> list[Path]:
     """Write tables, pictures and the page; what is written is the same each time.
 
     Args:
         folders: Of the runs.
         out: Where to; made when it is not there.
-        seed: Of the intervals.
+        seed: Of the intervals; by default that of the first run.
 
     Returns:
         The files.
@@ -83,7 +83,8 @@ def write_report(folders: Sequence[Path], out: Path, seed: int = 0) -> list[Path
     Raises:
         ConfigurationError: a run cannot be read, or nothing can be written.
     """
-    groups = grouped([load(folder) for folder in folders])
+    runs = [load(folder) for folder in folders]
+    groups, seed = grouped(runs), runs[0].seed if seed is None else seed
     try:
         out.mkdir(parents=True, exist_ok=True)
         write_whole(out / TABLES, tables_in_markdown(groups, seed))

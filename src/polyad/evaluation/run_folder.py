@@ -115,7 +115,7 @@ class Run:
     Attributes:
         folder: Where it lies.
         manifest: What it is of.
-        index: What indexing took; empty where that was not reached.
+        index: What indexing took, and how large the index is.
         records: By retriever, in the order of the manifest and of the questions.
     """
 
@@ -128,6 +128,11 @@ class Run:
     def k(self) -> int:
         """Depth of the ranking, in documents."""
         return int(self.manifest["k"])
+
+    @property
+    def seed(self) -> int:
+        """Of intervals."""
+        return int(self.manifest["seed"])
 
     @property
     def dataset(self) -> str:
@@ -199,7 +204,7 @@ def load(folder: Path) -> Run:
                 f"{str(folder)!r} lacks {len(missing):,} of {len(wanted):,} questions put to {name}, such as "
                 f"{missing[0]!r}: it was stopped; the same polyad eval goes on from there"
             )
-    cost = _read_json(folder / COST) if (folder / COST).exists() else {"index": {}}
+    cost = _read_json(folder / COST)
     records = {name: [found[name, id] for id in wanted] for name in manifest["retrievers"]}
     return Run(folder, manifest, cost["index"], records)
 
