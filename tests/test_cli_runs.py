@@ -273,7 +273,9 @@ main()
 """
 
 
-def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(benchmark: Path, tmp_path: Path) -> None:
+def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
+    benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     accepted = {"q1": ["Ines Moreau"], "q2": ["Aldby"], "q3": ["fish"]}
     queries = [{"_id": id, "text": text, "metadata": {"answers": accepted[id]}} for id, text in FIVE.items()]
     (benchmark / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
@@ -302,7 +304,12 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(benc
         assert len(answering) == len(set(answering)) == 3
         (result,) = json.loads(last.stdout)["results"]
         assert process(999).stdout == last.stdout
+        monkeypatch.chdir(tmp_path)
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        people = CliRunner().invoke(app, command[:-1], env=environment)
         assert len(server.requests) == len(prompts), "all is there"
+    assert people.exit_code == 0, people.output
+    assert "50.0* (2 / 3)" in people.stdout
     found = result["answers"]
     assert (found["em"]["value"], found["contain_acc"]["value"]) == (0.0, pytest.approx(1 / 3, abs=1e-3))
     assert found["gpt_acc"] == {"value": 0.5, "counted": 2, "asked": 3, "enough": False}

@@ -316,8 +316,8 @@ def show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
     if names:
         say("answers; in per cent, with a star where too few were judged:")
         rows = [
-            {"retriever": retriever, **{name: found[name].shown() if name in found else "-" for name in names}}
-            for retriever, found in answers.items()
+            {"measure": name} | {one: found[name].shown() if name in found else "-" for one, found in answers.items()}
+            for name in names
         ]
         show_table(rows)
 
