@@ -32,6 +32,7 @@ from polyad.evaluation.training_parts import training_parts
 from polyad.evaluation.triple_examples import collect
 from polyad.model import Document
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.text.given_names import given_key
 from polyad.text.keys import entity_key
 
 RETRIEVERS = ("standard", "bm25", "hypergraphrag", "hypersu", "default")
@@ -61,7 +62,7 @@ def documents(facts: Path) -> list[Document]:
 def members_of(facts: Path) -> dict[str, list[str]]:
     """Keys of the entities in the one passage of each fact."""
     return {
-        f"{document.id}#0000": [key for argument in document.arguments if (key := entity_key(argument.entity))]
+        f"{document.id}#0000": [given_key(one.value) for one in document.arguments if one.type == "entity"]
         for document in documents(facts)
     }
 

@@ -38,6 +38,7 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols import Embedder, TextKind
+from polyad.text.given_names import given_key
 from polyad.text.keys import entity_key
 
 BUCKETS = 1 << 13
@@ -277,15 +278,18 @@ def _record(number: int, values: dict[str, str]) -> IndexedDocument:
     arguments = tuple(Argument(role, value) for role, value in values.items())
     text, none = fact_text("repair", arguments), np.empty(0, dtype=np.float32)
     id = f"record-{number}"
-    edge = Hyperedge(f"{id}#0/0", HyperedgeKind.TUPLE, text, f"{id}#0", 0, len(text))
+    edge = Hyperedge(
+        f"{id}#0/0", HyperedgeKind.TUPLE, text, f"{id}#0", 0, len(text), relation="repair", arguments=arguments
+    )
     parts = {
-        (entity_key(own.entity), own.role): Incidence(entity_key(own.entity), edge.id, own.entity, own.role)
+        (given_key(own.value), own.role): Incidence(given_key(own.value), edge.id, own.value, own.role)
         for own in arguments
     }
     incidences = tuple(parts[place] for place in sorted(parts))
     passage = Passage(f"{id}#0", id, "", text, 0, len(text))
     indexed = IndexedPassage(passage, f"digest {id}", none, (IndexedHyperedge(edge, incidences, none),))
-    return IndexedDocument(Document(id, "", text, arguments=arguments), f"digest {id}", len(text.split()), (indexed,))
+    document = Document(id, "", text, arguments=arguments, relation="repair")
+    return IndexedDocument(document, f"digest {id}", len(text.split()), (indexed,))
 
 
 def _asked(number: int, values: dict[str, str]) -> Query:

@@ -80,7 +80,7 @@ def test_a_record_answers_its_question() -> None:
     documents = {item.document.id: item for item in islice(records.documents(), 50)}
     for query in records.questions(50, 5):
         (id,) = query.gold
-        told = {argument.role: argument.entity for argument in documents[id].document.arguments}
+        told = {argument.role: argument.value for argument in documents[id].document.arguments}
         assert all(told[role] in query.text for role in ("customer", "part", "city"))
         assert told["technician"] not in query.text
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -51,12 +52,40 @@ class Span:
         return text[self.start : self.end]
 
 
+ArgumentType = Literal["entity", "number", "date", "boolean", "string", "null"]
+"""What a value is; all but entities are literals, by which nothing is joined."""
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One place of a fact that was given as data: the role (``recipient``, a column's name) and the entity in it."""
+    """One place of a fact that was given as data: the role (``recipient``, a column's name) and the value in it.
+
+    Attributes:
+        role: As it is written.
+        value: Word for word as it was given. Of an entity, what it is known by: its name, or an id.
+        type: What the value is.
+        unit: Of a number, such as ``mg``; empty where there is none.
+        names: Of an entity that is known by an id, what it is called: its label, then other names.
+    """
 
     role: str
-    entity: str
+    value: str
+    type: ArgumentType = "entity"
+    unit: str = ""
+    names: tuple[str, ...] = ()
+
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+"""How a value is compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is asked of a role: ``year >= 1990``; see :func:`polyad.text.literals.holds`."""
+
+    role: str
+    operator: Operator
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +153,8 @@ class Document:
         text: The plain text; every span refers to it.
         source: Where it was read from, for display; empty when made in memory.
         arguments: Of a document that is one fact given as data; its text says the same in words. Empty for prose.
-            Kept in the index as the incidences of its hyperedge, not with the document.
+            Kept in the index with its hyperedge, not with the document.
+        relation: Of such a document, what its arguments take part in; empty for prose. Kept likewise.
         sections: Parts of the text under headings (:class:`polyad.model.Section`). Kept in the index as the titles of
             passages.
         url: Where a browser finds it; empty where unknown.
@@ -142,6 +172,7 @@ class Document:
     url: str = ""
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     places: tuple[Location, ...] = ()
+    relation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +187,7 @@ class Passage:
         start: Offset of its first character in the document.
         end: Offset past its last.
         page, heading, sheet, slide: Where it begins; see :class:`Location`.
-        arguments: Those of a document that is one fact given as data, while it is being indexed.
+        arguments, relation: Those of a document that is one fact given as data, while it is being indexed.
         sections: What it and its parts are about, as spans of its own text, while it is being indexed. Where there are
             none it is about its title.
         begins_paragraph: Whether its first sentence is the first of a paragraph, while it is being indexed.
@@ -175,6 +206,7 @@ class Passage:
     arguments: tuple[Argument, ...] = ()
     sections: tuple[Section, ...] = ()
     begins_paragraph: bool = True
+    relation: str = ""
 
     @property
     def location(self) -> Location:
@@ -236,6 +268,8 @@ class Hyperedge:
         start: Where its source begins in the passage (offset in characters).
         end: Where its source ends.
         score: Completeness or confidence in (0, 10].
+        relation: Of a tuple, what its arguments take part in.
+        arguments: Of a tuple, all that it was given, in that order: entities, which are its members, and literals.
     """
 
     id: str
@@ -245,6 +279,8 @@ class Hyperedge:
     start: int
     end: int
     score: float = 10.0
+    relation: str = ""
+    arguments: tuple[Argument, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

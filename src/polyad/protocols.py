@@ -10,6 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from polyad.errors import LanguageModelError
 from polyad.model import (
+    Condition,
     Document,
     Entity,
     Evidence,
@@ -354,6 +355,15 @@ class LookUps(Protocol):
 
     def memberships(self, entity_key: str) -> list[str]:
         """Ids of the hyperedges that join an entity, sorted; none if there is no such entity."""
+
+    def given(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
+        """Ids of the tuples of a relation, of any where it is empty, whose arguments meet some conditions; sorted.
+
+        What a condition asks, and what several do, is said by :func:`polyad.text.literals.meets`.
+        """
+
+    def relations(self) -> dict[str, int]:
+        """How many tuples there are of each relation, sorted by its name; "" where it is not known."""
 
 
 class Moments(Protocol):

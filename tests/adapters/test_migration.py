@@ -19,11 +19,14 @@ from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.adapters.sqlite import FILE_NAME, SqliteReplies, SqliteStore
 from polyad.engine import Engine
 from polyad.errors import IndexMismatchError, StoreError
-from polyad.model import Document, Usage
+from polyad.model import Argument, Condition, Document, Usage
 from polyad.protocols import Changes, Reply
 
 INDEXES = Path(__file__).parents[1] / "data" / "indexes"
-FORMATS = (3, 4)
+FORMATS = (3, 4, 5)
+WITH_REPLIES = pytest.mark.parametrize("directory", [3, 4], indirect=True)
+"""Those that keep the replies of language models in the index, and no log of what was removed."""
+
 QUESTION = "Where was the founder of the Bell of Tarn born?"
 FACTS = "Ines Moreau met Bob Stone."
 BELL = Document("bell", "Bell", "Ines Moreau cast the Bell of Tarn. The bell hangs in Oslo.", "bell.txt")
@@ -33,10 +36,14 @@ MOREAU = Document("moreau", "Moreau", "Ines Moreau was born in Aldby. She met Bo
 @pytest.fixture(params=FORMATS)
 def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Of an index of an earlier format."""
+    return unpacked(f"format-{request.param}", tmp_path)
+
+
+def unpacked(name: str, tmp_path: Path) -> Path:
+    """The directory of one of the indexes that are kept."""
     made = tmp_path / "kb"
     made.mkdir()
-    contents = (INDEXES / f"format-{request.param}.sqlite.gz").read_bytes()
-    (made / FILE_NAME).write_bytes(gzip.decompress(contents))
+    (made / FILE_NAME).write_bytes(gzip.decompress((INDEXES / f"{name}.sqlite.gz").read_bytes()))
     return made
 
 
@@ -67,7 +74,7 @@ def test_an_index_of_an_earlier_format_is_as_one_made_now(directory: Path, tmp_p
     SqliteStore.open(directory).close()
     assert {table: scalar(directory, f"SELECT COUNT(*) FROM {table}") for table in before} == before
     assert scalar(directory, "SELECT group_concat(hex(vector)) FROM hyperedge") == vectors
-    assert scalar(directory, "SELECT value FROM manifest WHERE key = 'format_version'") == "5"
+    assert scalar(directory, "SELECT value FROM manifest WHERE key = 'format_version'") == "6"
     assert scalar(directory, "PRAGMA integrity_check") == "ok"
     assert schema(directory) == schema(tmp_path / "new")
 
@@ -102,6 +109,7 @@ def test_documents_are_updated_and_removed(directory: Path) -> None:
     assert scalar(directory, "PRAGMA integrity_check") == "ok"
 
 
+@WITH_REPLIES
 def test_changes_are_known_from_the_beginning(directory: Path) -> None:
     with closing(SqliteStore.open(directory)) as store:
         version = store.version()
@@ -114,6 +122,7 @@ def test_changes_are_known_from_the_beginning(directory: Path) -> None:
             assert moment.changes(version) == Changes(version + 1, ((1, 1),), ())
 
 
+@WITH_REPLIES
 def test_replies_that_were_paid_for_are_recalled_and_their_cost_stays(directory: Path) -> None:
     with open_engine(directory) as engine:
         assert engine.catalogue.statistics().cost == 1.5
@@ -125,6 +134,7 @@ def test_replies_that_were_paid_for_are_recalled_and_their_cost_stays(directory:
     assert scalar(directory, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'reply'") == 0
 
 
+@WITH_REPLIES
 def test_replies_go_to_the_file_that_is_named_beside_those_that_are_there(directory: Path, tmp_path: Path) -> None:
     with closing(SqliteReplies(tmp_path / "shared")) as replies:
         replies.keep([("other", Reply("theirs", Usage(1)))])
@@ -159,7 +169,8 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     monkeypatch.setattr(f"{module}.{what}", failing)
 
 
-@pytest.mark.parametrize("part", ["_move_replies", "_fill", "_make_anew"])
+@WITH_REPLIES
+@pytest.mark.parametrize("part", ["_move_replies", "_fill", "_make_anew", "_add_given"])
 def test_what_is_interrupted_is_left_as_it_was_and_done_the_next_time(
     directory: Path, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +182,7 @@ def test_what_is_interrupted_is_left_as_it_was_and_done_the_next_time(
     test_replies_that_were_paid_for_are_recalled_and_their_cost_stays(directory)
 
 
+@WITH_REPLIES
 def test_replies_that_cannot_be_moved_stay_where_they_are(directory: Path) -> None:
     (directory / "replies.sqlite").write_bytes(b"This is no database at all. " * 400)
     with pytest.raises(StoreError, match="--replies"):
@@ -194,3 +206,45 @@ def test_vectors_are_those_of_the_texts(directory: Path) -> None:
         expected = HashingEmbedder(8).encode([f"{MOREAU.title}\n{MOREAU.text}"], "passage")[0]
         assert np.isclose(np.linalg.norm(passage.vector), 1)
         assert np.allclose(passage.vector, expected)
+
+
+def test_a_removal_that_was_logged_stays_in_the_log_and_no_number_is_given_again(tmp_path: Path) -> None:
+    directory = unpacked("format-5", tmp_path)
+    before = scalar(directory, "SELECT group_concat(name || seq) FROM (SELECT * FROM sqlite_sequence ORDER BY name)")
+    with closing(SqliteStore.open(directory)) as store, store.moment() as moment:
+        changes = moment.changes(0)
+    assert changes is not None
+    assert changes.removed == ((5, 5),)
+    after = scalar(directory, "SELECT group_concat(name || seq) FROM (SELECT * FROM sqlite_sequence ORDER BY name)")
+    assert after == before
+
+
+def test_of_facts_given_as_data_the_entities_and_roles_that_an_earlier_format_kept_can_be_asked_for(
+    tmp_path: Path,
+) -> None:
+    with closing(SqliteStore.open(unpacked("format-5-tuples", tmp_path))) as store:
+        assert store.verify() == []
+        assert store.given("", [Condition("gift", "=", "Book")]) == ["g1#0000/000", "g2#0000/000"]
+        assert store.given("", [Condition("giver", "=", "Alice Stone"), Condition("gift", "=", "Pen")]) == [
+            "g1#0000/000"
+        ]
+        (fact,) = store.hyperedges(["g1#0000/000"])
+        assert (fact.relation, fact.arguments) == (
+            "",
+            (Argument("gift", "Book"), Argument("gift", "Pen"), Argument("giver", "Alice Stone")),
+        )
+
+
+def test_indexing_again_brings_what_the_earlier_format_did_not_keep(tmp_path: Path) -> None:
+    directory = unpacked("format-5-tuples", tmp_path)
+    given = (Argument("giver", "Bob"), Argument("age", "42", "number"))
+    with open_engine(directory) as engine:
+        counts = engine.index_documents([Document("g1", "", "gift g1", arguments=given, relation="give")]).counts
+        assert (counts.updated, counts.failures) == (1, ())
+        assert (
+            engine.catalogue.hyperedge("g1#0000/000")[0].relation,
+            engine.catalogue.hyperedge("g1#0000/000")[0].arguments,
+        ) == (
+            "give",
+            given,
+        )

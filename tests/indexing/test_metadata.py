@@ -61,7 +61,7 @@ def test_what_is_known_of_a_document_drives_no_terminal_and_its_text_is_left_alo
         clean,
         given.text,
         url=f"http://x/{clean}",
-        arguments=(Argument(clean, clean),),
+        arguments=(Argument(clean, hostile.replace("\ud800", "\ufffd")),),
         metadata={clean: clean, "list": (clean, "fine")},
     )
 

@@ -1,4 +1,5 @@
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from polyad.indexing.builder import DraftHyperedge
 from polyad.indexing.pipeline import IndexCounts, Indexer
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuple_builder import TupleBuilder
-from polyad.model import Argument, Document, HyperedgeKind, Incidence, Passage
+from polyad.model import Argument, ArgumentType, Document, HyperedgeKind, Incidence, Passage
 from polyad.protocols import silent
 
 TEXT = "give: giver Alice, recipient Bob, gift Book"
@@ -72,8 +73,8 @@ def test_a_fact_is_one_hyperedge_that_says_its_text() -> None:
 def test_every_argument_is_an_incidence_with_its_role_and_spelling_sorted_by_key_and_role() -> None:
     found = draft(("recipient", "The Book Club"), ("Giver", "ALICE"))
     assert found.incidences == (
+        Incidence("The Book Club", "d#0000/000", "The Book Club", "recipient"),
         Incidence("alice", "d#0000/000", "ALICE", "Giver"),
-        Incidence("book club", "d#0000/000", "The Book Club", "recipient"),
     )
 
 
@@ -88,9 +89,39 @@ def test_an_entity_twice_in_one_role_is_one_incidence_as_first_spelt() -> None:
     ]
 
 
-def test_a_value_that_names_nothing_gives_no_incidence_and_the_fact_stays() -> None:
-    assert parts(draft(("giver", "Alice"), ("age", "42"), ("year", "1961"))) == [("year", "1961"), ("giver", "Alice")]
-    assert draft(("age", "42")).incidences == ()
+@pytest.mark.parametrize("type", ["number", "date", "boolean", "string", "null"])
+def test_a_literal_joins_nothing_and_stays_with_the_fact(type: ArgumentType) -> None:
+    given = (Argument("giver", "Alice"), Argument("since", "1961", type))
+    (found,) = TupleBuilder().build([replace(passage(), arguments=given, relation="give")])
+    (edge,) = found.hyperedges
+    assert parts(edge) == [("giver", "Alice")]
+    assert (edge.hyperedge.relation, edge.hyperedge.arguments) == ("give", given)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("AB-", "AB"), ("Georgia (country)", "Georgia"), ("US", "us"), ("Phase 1", "Phase 1/2"), ("Up", "Up!")],
+)
+def test_entities_of_different_text_are_different_entities(one: str, other: str) -> None:
+    first, second = draft(("what", one)).incidences, draft(("what", other)).incidences
+    assert len(first) == len(second) == 1
+    assert first[0].entity_key != second[0].entity_key
+
+
+def test_an_entity_with_an_id_is_known_by_it_and_shown_by_its_label() -> None:
+    given = (Argument("author", "Q42", names=("Douglas Adams", "DNA")),)
+    (found,) = TupleBuilder().build([replace(passage(), arguments=given)])
+    (edge,) = found.hyperedges
+    assert edge.incidences == (Incidence("q42", "d#0000/000", "Douglas Adams", "author"),)
+
+
+def test_literals_are_counted_by_role_and_those_that_are_not_what_was_declared() -> None:
+    given = (
+        *(Argument("dose", "5", "number"), Argument("dose", "6", "number"), Argument("dose", "much", "number")),
+        *(Argument("ok", "Yes", "boolean"), Argument("drug", "Zinc")),
+    )
+    (found,) = TupleBuilder().build([replace(passage(), arguments=given)])
+    assert found.notes == {"role dose: number": 2, "role dose: no number, kept as text": 1, "role ok: boolean": 1}
 
 
 def test_prose_is_refused_with_what_was_expected() -> None:

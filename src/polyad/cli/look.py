@@ -11,6 +11,10 @@ from polyad.cli.options import Json, Model, Store, open_engine, settings_from
 from polyad.engine.registry import TABLES
 from polyad.errors import ConfigurationError
 from polyad.shapes import catalogue as shapes
+from polyad.text.literals import condition
+
+_RELATIONS_NAMED = 10
+"""Relations that are named where there is none of the name asked for."""
 
 
 def plugins(json: Json = False) -> None:
@@ -112,41 +116,57 @@ def list_(
 def facts(
     entities: Annotated[list[str] | None, typer.Argument(metavar="ENTITY", help="Names.")] = None,
     role: Annotated[
-        list[str] | None, typer.Option("--role", metavar="ROLE=ENTITY", help="An entity in a role; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--role",
+            metavar="ROLE=VALUE",
+            help="What is in a role, or how its number or date compares (=, !=, <, <=, >, >=); may be repeated.",
+        ),
     ] = None,
+    relation: Annotated[str, typer.Option("--relation", metavar="NAME", help="Only facts of this relation.")] = "",
+    want: Annotated[
+        list[str] | None, typer.Option("--want", metavar="ROLE", help="Only this role of each; may be repeated.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="The most facts.")] = None,
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Print the hyperedges that join some entities.
+    """Print the hyperedges that join some entities, or the facts whose roles are taken as asked.
 
-    All of the entities named are members of each. With --role, entities take the roles given, which are matched as they
-    are spelt, and the roles of the others are shown: who else took part in the same fact, and as what.
+    All of the entities named are members of each. With --role and --relation, roles and relations are matched as they
+    are spelt, as are the values of facts that were given as data, and all roles of each fact are shown: who else took
+    part in it, and as what.
 
-    Example: polyad facts --role giver=Alice --role recipient=Bob --store kb
+    Example: polyad facts --relation give --role giver=Alice --role "year>=1990" --want recipient --store kb
     """
-    bound: dict[str, list[str]] = {}
-    for name, entity in map(_role_and_entity, role or ()):
-        bound.setdefault(name, []).append(entity)
-    if bool(bound) == bool(entities):
-        raise ConfigurationError("expected the names of entities, or --role ROLE=ENTITY, one of the two")
+    asked, wanted = role or [], want or []
+    by_role = bool(asked or relation)
+    if by_role == bool(entities) or (wanted and not by_role):
+        raise ConfigurationError(
+            "expected the names of entities, or --role ROLE=VALUE or --relation NAME with what is to be shown of these "
+            "(--want ROLE)"
+        )
     with open_engine(settings_from(store=store), bare=True) as engine:
         found = (
-            [shapes.binding_json(binding) for binding in engine.catalogue.roles(bound)]
-            if bound
-            else [shapes.hyperedge_json(engine.catalogue, edge) for edge in engine.catalogue.joining(entities or ())]
+            [
+                shapes.binding_json(binding)
+                for binding in engine.catalogue.roles(asked, wanted, relation=relation, limit=limit)
+            ]
+            if by_role
+            else [
+                shapes.hyperedge_json(engine.catalogue, edge)
+                for edge in engine.catalogue.joining(entities or ())[:limit]
+            ]
         )
-        named = [] if found else [name for names in bound.values() for name in names]
-        taken = {name: engine.catalogue.roles_taken(name) for name in named}
+        names = [one.value for one in map(condition, asked) if one.operator == "="] if not found else []
+        taken = {name: engine.catalogue.roles_taken(name) for name in names}
+        known = engine.catalogue.relations() if relation and not found else {relation: 0}
     if json:
         output.say_json({"facts": found})
     else:
         output.show_facts(found)
     for name, roles in taken.items():
         output.warn("note", f"{name!r} takes {'the role ' + ', '.join(roles) if roles else 'no role'} in this index")
-
-
-def _role_and_entity(text: str) -> tuple[str, str]:
-    role, equals, entity = text.partition("=")
-    if not (role.strip() and equals and entity.strip()):
-        raise ConfigurationError(f"--role is {text!r}; expected ROLE=ENTITY, such as giver=Alice")
-    return role.strip(), entity.strip()
+    if relation not in known:
+        some = ", ".join(sorted(known, key=lambda name: (-known[name], name))[:_RELATIONS_NAMED])
+        output.warn("note", f"no fact of this index has the relation {relation!r}; there is: {some or 'none'}")

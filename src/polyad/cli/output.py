@@ -437,7 +437,8 @@ def show_facts(facts: Sequence[Mapping[str, object]]) -> None:
     if not facts:
         say("nothing found")
     for fact in facts:
-        say(f"{fact['id']}  {' '.join(str(fact['text']).split())}")
+        relation = f"{fact['relation']}  " if fact["relation"] else ""
+        say(f"{fact['id']}  {relation}{' '.join(str(fact['text']).split())}")
         roles = fact["roles"]
         for role, names in roles.items() if isinstance(roles, Mapping) else ():
             say(f"    {role or '-'}: {'; '.join(names)}")

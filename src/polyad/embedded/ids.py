@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +13,12 @@ import numpy.typing as npt
 from polyad.embedded.columns import Column
 from polyad.embedded.strings import Lookup, Strings, grown, hash_of
 from polyad.model import FloatArray, IntArray
+from polyad.text.keys import name_key
 
 Rows = npt.NDArray[np.int32]
+
+_PLAIN = re.compile("[a-z0-9 ]+")
+_ARTICLES = ("the ", "a ", "an ")
 
 _SMALLEST_STEP = 1e-5
 """Between two keys; floating-point numbers up to 10^9 tell keys apart that differ by a hundredth of it."""
@@ -113,7 +118,7 @@ class EntityKeys:
 
     Attributes:
         ids: The keys.
-        lookups: Rows by the hashes of keys.
+        lookups: Rows by the hashes of keys, and of what else finds them (:meth:`spelt_alike`).
     """
 
     ids: Ids
@@ -144,5 +149,25 @@ class EntityKeys:
         """The same with more rows; an entity that went and came again has another."""
         if not keys:
             return self
-        added = Lookup.of([hash_of(key) for key in keys], np.arange(len(self), len(self) + len(keys)))
+        entries = [(text, row) for row, key in enumerate(keys, start=len(self)) for text in (key, *_spelt_alike(key))]
+        texts, rows = zip(*entries, strict=True)
+        added = Lookup.of(list(map(hash_of, texts)), np.array(rows, dtype=np.int64))
         return EntityKeys(self.ids.extended(keys), grown(self.lookups, added))
+
+    def spelt_alike(self, keys: Sequence[str]) -> list[list[int]]:
+        """For each of some keys, the rows of entities with other keys whose own text has this one as a name's key."""
+        found: list[set[int]] = [set() for _ in keys]
+        hashes = list(map(hash_of, keys))
+        for lookup in self.lookups:
+            for place, row in zip(*(column.tolist() for column in lookup.pairs(hashes)), strict=True):
+                if keys[place] in _spelt_alike(self.ids[row]):
+                    found[place].add(row)
+        return [sorted(rows) for rows in found]
+
+
+def _spelt_alike(key: str) -> tuple[str, ...]:
+    """What else finds an entity: the key of its name, where it was given as data and is known by its own text."""
+    if _PLAIN.fullmatch(key) and not key.startswith(_ARTICLES):  # most keys, at no cost
+        return ()
+    other = name_key(key)
+    return (other,) if other not in ("", key) else ()

@@ -289,12 +289,18 @@ class EmbeddedView:
         return self._ids(kind).order(rows)
 
     def find(self, keys: Iterable[str]) -> dict[str, int]:
-        """The row of each of some entity keys that is known."""
+        """The row of each of some entity keys that is known: of that key, or else of the first that is spelt alike."""
         wanted = list(dict.fromkeys(keys))
         rows = self.keys.rows(wanted)
         known = np.flatnonzero(rows >= 0)
         there = known[self.graph.are_there(rows[known])]
-        return {wanted[place]: int(rows[place]) for place in there.tolist()}
+        found = {wanted[place]: int(rows[place]) for place in there.tolist()}
+        others = [key for key in wanted if key not in found]
+        for key, alike in zip(others, self.keys.spelt_alike(others), strict=True):
+            present = [row for row in alike if self.graph.are_there(np.array([row]))[0]]
+            if present:
+                found[key] = min(present, key=self.keys.__getitem__)
+        return found
 
     def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
         """The entity that each of some names, by its key, stands for which is none itself; where that can be told."""

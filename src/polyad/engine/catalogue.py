@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from polyad.answering.summary import summarise
@@ -12,6 +12,7 @@ from polyad.indexing.facts.grounding import grounded_share
 from polyad.model import Document, Entity, Hyperedge, Incidence, Origin, Passage, Statistics
 from polyad.protocols import LanguageModel, Store
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
+from polyad.text.given_names import given_key
 from polyad.text.keys import name_key
 
 
@@ -75,9 +76,14 @@ class Catalogue:
         return grounded_share(hyperedge.text, source)
 
     def entity(self, name: str) -> tuple[Entity, list[str]]:
-        """An entity, by its key or a name, and the ids of the hyperedges that join it."""
-        key = name_key(name) or name
-        return self._store.entities([key])[0], self._store.memberships(key)
+        """An entity, by its key or a name, and the ids of the hyperedges that join it.
+
+        Of entities that were given as data the name is their own text, exactly, or their id.
+        """
+        keys = dict.fromkeys(key for key in (name, given_key(name), name_key(name)) if key)
+        *exact, last = ((key, self._store.memberships(key)) for key in keys or [name])
+        key, ids = next((one for one in exact if one[1]), last)
+        return self._store.entities([key])[0], ids
 
     def summary(self, name: str) -> str:
         """What the documents say of an entity, in a few sentences; made by the language model once, and then kept.
@@ -101,9 +107,23 @@ class Catalogue:
         postings = [set(self.entity(name)[1]) for name in names]
         return self._store.hyperedges(sorted(set.intersection(*postings)))
 
-    def roles(self, bound: Mapping[str, str | Sequence[str]], wanted: Sequence[str] = ()) -> list[RoleBinding]:
-        """Facts in which some roles are taken by given entities; see :func:`polyad.retrieval.roles.answer_roles`."""
-        return answer_roles(self._store, bound, wanted)
+    def roles(
+        self,
+        bound: Mapping[str, str | Sequence[str]] | Iterable[str],
+        wanted: Sequence[str] = (),
+        *,
+        relation: str = "",
+        limit: int | None = None,
+    ) -> list[RoleBinding]:
+        """Facts whose roles are taken as asked, by ``{"giver": "Alice"}`` or ``["giver=Alice", "year>=1990"]``.
+
+        See :func:`polyad.retrieval.roles.answer_roles`.
+        """
+        return answer_roles(self._store, bound, wanted, relation=relation, limit=limit)
+
+    def relations(self) -> dict[str, int]:
+        """How many facts there are of each relation, of those given as data; sorted by name."""
+        return self._store.relations()
 
     def roles_taken(self, name: str) -> list[str]:
         """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue
-from polyad.text.outside import harmless
+from polyad.text.outside import harmless, writable
 
 LONGEST = 1000
 """Characters of a string, or of a list of strings together, that are kept."""
@@ -20,7 +20,8 @@ def checked(document: Document) -> Document | Failure:
     """The document with what is known of it as it is kept, or a failure that names what cannot be kept.
 
     Lists become tuples. Strings beyond :data:`LONGEST` characters are cut, and say so at their end. Metadata, title,
-    address and the names in arguments lose what drives a terminal or turns letters around; the text keeps all it says.
+    address and the roles of arguments lose what drives a terminal or turns letters around; the text and the values of
+    arguments keep all they say.
     """
     given: object = document.metadata
     if not isinstance(given, Mapping):
@@ -38,9 +39,21 @@ def checked(document: Document) -> Document | Failure:
         if found is None:
             return Failure(document.id, f"its metadata {_shown(key)} is {_shown(value)}; {_EXPECTED}")
         kept[_cut(key)] = found
-    arguments = tuple(Argument(harmless(argument.role), harmless(argument.entity)) for argument in document.arguments)
-    clean = replace(document, title=harmless(document.title), url=harmless(url), arguments=arguments, metadata=kept)
+    clean = replace(
+        document,
+        title=harmless(document.title),
+        url=harmless(url),
+        arguments=tuple(map(_checked_argument, document.arguments)),
+        relation=harmless(document.relation),
+        metadata=kept,
+    )
     return document if clean == document else clean
+
+
+def _checked_argument(argument: Argument) -> Argument:
+    names = tuple(map(harmless, argument.names))
+    role, unit = harmless(argument.role), harmless(argument.unit)
+    return replace(argument, role=role, value=writable(argument.value), unit=unit, names=names)
 
 
 def _kept(value: object) -> MetadataValue | None:

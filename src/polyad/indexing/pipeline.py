@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from polyad.indexing.metadata import checked
 from polyad.indexing.run_progress import RunProgress
 from polyad.indexing.sections import headings_in, sections_in, title_of
 from polyad.model import (
+    Argument,
     Document,
     Failure,
     FloatArray,
@@ -31,6 +33,9 @@ from polyad.text.paragraphs import begins_paragraph
 
 INCOMPLETE = ""
 """The digest of what lacks hyperedges that a language model did not give; equal to no other, so it is tried again."""
+
+_LINE = re.compile(r":\d+$")
+"""What a source has behind the name of a file for the line of a record."""
 
 _BATCH_CHARACTERS = 200_000
 """Of text prepared together: large enough to fill the embedder's batches with like lengths, small enough that a run
@@ -208,6 +213,9 @@ class Indexer:
             if isinstance(item, Failure):
                 failures.append(item)
                 continue
+            read_from = item.source
+            if item.arguments:  # the line of a fact is where it stands, and moves when one is inserted before it
+                item = replace(item, source=_LINE.sub("", item.source))
             try:
                 digest = _digest(self._recipe, item.id, item.source, *_content(item), *_circumstances(item))
                 content = _digest(*_content(item))
@@ -215,9 +223,9 @@ class Indexer:
                 failures.append(Failure(_printable(item.id), _reason(error)))
                 continue
             is_repeated = item.id in run.met
-            source, earlier = run.met.setdefault(item.id, (item.source, content))
+            source, earlier = run.met.setdefault(item.id, (read_from, content))
             if earlier != content:
-                failures.append(Failure(item.id, _taken(item.source, source)))
+                failures.append(Failure(item.id, _taken(read_from, source)))
             elif is_repeated or (run.known.get(item.id) == digest and not run.is_again):
                 unchanged += 1
             else:
@@ -365,6 +373,7 @@ class Indexer:
                     document.arguments,
                     sections,
                     begins_paragraph(document.text, span.start),
+                    document.relation,
                 )
             )
         return passages
@@ -425,11 +434,15 @@ def _taken(source: str, earlier: str) -> str:
 
 def _content(item: Document | Passage) -> list[str]:
     """What the hyperedges of a document or a passage are made from."""
-    arguments = (part for argument in item.arguments for part in (argument.role, argument.entity))
+    arguments = [item.relation, *(part for one in item.arguments for part in _parts(one))] if item.arguments else []
     sections = (
         str(part) for section in item.sections for part in (section.name, section.start, section.end, section.strength)
     )
     return [item.title, item.text, *arguments, *sections]
+
+
+def _parts(argument: Argument) -> tuple[str, ...]:
+    return argument.role, argument.value, argument.type, argument.unit, json.dumps(argument.names)
 
 
 def _circumstances(document: Document) -> list[str]:
@@ -455,7 +468,7 @@ def embedding_text(title: str, text: str) -> str:
 
 def _as_kept(passage: Passage) -> Passage:
     """The passage without what it has only while it is being indexed."""
-    return replace(passage, arguments=(), sections=(), begins_paragraph=True)
+    return replace(passage, arguments=(), relation="", sections=(), begins_paragraph=True)
 
 
 def _moved(stored: IndexedPassage, passage: Passage) -> IndexedPassage:

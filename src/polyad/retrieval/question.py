@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
 from polyad.retrieval.similar_names import SimilarNames
+from polyad.text.given_names import given_key
 from polyad.text.keys import name_key
 from polyad.text.vocabulary import Vocabulary
 from polyad.view import View
@@ -53,7 +54,7 @@ class QuestionLinker:
         """Find the entities that ``question`` names."""
         found = [*self._vocabulary.find(question), *self._extractor.extract([question])[0]]
         mentions = sorted(found, key=lambda mention: (mention.start, -mention.end))
-        keys = [name_key(mention.name) for mention in mentions]
+        keys = [self._key(mention.name) for mention in mentions]
         rows = self._rows(keys)
         names = [key for key, mention in zip(keys, mentions, strict=True) if key in rows and not _is_plain(mention)]
         if names:  # a plain word that happens to be an entity counts only where the question has no name
@@ -67,6 +68,11 @@ class QuestionLinker:
             elif key:
                 unlinked.append(mention)
         return LinkedQuestion(question, entities, tuple(unlinked), _without(question, linked))
+
+    def _key(self, name: str) -> str:
+        """The key of a name: that of an entity given as data where it is spelt just so, else that of running text."""
+        key, exact = name_key(name), given_key(name)
+        return exact if exact != key and self._view.find([exact]) else key
 
     def _rows(self, keys: Sequence[str]) -> dict[str, int]:
         """The row of the entity that each key stands for, where there is one: of that name, or of a similar one."""

@@ -2,85 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from polyad.errors import ConfigurationError
-from polyad.model import Incidence
+from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
 from polyad.protocols import LookUps
-from polyad.text.keys import entity_key
+from polyad.text.given_names import given_key
+from polyad.text.keys import name_key
+from polyad.text.literals import condition, one_line
+
+_READ_TOGETHER = 100
+"""Facts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleBinding:
-    """One fact that matches, with the entities in its roles.
+    """One fact that matches, with what takes its roles.
 
     Attributes:
         hyperedge_id: The fact.
         text: The fact in words.
-        roles: The names in each role, as this fact spells them and ordered by entity key; roles are sorted.
+        roles: What is in each role, as this fact spells it, in the order given; roles are sorted.
+        relation: Of a fact given as data.
+        arguments: Likewise, with their types; those of the wanted roles.
     """
 
     hyperedge_id: str
     text: str
     roles: Mapping[str, tuple[str, ...]]
+    relation: str = ""
+    arguments: tuple[Argument, ...] = ()
 
 
 def answer_roles(
-    store: LookUps, bound: Mapping[str, str | Sequence[str]], wanted: Sequence[str] = ()
+    store: LookUps,
+    bound: Mapping[str, str | Sequence[str]] | Iterable[str],
+    wanted: Sequence[str] = (),
+    *,
+    relation: str = "",
+    limit: int | None = None,
 ) -> list[RoleBinding]:
-    """Every hyperedge in which each bound entity takes its bound role, sorted by id.
+    """Every fact whose roles are taken as asked, sorted by id.
 
-    Implements HyperRAG, section 2.2: the posting lists of the bound entities are intersected by hyperedge, and each
-    survivor gives its other roles from its one record. Equation 1: the cost is the length of the lists and of the
-    result. Pairs of entities could not answer this; they lose which of them belong to the same fact (appendix A).
+    Implements HyperRAG, section 2.2: the posting lists of what is bound are intersected by hyperedge, and each survivor
+    gives its other roles from its one record. Equation 1: the cost is the length of the lists and of the result. Pairs
+    of entities could not answer this; they lose which of them belong to the same fact (appendix A).
+
+    Facts that were given as data are matched exactly (:func:`polyad.text.literals.holds`). What was found in texts has
+    no other identity than the key of its name, and is matched by that; it has no relation and no numbers to compare.
 
     Args:
         store: The index.
-        bound: Role to the name of the entity in it, at least one, or to the names of several that all take it. Roles
-            are matched as spelt, names by their key.
-        wanted: Roles to read; a hyperedge that lacks one is left out. Empty for all roles there are, bound ones too.
+        bound: Role to what is in it, or to several that all are; or conditions, as ``year>=1990``.
+        wanted: Roles to read; a fact that lacks one is left out. Empty for all roles there are, bound ones too.
+        relation: Of the facts; empty for any.
+        limit: The most facts; None for all.
 
     Raises:
-        ConfigurationError: Nothing is bound, or a name is none that an entity can have.
+        ConfigurationError: nothing is asked, a condition is none, or the limit is below 1.
     """
-    required = {(role, _key(role, name)) for role, names in bound.items() for name in _listed(names)}
-    if not required:
+    asked = _conditions(bound)
+    if not asked and not relation:
         raise ConfigurationError(
-            'bound is empty; expected at least one role and the entity in it, as {"giver": "Alice"}'
+            'bound is empty; expected at least one role and what is in it, as {"giver": "Alice"}, or a relation'
         )
-    postings = [set(store.memberships(key)) for key in sorted({key for _, key in required})]
-    candidates = sorted(set.intersection(*postings))
-    members = store.incidences(candidates)
-    found = {}
-    for id in candidates:
-        if required <= {(part.role, part.entity_key) for part in members[id]}:
-            roles = _by_role(members[id])
-            if all(role in roles for role in wanted):
-                found[id] = {role: roles[role] for role in wanted} if wanted else roles
-    return [RoleBinding(edge.id, edge.text, found[edge.id]) for edge in store.hyperedges(list(found))]
+    if limit is not None and limit < 1:
+        raise ConfigurationError(f"limit is {limit}; expected 1 or more")
+    found = list(islice(_of_given(store, relation, asked, wanted), limit))
+    if not relation:
+        found += filter(lambda fact: _has_all(fact, wanted), _of_texts(store, asked, wanted))
+    return sorted(found, key=lambda fact: fact.hyperedge_id)[:limit]
 
 
 def roles_taken(store: LookUps, name: str) -> list[str]:
-    """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""
-    ids = store.memberships(entity_key(name))
-    parts = (part for members in store.incidences(ids).values() for part in members)
-    return sorted({part.role for part in parts if part.role and part.entity_key == entity_key(name)})
+    """The roles that a name takes anywhere, sorted; none where nothing is called that."""
+    ids = [id for key in (given_key(name), name_key(name)) if key for id in store.memberships(key)]
+    edges = store.hyperedges(sorted(set(ids)))
+    given = {one.role for edge in edges for one in edge.arguments if one_line(name) in (one.value, *one.names)}
+    texts = [edge.id for edge in edges if edge.kind is not HyperedgeKind.TUPLE]
+    parts = (part for members in store.incidences(texts).values() for part in members)
+    return sorted(given | {part.role for part in parts if part.role and part.entity_key == name_key(name)})
 
 
-def _listed(names: str | Sequence[str]) -> Sequence[str]:
-    return [names] if isinstance(names, str) else names
+def _conditions(bound: Mapping[str, str | Sequence[str]] | Iterable[str]) -> list[Condition]:
+    if not isinstance(bound, Mapping):
+        return [condition(text) for text in ([bound] if isinstance(bound, str) else bound)]
+    return [
+        Condition(role, "=", name)
+        for role, names in bound.items()
+        for name in ([names] if isinstance(names, str) else names)
+    ]
 
 
-def _key(role: str, name: str) -> str:
-    key = entity_key(name)
-    if not key:
-        raise ConfigurationError(f"{role} is bound to {name!r}, which names no entity; expected a name such as 'Alice'")
-    return key
+def binding_of(edge: Hyperedge, wanted: Sequence[str] = ()) -> RoleBinding:
+    """A fact given as data, with the roles that are wanted, or all of them."""
+    arguments = tuple(one for one in edge.arguments if not wanted or one.role in wanted)
+    roles = _by_role((one.role, one.value) for one in arguments)
+    return RoleBinding(edge.id, edge.text, roles, edge.relation, arguments)
 
 
-def _by_role(incidences: Sequence[Incidence]) -> dict[str, tuple[str, ...]]:
+def _of_given(
+    store: LookUps, relation: str, asked: Sequence[Condition], wanted: Sequence[str]
+) -> Iterator[RoleBinding]:
+    """Facts given as data, by id, no more of them read than are asked for."""
+    ids = store.given(relation, asked)
+    for start in range(0, len(ids), _READ_TOGETHER):
+        edges = store.hyperedges(ids[start : start + _READ_TOGETHER])
+        yield from (fact for edge in edges if _has_all(fact := binding_of(edge, wanted), wanted))
+
+
+def _has_all(fact: RoleBinding, wanted: Sequence[str]) -> bool:
+    return all(role in fact.roles for role in wanted)
+
+
+def _of_texts(store: LookUps, asked: Sequence[Condition], wanted: Sequence[str]) -> list[RoleBinding]:
+    """Hyperedges of texts in which each name, by its key, takes its role."""
+    required = {(one.role, name_key(one.value)) for one in asked}
+    if any(one.operator != "=" for one in asked) or not all(key for _, key in required):
+        return []
+    postings = [set(store.memberships(key)) for key in sorted({key for _, key in required})]
+    candidates = sorted(set.intersection(*postings))
+    edges = [edge for edge in store.hyperedges(candidates) if edge.kind is not HyperedgeKind.TUPLE]
+    members = store.incidences([edge.id for edge in edges])
+    found = []
+    for edge in edges:
+        parts = members[edge.id]
+        if required <= {(part.role, part.entity_key) for part in parts}:
+            roles = _by_role((part.role, part.name) for part in parts if not wanted or part.role in wanted)
+            found.append(RoleBinding(edge.id, edge.text, roles))
+    return found
+
+
+def _by_role(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     names: dict[str, list[str]] = {}
-    for part in incidences:
-        names.setdefault(part.role, []).append(part.name)
+    for role, name in pairs:
+        names.setdefault(role, []).append(name)
     return {role: tuple(names[role]) for role in sorted(names)}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
+from typing import NotRequired
 
 from typing_extensions import TypedDict
 
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.tables import Plugin
 from polyad.errors import NotFoundError
-from polyad.model import Hyperedge, MetadataValue, Statistics
-from polyad.retrieval.roles import RoleBinding
+from polyad.model import Argument, Hyperedge, MetadataValue, Statistics
+from polyad.retrieval.roles import RoleBinding, binding_of
 from polyad.shapes.evidence import passage_json
 from polyad.text.keys import name_key
 
@@ -64,12 +65,24 @@ class SettingsShape(TypedDict):
     settings: list[SettingShape]
 
 
+class ArgumentShape(TypedDict):
+    """What a role of a fact was given; ``unit`` and ``names`` where there are any."""
+
+    role: str
+    value: str
+    type: str
+    unit: NotRequired[str]
+    names: NotRequired[list[str]]
+
+
 class FactShape(TypedDict):
-    """A hyperedge with the names it joins, by role."""
+    """A hyperedge with the names it joins, by role; of a fact that was given as data, with all it was given."""
 
     id: str
     text: str
+    relation: str
     roles: dict[str, list[str]]
+    arguments: list[ArgumentShape]
 
 
 class FactsShape(TypedDict):
@@ -227,14 +240,31 @@ def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
 
 
 def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactShape:
-    """A hyperedge with the names it joins, by role."""
+    """A hyperedge with the names it joins, by role; of a fact that was given as data, with all it was given."""
+    if edge.arguments:
+        return binding_json(binding_of(edge))
     roles: dict[str, list[str]] = {}
     for incidence in catalogue.hyperedge(edge.id)[1]:
         roles.setdefault(incidence.role, []).append(incidence.name)
-    return {"id": edge.id, "text": edge.text, "roles": roles}
+    return {"id": edge.id, "text": edge.text, "relation": "", "roles": roles, "arguments": []}
 
 
 def binding_json(binding: RoleBinding) -> FactShape:
-    """A fact that matches a question for roles, with the names in its roles."""
-    roles = {role: list(names) for role, names in binding.roles.items()}
-    return {"id": binding.hyperedge_id, "text": binding.text, "roles": roles}
+    """A fact that matches a question for roles, with what is in its roles."""
+    return {
+        "id": binding.hyperedge_id,
+        "text": binding.text,
+        "relation": binding.relation,
+        "roles": {role: list(names) for role, names in binding.roles.items()},
+        "arguments": [argument_json(argument) for argument in binding.arguments],
+    }
+
+
+def argument_json(argument: Argument) -> ArgumentShape:
+    """What a role of a fact was given."""
+    shape: ArgumentShape = {"role": argument.role, "value": argument.value, "type": argument.type}
+    if argument.unit:
+        shape["unit"] = argument.unit
+    if argument.names:
+        shape["names"] = list(argument.names)
+    return shape

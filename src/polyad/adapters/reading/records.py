@@ -64,12 +64,17 @@ def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failu
 
 
 def convert_json_lines(
-    file: Path, name: str, max_bytes: int, convert: Callable[[object, str], Document]
+    file: Path,
+    name: str,
+    max_bytes: int,
+    convert: Callable[[object, str], Document],
+    parse_float: Callable[[str], float] = float,
 ) -> Iterator[Document | Failure]:
     """What ``convert`` makes of the value in each line that is not blank, given its place as ``name:line``.
 
-    A line that is too long, no JSON, or of which ``convert`` raises ReadError, is a failure. For arguments and errors
-    see :func:`read_json_lines`.
+    A line that is too long, no JSON, or of which ``convert`` raises ReadError, is a failure. ``parse_float`` makes a
+    number of what is written with a point or an exponent. For the other arguments and errors see
+    :func:`read_json_lines`.
     """
     with _open(file, newline=None) as lines:
         for number in itertools.count(1):
@@ -82,7 +87,7 @@ def convert_json_lines(
                 yield _too_long(place, max_bytes)
             elif not line.isspace():
                 try:
-                    yield convert(json.loads(line), place)
+                    yield convert(json.loads(line, parse_float=parse_float), place)
                 except (ValueError, RecursionError) as error:
                     yield Failure(place, f"not JSON: {single_line(str(error))}")
                 except ReadError as error:

@@ -26,6 +26,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "entity": ("number", "key"),
     "incidence": ("entity", "hyperedge", "role", "name", "type", "description", "score", "grounded", "strength"),
     "entity_vector": ("entity", "digest", "vector"),
+    "given": ("number", "relation", "arguments"),
+    "argument": ("given", "place", "role", "value", "verbatim", "type", "unit", "names", "low", "end"),
 }
 """By table, the columns that the checksum of a row is of, in this order; a vector is the last."""
 
@@ -50,8 +52,13 @@ _IDS: Mapping[str, str] = {
     "entity": "key",
     "incidence": "entity || '/' || hyperedge || '/' || role",
     "entity_vector": "entity",
+    "given": "number",
+    "argument": "given || '/' || place",
 }
 """By table, what tells a row from others."""
+
+_COUNTED = (("document", "passages"), ("passage", "hyperedges"), ("hyperedge", "incidences"), ("given", "arguments"))
+"""Tables, and for each the column that says how many rows of another belong to a row of it."""
 
 UNSOUND = "user-defined function raised exception"
 """What SQLite says of a query that came upon an unsound row."""
@@ -94,11 +101,12 @@ def find_unsound(connection: sqlite3.Connection) -> list[tuple[str, str]]:
         found |= {(table, str(id)) for (id,) in connection.execute(query)}
     texts = "SELECT id FROM document WHERE text_checksum <> row_checksum(text)"
     found |= {("document", id) for (id,) in connection.execute(texts)}
-    for table, column in (("document", "passages"), ("passage", "hyperedges"), ("hyperedge", "incidences")):
+    for table, column in _COUNTED:
         belonging = f"SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number"
-        found |= {
-            (table, id) for (id,) in connection.execute(f"SELECT id FROM {table} WHERE {column} <> ({belonging})")
-        }
+        query = f"SELECT {_IDS[table]} FROM {table} WHERE {column} <> ({belonging})"
+        found |= {(table, str(id)) for (id,) in connection.execute(query)}
+    tuples = "SELECT id FROM hyperedge WHERE kind = 'tuple' AND number NOT IN (SELECT number FROM given)"
+    found |= {("hyperedge", id) for (id,) in connection.execute(tuples)}
     return sorted(found)
 
 

@@ -14,14 +14,21 @@ from pathlib import Path
 
 from polyad.adapters.sqlite.checksums import checksum_of
 from polyad.adapters.sqlite.database import Database, run_script
+from polyad.adapters.sqlite.given import FILL
 from polyad.adapters.sqlite.replies import SqliteReplies
 from polyad.errors import StoreError
 from polyad.model import Usage
 from polyad.protocols import Reply
 from polyad.text.packaged import packaged
 
-EARLIER_FORMATS = (3, 4)
+EARLIER_FORMATS = (3, 4, 5)
 """What can be brought to the present format."""
+
+_BEFORE_GIVEN = 5
+"""The format that lacks no more than the tables of what was given as data."""
+
+SCRIPTS = ("schema.sql", "given.sql")
+"""What makes the tables of an index, in this order."""
 
 _TABLES = ("manifest", "document", "passage", "hyperedge", "entity", "incidence", "entity_vector")
 """Those that are made anew and filled from what they were, each after those that it refers to."""
@@ -61,23 +68,38 @@ def migrate(path: Path, replies: Path, format_version: int) -> None:
         with database.writing() as connection, database.understanding():
             [(found,)] = connection.execute("SELECT value FROM manifest WHERE key = 'format_version'")
             if int(found) in EARLIER_FORMATS:
-                _make_anew(connection, format_version)
+                if int(found) < _BEFORE_GIVEN:
+                    _make_anew(connection)
+                _add_given(connection)
+                connection.execute("UPDATE manifest SET value = ? WHERE key = 'format_version'", [format_version])
                 if connection.execute("PRAGMA foreign_key_check").fetchone():
                     raise ValueError("a row that refers to none")
         with suppress(StoreError), database.reading() as connection:
             connection.execute("ROLLBACK")
-            connection.execute("VACUUM")  # the space of the tables as they were
+            if int(found) < _BEFORE_GIVEN:
+                connection.execute("VACUUM")  # the space of the tables as they were
 
 
 def _move_replies(database: Database, path: Path) -> None:
-    """Put the usable replies into their file, in one transaction; they leave the index afterwards."""
-    with database.reading() as connection, closing(SqliteReplies(path)) as replies:
+    """Put the usable replies into their file, in one transaction; they leave the index afterwards.
+
+    An index of format 5 holds none.
+    """
+    with database.reading() as connection:
         if _columns(connection, "reply"):
             rows = connection.execute("SELECT key, text, truncated FROM reply WHERE text IS NOT NULL")
-            replies.keep((key, Reply(text, Usage(), truncated=bool(cut))) for key, text, cut in rows)
+            with closing(SqliteReplies(path)) as replies:
+                replies.keep((key, Reply(text, Usage(), truncated=bool(cut))) for key, text, cut in rows)
 
 
-def _make_anew(connection: sqlite3.Connection, format_version: int) -> None:
+def _add_given(connection: sqlite3.Connection) -> None:
+    """What tuples were given, as far as it is known; the version stays, for nothing that a view shows has changed."""
+    run_script(connection, packaged("polyad.adapters.sqlite", SCRIPTS[1]))
+    for statement in FILL:
+        connection.execute(statement)
+
+
+def _make_anew(connection: sqlite3.Connection) -> None:
     for (name,) in connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
     ).fetchall():
@@ -86,7 +108,7 @@ def _make_anew(connection: sqlite3.Connection, format_version: int) -> None:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     for table, owner in (("passage", "document"), ("hyperedge", "passage"), ("incidence", "hyperedge")):
         connection.execute(f"CREATE INDEX old_{table}_by_owner ON old_{table} ({owner})")  # they are counted by it
-    run_script(connection, packaged("polyad.adapters.sqlite", "schema.sql"))
+    run_script(connection, packaged("polyad.adapters.sqlite", SCRIPTS[0]))
     for table in _TABLES:
         _fill(connection, table)
     connection.execute(
@@ -95,7 +117,6 @@ def _make_anew(connection: sqlite3.Connection, format_version: int) -> None:
     )
     for table in ("passage_words", "reply", *(f"old_{table}" for table in reversed(_TABLES))):
         connection.execute(f"DROP TABLE {table}")
-    connection.execute("UPDATE manifest SET value = ? WHERE key = 'format_version'", [format_version])
     connection.execute("UPDATE manifest SET value = value + 1 WHERE key = 'version'")
 
 

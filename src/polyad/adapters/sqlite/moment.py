@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from polyad.adapters.sqlite.checksums import sound
+from polyad.adapters.sqlite.given import with_given
 from polyad.adapters.sqlite.rows import (
     PASSAGE_COLUMNS,
     SELECT_HYPEREDGE,
@@ -168,7 +169,8 @@ class SqliteMoment:
     def hyperedges(self, numbers: Sequence[int]) -> dict[int, Hyperedge]:
         """Hyperedges by their numbers, of those that are there."""
         query = f"{SELECT_HYPEREDGE} WHERE hyperedge.number IN ({{}}) AND {sound('hyperedge')} AND {sound('passage')}"
-        return {row[-1]: hyperedge_from(row[:-1]) for row in self._in_batches(query, numbers)}
+        found = {row[-1]: hyperedge_from(row[:-1]) for row in self._in_batches(query, numbers)}
+        return with_given(self._connection, found)
 
     def entities(self, numbers: Sequence[int], last_hyperedge: int) -> dict[int, tuple[Entity, int]]:
         """Views over incidences by the numbers of entities, each with how many hyperedges it was made from."""

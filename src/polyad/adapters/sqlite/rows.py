@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from polyad.adapters.sqlite.checksums import checksum, insert, sound
+from polyad.adapters.sqlite.given import insert_given, with_given
 from polyad.errors import NotFoundError
 from polyad.model import (
     Document,
@@ -204,6 +205,7 @@ def _insert_passage(
     insert(connection, "passage", [row])
     numbered = list(enumerate(indexed.hyperedges, first_hyperedge))
     insert(connection, "hyperedge", (_hyperedge_row(edge, number, item, passage.text) for edge, item in numbered))
+    insert_given(connection, ((edge, item.hyperedge) for edge, item in numbered))
     insert(
         connection,
         "incidence",
@@ -253,9 +255,15 @@ def passage_from(row: tuple[Any, ...]) -> Passage:
 
 
 def hyperedge_from(row: tuple[Any, ...]) -> Hyperedge:
-    """A row of :data:`SELECT_HYPEREDGE`."""
+    """A row of :data:`SELECT_HYPEREDGE`, without what a tuple was given."""
     [(id, kind, text, passage_id, start, end, score)] = as_written([row[:7]], str, str, str, str, int, int, _NUMBER)
     return Hyperedge(id, HyperedgeKind(kind), text, passage_id, start, end, score)
+
+
+def select_hyperedges(connection: sqlite3.Connection, where: str, ids: Sequence[str]) -> dict[str, Hyperedge]:
+    """The hyperedges of which ``where`` is true, whose ``{}`` takes placeholders for some ids, by id."""
+    rows = select_in(connection, f"{SELECT_HYPEREDGE} WHERE {where}", ids)
+    return {edge.id: edge for edge in with_given(connection, {row[8]: hyperedge_from(row) for row in rows}).values()}
 
 
 def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[str]) -> dict[str, list[Incidence]]:
@@ -305,9 +313,10 @@ def _select_indexed_hyperedges(
         passage_ids,
     )
     incidences = select_incidences(connection, [row[0] for row in rows])
+    edges = with_given(connection, {row[8]: hyperedge_from(row) for row in rows})
     found = defaultdict(list)
     for row in rows:
-        edge = hyperedge_from(row)
+        edge = edges[row[8]]
         found[edge.passage_id].append(IndexedHyperedge(edge, tuple(incidences[edge.id]), vector_from(row[7])))
     return found
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from polyad.adapters.sqlite.checksums import SOUND_TEXT, find_unsound, sound
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
-from polyad.adapters.sqlite.migration import EARLIER_FORMATS, migrate
+from polyad.adapters.sqlite.given import find_given, with_given
+from polyad.adapters.sqlite.migration import EARLIER_FORMATS, SCRIPTS, migrate
 from polyad.adapters.sqlite.moment import SqliteMoment
 from polyad.adapters.sqlite.pending import (
     delete_other_pending,
@@ -44,12 +45,14 @@ from polyad.adapters.sqlite.rows import (
     metadata_from,
     passage_from,
     require_known,
+    select_hyperedges,
     select_in,
     select_incidences,
     select_indexed_passages,
 )
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.model import (
+    Condition,
     Document,
     Entity,
     FloatArray,
@@ -66,7 +69,7 @@ from polyad.model import (
 from polyad.protocols import Manifest
 from polyad.text.packaged import packaged
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 FILE_NAME = "index.sqlite"
 
 _SOUND_HYPEREDGE = f"{sound('hyperedge')} AND {sound('passage')}"  # its text may be a span of the passage's
@@ -271,16 +274,27 @@ class SqliteStore:
     def hyperedges(self, ids: Sequence[str]) -> list[Hyperedge]:
         """In the order given."""
         with self._database.reading() as connection:
-            rows = select_in(connection, f"{SELECT_HYPEREDGE} WHERE hyperedge.id IN ({{}}) AND {_SOUND_HYPEREDGE}", ids)
-            return in_order("hyperedge", ids, {row[0]: hyperedge_from(row) for row in rows})
+            found = select_hyperedges(connection, f"hyperedge.id IN ({{}}) AND {_SOUND_HYPEREDGE}", ids)
+            return in_order("hyperedge", ids, found)
 
     def all_hyperedges(self) -> list[Hyperedge]:
         """Every hyperedge, sorted by id."""
         with self._database.reading() as connection:
-            return [
-                hyperedge_from(row)
-                for row in connection.execute(f"{SELECT_HYPEREDGE} WHERE {_SOUND_HYPEREDGE} ORDER BY hyperedge.id")
-            ]
+            rows = connection.execute(f"{SELECT_HYPEREDGE} WHERE {_SOUND_HYPEREDGE} ORDER BY hyperedge.id")
+            return list(with_given(connection, {row[8]: hyperedge_from(row) for row in rows}).values())
+
+    def given(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
+        """Ids of the tuples of a relation, of any where it is empty, whose arguments meet some conditions; sorted."""
+        with self._database.reading() as connection:
+            numbers = find_given(connection, relation, conditions)
+            query = "SELECT id FROM hyperedge WHERE number IN ({})"
+            return sorted(id for (id,) in as_written(select_in(connection, query, map(str, numbers)), str))
+
+    def relations(self) -> dict[str, int]:
+        """How many tuples there are of each relation, sorted by its name."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT relation, COUNT(*) FROM given GROUP BY 1 ORDER BY 1")
+            return dict(as_written(rows, str, int))
 
     def entities(self, keys: Sequence[str]) -> list[Entity]:
         """The views over their incidences, in the order given."""
@@ -468,7 +482,8 @@ class SqliteStore:
 
 
 def _make_tables(manifest: Manifest, connection: sqlite3.Connection) -> None:
-    run_script(connection, packaged("polyad.adapters.sqlite", "schema.sql"))
+    for script in SCRIPTS:
+        run_script(connection, packaged("polyad.adapters.sqlite", script))
     values = {
         "format_version": manifest.format_version,
         "embedder": manifest.embedder,

@@ -1,0 +1,209 @@
+"""Facts given as data are kept as they were given: nothing is lost, and everything is found exactly."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from typer.testing import CliRunner
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.cli import app
+from polyad.engine import Engine
+from polyad.model import Argument
+from tests.given_trials import Trial, Value, make_trials
+
+COUNT, QUERIES = 2000, 200
+ROLES = 20
+
+
+@pytest.fixture(scope="module")
+def trials() -> list[Trial]:
+    return make_trials(COUNT, seed=7)
+
+
+@pytest.fixture(scope="module")
+def folder(trials: list[Trial], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the file and of its index."""
+    made = tmp_path_factory.mktemp("trials")
+    (made / "trials.jsonl").write_text("\n".join(trial.line() for trial in trials), encoding="utf-8")
+    with Engine.open(made / "kb", embedder=HashingEmbedder(16)) as engine:
+        report = engine.index([made / "trials.jsonl"], method="tuples")
+    assert (report.counts.added, report.failures) == (COUNT, ())
+    return made
+
+
+@pytest.fixture(scope="module")
+def engine(folder: Path) -> Iterator[Engine]:
+    with Engine.open(folder / "kb", embedder=HashingEmbedder(16), create=False) as opened:
+        yield opened
+
+
+def written(value: Value) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def found(engine: Engine, asked: list[str], relation: str = "", limit: int = COUNT) -> list[str]:
+    return [binding.hyperedge_id[:5] for binding in engine.catalogue.roles(asked, relation=relation, limit=limit)]
+
+
+def test_no_argument_is_lost_and_each_is_kept_word_for_word(trials: list[Trial], engine: Engine) -> None:
+    given = Counter((trial.id, role, written(value)) for trial in trials for role, value in trial.arguments)
+    kept = Counter(
+        (edge.id[:5], one.role, one.value) for edge in engine.catalogue.hyperedges() for one in edge.arguments
+    )
+    assert len({role for _, role, _ in given}) == ROLES
+    assert given.total() > ROLES * COUNT
+    assert (given - kept, kept - given) == (Counter(), Counter())
+    relations = {edge.id[:5]: edge.relation for edge in engine.catalogue.hyperedges()}
+    assert relations == {trial.id: trial.relation for trial in trials}
+
+
+def test_what_takes_a_role_is_found_exactly(trials: list[Trial], engine: Engine) -> None:
+    chance = Random(11)
+    asked = [(trial, chance.choice(trial.arguments)) for trial in chance.choices(trials, k=QUERIES)]
+    assert len({role for _, (role, _) in asked}) == ROLES
+    for place, (trial, (role, value)) in enumerate(asked):
+        relation = trial.relation if place % 3 == 0 else ""
+        expected = [
+            other.id
+            for other in trials
+            if (not relation or other.relation == relation)
+            and any(key == role and same(one, value) for key, one in other.arguments)
+        ]
+        limit = 25 if place % 10 else COUNT
+        assert found(engine, [f"{role}={written(value)}"], relation, limit) == expected[:limit], (role, value)
+
+
+def same(one: Value, other: Value) -> bool:
+    """Whether two values of a role are equal: of one type, and but for white space alike."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one.split() == other.split()
+    return type(one) is type(other) and one == other
+
+
+@pytest.mark.parametrize(
+    ("asked", "holds"),
+    [
+        (["patients>=100"], lambda of: of["patients"] >= 100),
+        (["patients>20", "patients<=25"], lambda of: 20 < of["patients"] <= 25),
+        (["reading<0"], lambda of: of["reading"] < 0),
+        (["reading>=-2.5", "reading<0.001"], lambda of: -2.5 <= of["reading"] < 0.001),
+        (["score<-8.5"], lambda of: of["score"] < -8.5),
+        (["birth year>=1990", "randomised=true"], lambda of: of["birth year"] >= 1990 and of["randomised"] is True),
+        (["start>=2020"], lambda of: of["start"] >= "2020"),
+        (["start<1990-07"], lambda of: of["start"] < "1990-07"),
+        (["start>=1999-12", "start<=1999-12"], lambda of: of["start"].startswith("1999-12")),
+        (["dose>=50 mg"], lambda of: of["dose"].endswith(" mg") and float(of["dose"].split()[0]) >= 50),
+        (["dose=2.50 g"], lambda of: of["dose"] == "2.5 g"),
+        (["withdrawn!=true"], lambda of: of["withdrawn"] is not True),
+    ],
+)
+def test_numbers_and_dates_are_found_by_their_order(
+    trials: list[Trial], engine: Engine, asked: list[str], holds: Callable[[dict[str, Value]], bool]
+) -> None:
+    expected = [trial.id for trial in trials if holds(dict(trial.arguments))]
+    assert 0 < len(expected) < COUNT
+    assert found(engine, asked) == expected
+
+
+def test_no_literal_joins_facts(trials: list[Trial], engine: Engine) -> None:
+    literals = {"dose", "patients", "reading", "randomised", "responder", "start", "birth year", "score", "withdrawn"}
+    roles = {part.role for trial in trials[:50] for part in engine.catalogue.hyperedge(f"{trial.id}#0000/000")[1]}
+    assert roles.isdisjoint(literals)
+    assert {"sponsor", "blood group", "phase"} <= roles
+
+
+def test_entities_that_differ_in_a_sign_or_in_parentheses_are_different(trials: list[Trial], engine: Engine) -> None:
+    for role, name in (("blood group", "AB-"), ("country", "Georgia (country)"), ("sponsor", "Us"), ("sponsor", "US")):
+        expected = [trial.id for trial in trials if (role, name) in trial.arguments]
+        assert [id[:5] for id in engine.catalogue.entity(name)[1]] == expected
+
+
+def test_the_text_of_a_fact_says_its_relation_and_every_role(trials: list[Trial], engine: Engine) -> None:
+    trial = trials[0]
+    text = engine.catalogue.passage(f"{trial.id}#0000").text
+    assert text.startswith(trial.relation.replace("_", " "))
+    for role, value in trial.arguments:
+        said = "unknown" if value is None else " ".join(written(value).split())
+        assert f"{role} {said}" in text
+
+
+def test_the_command_asks_by_relation_role_and_range(trials: list[Trial], folder: Path) -> None:
+    command = ["facts", "--relation", "treats", "--role", "blood group=AB-", "--role", "birth year>=1990"]
+    options = ["--want", "drug", "--want", "dose", "--limit", "5", "--store", str(folder / "kb"), "--json"]
+    facts = json.loads(CliRunner().invoke(app, [*command, *options]).stdout)["facts"]
+    expected = [trial for trial in trials if trial.relation == "treats" and ("blood group", "AB-") in trial.arguments]
+    expected = [trial for trial in expected if int(str(dict(trial.arguments)["birth year"])) >= 1990][:5]
+    assert [fact["id"][:5] for fact in facts] == [trial.id for trial in expected]
+    assert {fact["relation"] for fact in facts} == {"treats"}
+    for fact, trial in zip(facts, expected, strict=True):
+        assert sorted(fact["roles"]) == ["dose", "drug"]
+        assert fact["roles"]["drug"] == [value for role, value in trial.arguments if role == "drug"]
+        (dose,) = [one for one in fact["arguments"] if one["role"] == "dose"]
+        assert (dose["type"], f"{dose['value']}") == ("number", dict(trial.arguments)["dose"])
+
+
+def test_a_question_that_names_an_entity_by_words_reaches_its_facts(tmp_path: Path) -> None:
+    lines = [
+        {"_id": "tarn", "relation": "cast", "arguments": {"founder": "Jean-Marie O'Hare (founder)", "bell": "Tarn"}},
+        {"_id": "isk", "relation": "cast", "arguments": {"founder": "Bob Stone", "bell": "Isk", "weight": 1200}},
+    ]
+    (tmp_path / "bells.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        engine.index([tmp_path / "bells.jsonl"], method="tuples")
+        assert engine.catalogue.entity("Jean-Marie O'Hare (founder)")[1] == ["tarn#0000/000"]
+        (hit,) = engine.search("What did Jean-Marie O'Hare cast?", 1, retriever="hypersu").passages
+        assert hit.passage.document_id == "tarn"
+        assert engine.view().find(["jean marie ohare"]).keys() == {"jean marie ohare"}
+        (fact,) = engine.catalogue.roles(["weight>1000"], ["weight"])
+        assert fact.arguments == (Argument("weight", "1200", "number"),)
+
+
+# Files that change
+
+
+def write(file: Path, trials: list[Trial]) -> None:
+    file.write_text("\n".join(trial.line() for trial in trials), encoding="utf-8")
+
+
+def test_a_line_inserted_before_others_rewrites_none_of_them(trials: list[Trial], tmp_path: Path) -> None:
+    file = tmp_path / "trials.jsonl"
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        write(file, trials[1:60])
+        engine.index([file], method="tuples")
+        write(file, trials[:60])
+        counts = engine.index([file], method="tuples").counts
+        assert (counts.added, counts.updated, counts.unchanged) == (1, 0, 59)
+
+
+def test_a_line_without_an_id_inserted_before_others_rewrites_none_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "trials.csv"
+    rows = [f"Ines {number},{number}" for number in range(20)]
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        file.write_text("\n".join(["name,age", *rows]), encoding="utf-8")
+        engine.index([file], method="tuples")
+        file.write_text("\n".join(["name,age", "Bob,42", *rows]), encoding="utf-8")
+        counts = engine.index([file], method="tuples").counts
+        assert (counts.added, counts.updated, counts.unchanged) == (1, 0, 20)
+
+
+def test_a_fact_that_changed_is_replaced_by_its_id_and_one_retracted_is_pruned(
+    trials: list[Trial], tmp_path: Path
+) -> None:
+    file, first = tmp_path / "trials.jsonl", trials[0]
+    changed = Trial(first.id, "retracts", (*first.arguments, ("editor", "Zed")))
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        write(file, trials[:10])
+        engine.index([file], method="tuples")
+        write(file, [changed, *trials[1:9]])
+        counts = engine.index([file], method="tuples", prune=True).counts
+        assert (counts.updated, counts.unchanged) == (1, 8)
+        assert found(engine, ["editor=Zed"]) == [first.id]
+        assert engine.catalogue.relations()["retracts"] == 1
+        assert trials[9].id not in engine.catalogue.sources()
+        assert sum(engine.catalogue.relations().values()) == 9
