@@ -15,6 +15,7 @@ from polyad.answering.room import CountTokens
 from polyad.config import AnswerSettings
 from polyad.indexing.mentions.rules import SCORES
 from polyad.model import (
+    Argument,
     Entity,
     Evidence,
     Hyperedge,
@@ -299,3 +300,30 @@ def test_every_number_stands_for_exactly_one_passage(found: Evidence, budget: in
         assert number <= len(found.passages) or source.passage_id not in ranks
     for item in context.facts:
         assert sources[item.number].passage_id == item.scored.hyperedge.passage_id
+
+
+GIVEN = (
+    Argument("founder", "Ines Moreau"),
+    Argument("weight", "1200", "number", "kg"),
+    Argument("cast", "true", "boolean"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("made: founder Ines Moreau, weight 1200 kg, cast true", ""),
+        (
+            "Ines made it.",
+            "<facts>\n[1] Ines made it. (made: founder Ines Moreau, weight 1200 kg, cast true)\n</facts>\n\n",
+        ),
+    ],
+)
+def test_of_a_fact_given_as_data_the_model_reads_relation_roles_and_its_text_once(text: str, listed: str) -> None:
+    bell = passage(text, "bell#0")
+    edge = Hyperedge("bell#0/0", TUPLE, text, "bell#0", 0, len(text), relation="made", arguments=GIVEN)
+    scored = ScoredHyperedge(edge, (Entity("ines moreau", "Ines Moreau"),), 1.0)
+    assert text_of(evidence([bell], [scored])).startswith(f'{listed}[1]\n<passage number="1">\n{text}')
+    (alone,) = build_context(evidence([], [scored]), AnswerSettings(), count_tokens).facts
+    assert alone.quoted.startswith(text)
+    assert alone.quoted.count("weight 1200 kg") == 1
