@@ -291,7 +291,7 @@ def test_search_finds_the_passage_that_shares_no_name_with_the_question(run: Run
 def test_explain_adds_the_trace(run: Run, small_index_dir: Path) -> None:
     options = ("--store", small_index_dir, "--retriever", "hypersu", "--explain")
     trace = result_of(run("search", QUESTION, *options, "--json"))["trace"]
-    assert {"hyperedge_id", "passage_id", "matched", "reached", "via", "score"} == set(trace[0])
+    assert {"hyperedge_id", "passage_id", "matched", "reached", "via", "score", "tails", "parent"} == set(trace[0])
     assert "Bell of Tarn" in {name for step in trace for name in step["via"]}
     text = run("search", QUESTION, *options).stdout
     assert "because: " in text

@@ -4,6 +4,7 @@
     ├── ConfigurationError         a setting, a path or a combination of them is wrong (exit code 2)
     │   ├── SettingError           a setting has a value that it cannot have
     │   ├── MissingExtraError      an optional package is not installed
+    │   ├── NoLanguageModelError   something needs a language model, and none is set
     │   ├── StoreNotFoundError     no index where one was expected
     │   └── IndexMismatchError     the index was built with another embedder, or another format
     ├── NotFoundError              no document, passage, entity or hyperedge of that id
@@ -14,7 +15,8 @@
     ├── RerankerError              the reranker failed or broke its contract
     └── LanguageModelError         the LLM failed after retries, or replied with something unusable
         ├── NoMoreRepliesError     it would fail for every further request: a wrong key, no connection, a spent budget
-        └── UnreadableReplyError   it replied, but not in the form asked for
+        ├── UnreadableReplyError   it replied, but not in the form asked for
+        └── CutReplyError          its reply ends before it is whole
 
 Adapters also have exceptions of their own, which never leave them.
 

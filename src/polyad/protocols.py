@@ -33,7 +33,6 @@ from polyad.model import (
 from polyad.view import View
 
 TextKind = Literal["query", "passage"]
-VectorKind = Literal["passage", "hyperedge", "entity"]
 
 COMMON_WORDS = -1.0
 """The strength of an incidence that mentions its entity in words that are no name."""

@@ -4,7 +4,7 @@ import pytest
 
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.answering.summary import LONGEST, summarise
-from polyad.errors import LanguageModelError
+from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
 
 LONG = Entity(
@@ -31,7 +31,7 @@ def test_what_is_beyond_the_limit_is_left_out() -> None:
 
 
 def test_a_summary_without_a_model_says_what_is_missing() -> None:
-    with pytest.raises(LanguageModelError, match="--model"):
+    with pytest.raises(NoLanguageModelError, match=r"summary of 'Bell', of which .* needs a language model.*--model"):
         summarise(LONG, None)
 
 

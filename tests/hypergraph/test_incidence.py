@@ -180,34 +180,3 @@ def test_hypergraphs_are_equal_when_their_rows_have_the_same_members(
 def test_a_hypergraph_with_one_more_isolated_node_is_another() -> None:
     assert hypergraph([{0, 1}], nodes=2) != hypergraph([{0, 1}], nodes=3)
     assert hypergraph([{0, 1}]).members != [[0, 1]]
-
-
-@given(edges=EDGES, nodes=st.lists(st.integers(0, ROWS - 1), max_size=5))
-def test_hyperedges_containing_some_nodes_are_those_whose_rows_of_the_incidence_matrix_sum_to_their_number(
-    edges: list[set[int]], nodes: list[int]
-) -> None:
-    matrix = np.array([[node in members for members in edges] for node in range(ROWS)], dtype=np.int64)
-    wanted = sorted(set(nodes))
-    expected = np.flatnonzero(matrix[wanted].sum(axis=0) == len(wanted))
-    assert hypergraph(edges).containing(nodes).tolist() == expected.tolist()
-
-
-@given(edges=EDGES)
-def test_two_nodes_meet_where_the_incidence_matrix_times_its_transpose_is_not_zero(edges: list[set[int]]) -> None:
-    matrix = np.array([[node in members for members in edges] for node in range(ROWS)], dtype=np.int64)
-    graph = hypergraph(edges)
-    found = [[graph.meet(first, second) for second in range(ROWS)] for first in range(ROWS)]
-    assert found == (matrix @ matrix.T != 0).tolist()
-
-
-def test_no_nodes_are_contained_in_every_hyperedge_even_an_empty_one() -> None:
-    assert hypergraph([{0, 1}, set(), {2}]).containing([]).tolist() == [0, 1, 2]
-    assert hypergraph([]).containing([]).tolist() == []
-
-
-def test_a_node_without_hyperedges_is_contained_in_none_and_meets_nobody() -> None:
-    graph = hypergraph([{0, 1}, {0, 1, 2}])
-    assert graph.containing([0, 4]).tolist() == graph.containing([4, 5]).tolist() == []
-    assert not graph.meet(4, 4)
-    assert graph.meet(1, 1)
-    assert graph.containing([2, 0, 2]).tolist() == [1]

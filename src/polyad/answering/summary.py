@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyad.answering.quoting import shortened, without_marks
-from polyad.errors import LanguageModelError
+from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
 from polyad.protocols import LanguageModel, Prompt
 from polyad.text.outside import harmless
@@ -22,14 +22,14 @@ def summarise(entity: Entity, llm: LanguageModel | None) -> str:
     """What is said of an entity: its descriptions while they are short, else a summary by the language model.
 
     Raises:
-        LanguageModelError: the model gave no usable reply, or there is none and the descriptions are long.
+        NoLanguageModelError: the descriptions are long, and there is no model.
+        LanguageModelError: the model gave no usable reply.
     """
     if count_tokens(entity.description) <= SHORT:
         return entity.description
     if llm is None:
-        raise LanguageModelError(
-            f"{entity.name!r} has {count_tokens(entity.description):,} tokens of descriptions, and a summary needs a "
-            "language model; name one with --model"
+        raise NoLanguageModelError(
+            f"a summary of {entity.name!r}, of which {count_tokens(entity.description):,} tokens are said,"
         )
     instructions = packaged("polyad.answering.prompts", "summary.md")
     shown = f"{entity.name}\n<descriptions>\n{without_marks(shortened(entity.description, LONGEST))}\n</descriptions>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -266,33 +265,3 @@ class Hypergraph:
     def edge_count(self) -> int:
         """How many hyperedges there are, of any arity."""
         return len(self.members.offsets) - 1
-
-    def containing(self, nodes: Sequence[int]) -> IntArray:
-        """The hyperedges that contain all of some nodes.
-
-        The intersection of the nodes' memberships (HyperGraphRAG, appendix B.2). It starts from the rarest node, so
-        that a hub costs a look-up for each hyperedge still left, not a pass over its thousands of memberships.
-
-        >>> graph = Hypergraph.from_incidences(np.array([0, 1, 2, 1, 2, 3]), np.array([0, 0, 0, 1, 1, 1]), 4, 2)
-        >>> graph.containing([1, 2]).tolist(), graph.containing([0, 2]).tolist(), graph.containing([0, 3]).tolist()
-        ([0, 1], [0], [])
-
-        Args:
-            nodes: Rows of nodes, in any order; one given twice counts once.
-
-        Returns:
-            Rows of hyperedges, sorted. All there are when ``nodes`` is empty.
-        """
-        if not len(nodes):
-            return np.arange(self.edge_count)
-        rarest, *others = sorted(set(nodes), key=lambda node: (len(self.memberships[node]), node))
-        edges = self.memberships[rarest]
-        for node in others:
-            theirs = self.memberships[node]
-            # Never empty where edges are left: it is no rarer than the node before it.
-            edges = edges[theirs.take(np.searchsorted(theirs, edges), mode="clip") == edges]
-        return edges
-
-    def meet(self, first: int, second: int) -> bool:
-        """Whether two nodes share a hyperedge; a node meets itself if it is in any (HyperGraphRAG, appendix B.2)."""
-        return len(self.containing((first, second))) > 0

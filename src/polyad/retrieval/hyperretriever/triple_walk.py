@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.hypergraph.bipartite import binary as cut_into_pairs
 from polyad.hypergraph.distance import Triples, directional_distances, triple_encoding, triples_of
 from polyad.hypergraph.incidence import Hypergraph, distinct, first_of_equals
+from polyad.hypergraph.pairs import binary as cut_into_pairs
 from polyad.hypergraph.sparse import among, best_places, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
@@ -34,7 +34,7 @@ class SearchSpace:
 
     Attributes:
         view: Its entities described.
-        pairs: Its hyperedges cut into pairs (:mod:`polyad.hypergraph.bipartite`), all of them, and the row in the view
+        pairs: Its hyperedges cut into pairs (:mod:`polyad.hypergraph.pairs`), all of them, and the row in the view
             of the hyperedge each came from; None where hyperedges are walked as they are.
         density: Delta(G): hyperedges an entity; 0 for an empty index.
     """
