@@ -18,7 +18,5 @@ def test_every_exception_hangs_in_the_tree_where_its_class_does() -> None:
             drawn[found[2]] = above[max(level for level in above if level < depth)]
             above = {level: name for level, name in above.items() if level <= depth}
     classes = dict(inspect.getmembers(errors, inspect.isclass))
-    there = {
-        name: (kind.__base__ or object).__name__ for name, kind in classes.items() if kind.__module__ == errors.__name__
-    }
-    assert drawn == there
+    own = {name: kind for name, kind in classes.items() if kind.__module__ == errors.__name__}
+    assert drawn == {name: (kind.__base__ or object).__name__ for name, kind in own.items()}

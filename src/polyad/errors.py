@@ -16,7 +16,7 @@
     └── LanguageModelError         the LLM failed after retries, or replied with something unusable
         ├── NoMoreRepliesError     it would fail for every further request: a wrong key, no connection, a spent budget
         ├── UnreadableReplyError   it replied, but not in the form asked for
-        └── CutReplyError          its reply ends before it is whole
+        └── CutReplyError          it reached its limit of tokens before it had said all
 
 Adapters also have exceptions of their own, which never leave them.
 
