@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from polyad import sample
-from polyad.adapters.scripted import Request, ScriptedServer
+from polyad.adapters.scripted import Refused, Request, ScriptedServer
 from polyad.cli import app
 
 Run = Callable[..., Result]
@@ -284,12 +285,17 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
     command += ["--model", "scripted", "--replies", "replies.sqlite", "--answers", "--judge", judges, "--json"]
 
     with ScriptedServer(answer_and_judge) as server:
+        environment = {
+            "OPENAI_BASE_URL": server.base_url,
+            "OPENAI_API_KEY": "none",
+            "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1",  # else what others had asked for is lost when it is killed
+        }
 
         def process(records: int) -> subprocess.CompletedProcess[str]:
             return subprocess.run(
                 [sys.executable, "-c", KILLED_ANSWERING, str(records), *command],
                 cwd=tmp_path,
-                env={**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"},
+                env={**os.environ, **environment},
                 capture_output=True,
                 text=True,
                 timeout=120,
@@ -305,7 +311,6 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
         (result,) = json.loads(last.stdout)["results"]
         assert process(999).stdout == last.stdout
         monkeypatch.chdir(tmp_path)
-        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
         people = CliRunner().invoke(app, command[:-1], env=environment)
         assert len(server.requests) == len(prompts), "all is there"
     assert people.exit_code == 0, people.output
@@ -320,6 +325,33 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
     shown = CliRunner().invoke(app, ["report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
     assert shown.exit_code == 0, shown.output
     assert "50.0* (2 / 3)" in (tmp_path / "report" / "tables.md").read_text()
+
+
+def test_questions_are_answered_side_by_side_and_failures_left_for_the_next_run(
+    run: Run, benchmark: Path, tmp_path: Path
+) -> None:
+    together, waiting, failing = threading.Event(), threading.Semaphore(2), True
+
+    def reply(request: Request) -> str | Refused:
+        if not waiting.acquire(blocking=False):
+            together.set()
+        asked = str(request["messages"][-1]["content"])
+        if failing and "otters" in asked:
+            return Refused(400)
+        return "Yes." if together.wait(20) else "Alone."
+
+    with ScriptedServer(reply) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        command = ("eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers")
+        found = run(*command, "--model", "scripted", **environment)
+        assert found.exit_code == 1, found.output
+        assert "no answer to q3" in found.stderr
+        failing = False
+        again = run(*command, "--model", "scripted", **environment)
+        assert again.exit_code == 0, again.output
+    lines = [json.loads(line) for line in (tmp_path / "kept" / "answers.jsonl").read_text().splitlines()]
+    assert [line["answer"] for line in lines] == ["Yes."] * 3
+    assert lines[2]["query_id"] == "q3"
 
 
 def test_answers_need_a_model_and_a_folder(run: Run, benchmark: Path) -> None:

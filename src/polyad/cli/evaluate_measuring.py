@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from polyad.engine import Engine, registry
 from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation import experiment
 from polyad.evaluation.answer_files import AnswerWriter, answers_of
-from polyad.evaluation.answering import NEAREST, RETRIEVED, answered, compare
+from polyad.evaluation.answering import NEAREST, RETRIEVED, Answered, answered, compare
 from polyad.evaluation.answering import judge as judge_answers
 from polyad.evaluation.datasets import Dataset, Query, texts_of
 from polyad.evaluation.experiment import RetrieverResult
@@ -38,6 +39,9 @@ JUDGED = (*JUDGES, RETRIEVED)
 
 _NAMED = 5
 """Of many failures."""
+
+_AT_ONCE = 8
+"""Questions answered side by side at most: a language model takes seconds, and searching shares the processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ def measure(
             writer.keep_index(sizes)
         results = [_asked(engine, name, dataset.queries, settings.command.depth, writer, progress) for name in names]
         if writer and answers:
-            _answer(engine, names, dataset.queries, settings.command.depth, writer.folder, progress)
+            _answer(engine, names, dataset.queries, writer.folder, settings, progress)
         return Measured(report, statistics, engine.catalogue.sources(), sizes, results)
 
 
@@ -152,29 +156,45 @@ def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
 
 
 def _answer(
-    engine: Engine, names: Sequence[str], queries: Sequence[Query], k: int, folder: Path, progress: Progress
+    engine: Engine,
+    names: Sequence[str],
+    queries: Sequence[Query],
+    folder: Path,
+    settings: Configuration,
+    progress: Progress,
 ) -> None:
-    """Answer what has no answer yet; a question that the language model fails on is left for the next run."""
+    """Answer what has no answer yet, some at a time; what the language model fails on is left for the next run."""
+    threads = min(_AT_ONCE, _language_model(settings, "--answers").concurrency)
     failures: dict[str, str] = {}
-    with AnswerWriter(folder) as writer:
+    with AnswerWriter(folder) as writer, ThreadPoolExecutor(threads) as pool:
         for name in names:
             missing = writer.lacks(name, queries)
-            for done, query in enumerate(missing, len(queries) - len(missing) + 1):
-                started, spent = time.perf_counter(), engine.models.usage.tokens
-                try:
-                    answer = engine.ask(query.text, k, retriever=name)
-                except NoMoreRepliesError:
-                    raise
-                except LanguageModelError as error:
-                    failures[query.id] = str(error)
-                    continue
-                elapsed = 1000 * (time.perf_counter() - started)
-                writer.keep_answer(answered(name, query, answer, engine.models.usage.tokens - spent, elapsed))
-                progress(done, len(queries), f"answers, {name}")
+            ask = partial(_answered, engine, name, settings.command.depth)
+            waiting = {pool.submit(ask, query): query.id for query in missing}
+            try:
+                for done, answer in enumerate(as_completed(waiting), len(queries) - len(missing) + 1):
+                    try:
+                        writer.keep_answer(answer.result())
+                    except NoMoreRepliesError:
+                        raise
+                    except LanguageModelError as error:
+                        failures[waiting[answer]] = str(error)
+                    progress(done, len(queries), f"answers, {name}")
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)  # nobody waits for the rest
+                raise
     for id, reason in list(failures.items())[:_NAMED]:
         output.warn("failed", f"no answer to {id}: {reason}")
     if len(failures) > _NAMED:
         output.warn("failed", f"no answer to {len(failures) - _NAMED:,} more questions")
+
+
+def _answered(engine: Engine, retriever: str, k: int, query: Query) -> Answered:
+    started, spent = time.perf_counter(), engine.models.usage.tokens  # of this thread
+    answer = engine.ask(query.text, k, retriever=retriever)
+    return answered(
+        retriever, query, answer, engine.models.usage.tokens - spent, 1000 * (time.perf_counter() - started)
+    )
 
 
 def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:

@@ -43,7 +43,7 @@ class Answered:
         text: The answer; empty where no evidence was found.
         cited: Ids of the passages it cites.
         tokens: Of the language model.
-        milliseconds: Finding and answering.
+        milliseconds: Finding and answering, beside others that were answered at the same time.
         note: Why there is no answer, or it was cut.
     """
 
