@@ -7,6 +7,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from polyad.adapters.sqlite.checksums import checksum_of, insert, sound
@@ -142,7 +143,7 @@ def _candidates(connection: sqlite3.Connection, asked: Condition) -> set[int]:
             rows = connection.execute(
                 "SELECT given FROM argument WHERE role = ? AND type = ? AND low IS NOT NULL "
                 f"AND {column} {comparison} ?",
-                [asked.role, type, float(bound)],
+                [asked.role, type, _rounded(bound)],
             )
             found |= {number for (number,) in rows}
     return found
@@ -153,8 +154,13 @@ def _row(argument: Argument) -> tuple[object, ...]:
     return (
         *(argument.role, value, None if value == argument.value else argument.value, argument.type, argument.unit),
         json.dumps(list(map(one_line, argument.names))),
-        *((float(extent.low), float(extent.end)) if extent else (None, None)),
+        *((_rounded(extent.low), _rounded(extent.end)) if extent else (None, None)),
     )
+
+
+def _rounded(value: Decimal) -> float:
+    """As it is stored; without the zero below zero, which SQLite does not keep."""
+    return float(value) + 0.0
 
 
 def _argument(row: Sequence[Any]) -> Argument:
