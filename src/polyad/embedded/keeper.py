@@ -16,7 +16,7 @@ from polyad.protocols import Changes, Embedder, Moment, Progress, Store, StoredR
 FEWEST = 1000
 """Hyperedges from which on a view is kept in files; a smaller one is made in a moment."""
 
-BLOCK = 50_000
+BLOCK = 150_000
 """Passages read at a time where all are: what is made of them lies on disk before the next are read."""
 
 

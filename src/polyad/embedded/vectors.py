@@ -11,6 +11,7 @@ from polyad.embedded.cells import Cells, Numbers, cell_count, centres_of, neares
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import Ids
 from polyad.hypergraph.cosines import cosines, products
+from polyad.hypergraph.incidence import ranges
 from polyad.hypergraph.sparse import among, best_places
 from polyad.model import BoolArray, FloatArray, IntArray
 
@@ -148,9 +149,10 @@ class Vectors:
             found = [products(base, vector), products(tail, vector)]
         else:
             near = self.cells.near(vector, k)
-            spans = np.column_stack([self.cells.offsets[near], self.cells.offsets[near + 1]]).tolist()
+            starts, ends = self.cells.offsets[near], self.cells.offsets[near + 1]
             since = np.flatnonzero(among(self.tail_cells.astype(np.int64), near))
-            places = np.concatenate([*(np.arange(*span) for span in spans), len(base) + since])
+            places = np.concatenate([ranges(starts, ends - starts), len(base) + since])
+            spans = zip(starts.tolist(), ends.tolist(), strict=True)
             found = [*(products(base[start:end], vector) for start, end in spans), products(tail[since], vector)]
         scored = np.concatenate(found)
         changed = self.column.changed

@@ -66,7 +66,7 @@ class EmbeddedView:
         word_index: What words passages hold.
         linkable: What passages count that names lead to from elsewhere (:mod:`polyad.embedded.linkability`).
         entity_vectors, entity_scores: Of a view in which entities are described (:mod:`polyad.embedded.described`).
-        undescribed: Entities that have changed since they were; sorted.
+        undescribed: Entities that have changed since they were described, if they were; sorted.
         kept, kept_described: Rows of passages, and of described entities, that lie in files.
         kept_version: Of the view that was kept there.
         shown: Views of entities that were shown before, by row.
@@ -196,7 +196,7 @@ class EmbeddedView:
             vector_sum=self.vector_sum - went + _whole_numbers(new.passage_vectors),
             graph=graph,
             word_index=self.word_index.advanced(gone, new.postings, new.lengths),
-            undescribed=union([self.undescribed, touched]),
+            undescribed=self.undescribed if self.entity_vectors is None else union([self.undescribed, touched]),
             shown=_without(self.shown, touched),
             by_word={},
         )

@@ -110,10 +110,12 @@ class WeightedAdjacency:
     @classmethod
     def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray, row_count: int) -> WeightedAdjacency:
         """Compress pairs in any order; of a pair that occurs twice the higher weight counts."""
-        order = np.lexsort((-weights, neighbours, rows))
+        pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
+        order = np.argsort(pairs, kind="stable")  # several times faster than lexsort where most are in order
+        first = np.diff(pairs[order], prepend=-1) > 0
+        if not first.all():
+            order = np.lexsort((-weights, pairs))
         rows, neighbours, weights = rows[order], neighbours[order], weights[order]
-        first = np.ones(len(rows), dtype=bool)
-        first[1:] = (rows[1:] != rows[:-1]) | (neighbours[1:] != neighbours[:-1])
         adjacency = Adjacency(np.searchsorted(rows[first], np.arange(row_count + 1)), neighbours[first])
         return cls(adjacency, weights[first].astype(np.float32))
 
