@@ -658,6 +658,8 @@ def test_rewriting_is_a_flag_and_a_setting(run: Run, small_index_dir: Path) -> N
         )
         assert found["hits"][0]["title"] == "Bell of Tarn"
     assert run("search", QUESTION, "--store", small_index_dir, "--no-rewrite").exit_code == 0
+    idle = error_of(run("search", QUESTION, "--store", small_index_dir, "--rewrite", "--retriever", "bm25"))
+    assert "--rewrite and --no-rewrite do nothing with bm25" in idle
 
 
 def test_eval_checks_every_name_before_it_indexes(run: Run, benchmark_folder: Path, tmp_path: Path) -> None:

@@ -214,3 +214,24 @@ def test_without_a_key_there_is_nothing_to_warn_of(tmp_path: Path) -> None:
     found = settings(tmp_path, ENDPOINT)
     assert keys_sent(found) == {"no-key"}  # lest the OpenAI library send what else the environment has
     assert found.keyless == ()
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("[segmentation]\nwindow = 5", r"\[segmentation\] window is 5; expected 3: it does nothing without method = "),
+        ("[answer]\nentity_tokens = 5", r"entity_tokens is 5; expected 4000: it does nothing"),
+        ("[answer]\nbudget = 'fixed'\nentity_share = 0.1", 'does nothing without budget = "shares"'),
+        (
+            "[hypersu]\nuse_clues = false\nmax_clues = 2",
+            "max_clues is 2; expected 3: it does nothing",
+        ),
+        (
+            "[hyperretriever]\nadaptive = false\ndecay = 0.2",
+            "decay is 0.2; expected 0.1: it does nothing",
+        ),
+    ],
+)
+def test_a_key_that_does_nothing_where_it_is_given_is_an_error(tmp_path: Path, toml: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        settings(tmp_path, toml)

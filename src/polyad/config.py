@@ -6,11 +6,14 @@ Every default carries its unit and its source. Nothing here reads the environmen
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from polyad.errors import SettingError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 ContextBudget = Literal["shares", "fixed"]
 AnswerPrompt = Literal["concise", "think-answer", "sections"]
@@ -24,6 +27,20 @@ def require(holds: bool, name: str, value: object, expected: str) -> None:
     """Raise SettingError unless it holds."""
     if not holds:
         raise SettingError(name, value, expected)
+
+
+def require_idle(settings: DataclassInstance, keys: Sequence[str], needed: str) -> None:
+    """Raise SettingError where one of some keys, which do nothing with these settings, is not at its default.
+
+    Args:
+        settings: A dataclass.
+        keys: Of it.
+        needed: What it would take for them to count, in words.
+    """
+    for own in fields(settings):
+        value = getattr(settings, own.name)
+        if own.name in keys:
+            require(value == own.default, own.name, value, f"{own.default!r}: it does nothing without {needed}")
 
 
 def shown_address(url: str) -> str:
@@ -288,8 +305,16 @@ class AnswerSettings:
         require(0 <= self.temperature <= 2, "temperature", self.temperature, "0 to 2")
         for name, allowed in (("budget", ContextBudget), ("prompt", AnswerPrompt), ("form", AnswerForm)):
             require(getattr(self, name) in get_args(allowed), name, getattr(self, name), f"one of {get_args(allowed)}")
-        for name in ("hyperedge_tokens", "entity_tokens", "passage_tokens"):
+        of_shares, of_fixed = (
+            ("max_context_tokens", "hyperedge_share", "entity_share"),
+            ("hyperedge_tokens", "entity_tokens", "passage_tokens"),
+        )
+        for name in of_fixed:
             require(getattr(self, name) > 0, name, getattr(self, name), "tokens above 0")
+        if self.budget == "fixed":
+            require_idle(self, of_shares, 'budget = "shares"')
+        else:
+            require_idle(self, of_fixed, 'budget = "fixed"')
         require(0 <= self.hyperedge_share <= 1, "hyperedge_share", self.hyperedge_share, "0 to 1")
         most = round(1 - self.hyperedge_share, 9)
         require(0 <= self.entity_share <= most, "entity_share", self.entity_share, f"0 to what is left ({most})")

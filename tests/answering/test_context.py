@@ -213,8 +213,10 @@ def test_fixed_budgets_pass_nothing_on() -> None:
 
 
 def test_fixed_budgets_do_not_know_the_whole() -> None:
-    found = evidence([passage("word " * 500)])
-    assert words(text_of(found, AnswerSettings(budget="fixed", max_context_tokens=10), words)) > 500
+    whole = AnswerSettings().max_context_tokens
+    found = evidence([passage("word " * 2500, f"rome#{place}") for place in range(3)])
+    settings = AnswerSettings(budget="fixed", passage_tokens=whole + 2000)
+    assert words(text_of(found, settings, words)) > whole
 
 
 def test_nothing_comes_after_the_fact_that_does_not_fit() -> None:

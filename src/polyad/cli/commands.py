@@ -51,6 +51,7 @@ from polyad.cli.options import (
     Words,
     directory_for,
     open_engine,
+    require_use_of_rewriting,
     settings_from,
 )
 from polyad.cli.settings import FILE_NAME, Configuration
@@ -308,6 +309,7 @@ def search(
         replies=replies,
         reply_cache=reply_cache,
     )
+    require_use_of_rewriting(rewrite, [settings.command.retriever])
     searches = retrievers[settings.command.retriever]
     with (
         output.progress_bar(quiet or json) as progress,
@@ -384,6 +386,7 @@ def ask(
         replies=replies,
         reply_cache=reply_cache,
     )
+    require_use_of_rewriting(rewrite, [settings.command.retriever])
     streams = settings.language_model is not None and not json and sys.stdout.isatty()
     with ExitStack() as stack:
         with output.progress_bar(quiet or json) as progress:

@@ -35,6 +35,7 @@ from polyad.cli.options import (
     Rerank,
     Rewrite,
     directory_for,
+    require_use_of_rewriting,
     settings_from,
 )
 from polyad.cli.settings import Configuration, require_one_of
@@ -104,6 +105,7 @@ def evaluate(
     names = list(dict.fromkeys(name.strip() for name in retriever.split(",")))
     for name in names:
         require_one_of("retriever", name, RETRIEVERS)
+    require_use_of_rewriting(rewrite, names)
     settings = settings_from(
         store=store,
         k=k,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
@@ -120,6 +120,15 @@ def settings_from(**flags: object) -> Configuration:
     for variable in settings.unknown:
         output.warn("warning", f"{variable} in the environment is no setting of polyad")
     return settings
+
+
+def require_use_of_rewriting(rewrite: bool | None, retrievers: Sequence[str]) -> None:
+    """Raise ConfigurationError where rewriting is asked for, and nobody rewrites."""
+    if rewrite is not None and "default" not in retrievers:
+        raise ConfigurationError(
+            f"--rewrite and --no-rewrite do nothing with {' and '.join(retrievers)}; leave them out, or name the "
+            "retriever `default`"
+        )
 
 
 def open_engine(

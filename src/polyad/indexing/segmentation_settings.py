@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from polyad.config import require
+from polyad.config import require, require_idle
 
 Segmentation = Literal["mdl", "mdl-no-entities", "mdl-no-semantics", "sentence", "window", "semantic-chunking"]
 Semantics = Literal["words", "embedder"]
@@ -51,3 +51,6 @@ class SegmentationSettings:
         )
         require(self.window >= 1, "window", self.window, "1 or more")
         require(0 <= self.percentile <= 100, "percentile", self.percentile, "0 to 100")
+        for key, method in (("window", "window"), ("percentile", "semantic-chunking")):
+            if self.method != method:
+                require_idle(self, [key], f'method = "{method}"')

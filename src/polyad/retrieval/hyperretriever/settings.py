@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from polyad.config import require
+from polyad.config import require, require_idle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,8 @@ class HyperRetrieverSettings:
     positives: Literal["evidence", "answers"] = "evidence"
 
     def __post_init__(self) -> None:
+        if not self.adaptive:
+            require_idle(self, ["decay", "reductions", "minimum_hyperedges"], "adaptive")
         require(0 < self.threshold <= 1, "threshold", self.threshold, "above 0, at most 1")
         require(0 <= self.decay <= 1, "decay", self.decay, "0 to 1")
         require(0 <= self.dense_weight <= 1, "dense_weight", self.dense_weight, "0 to 1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyad.config import require
+from polyad.config import require, require_idle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,8 @@ class HyperSUSettings:
     use_clues: bool = True
 
     def __post_init__(self) -> None:
+        if not self.use_clues:
+            require_idle(self, ["max_clues"], "use_clues")
         threshold = self.activation_threshold
         require(threshold is None or 0 <= threshold < 1, "activation_threshold", threshold, "0 or more, below 1")
         require(0 < self.link_threshold <= 1, "link_threshold", self.link_threshold, "above 0, at most 1")
