@@ -10,6 +10,7 @@ from polyad.cli.settings import Configuration, load
 from polyad.config import EncoderSettings, RerankerSettings, Settings, SplitSettings
 from polyad.errors import ConfigurationError
 from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 
 
@@ -214,6 +215,13 @@ def test_without_a_key_there_is_nothing_to_warn_of(tmp_path: Path) -> None:
     found = settings(tmp_path, ENDPOINT)
     assert keys_sent(found) == {"no-key"}  # lest the OpenAI library send what else the environment has
     assert found.keyless == ()
+
+
+def test_keys_that_training_alone_reads_have_a_section_of_their_own(tmp_path: Path) -> None:
+    found = settings(tmp_path, "[hyperretriever_training]\nrounds = 3").stages
+    assert found.of(HyperRetrieverTraining).rounds == 3
+    with pytest.raises(ConfigurationError, match=r"\[hyperretriever\] rounds .*is no setting"):
+        settings(tmp_path, "[hyperretriever]\nrounds = 3")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from polyad.evaluation.triple_examples import (
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.protocols import Embedder
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.view import View
 
 Spec = Mapping[str, Sequence[Sequence[str]]]
@@ -53,10 +53,10 @@ def view_of(
 
 
 def collected(
-    view: View, *queries: Query, positives: str = "answers", seed: int = 0, **changes: object
+    view: View, *queries: Query, positives: Literal["evidence", "answers"] = "answers", seed: int = 0, **changes: Any
 ) -> TripleExamples:
-    settings = replace(HyperRetrieverSettings(positives="answers"), positives=positives, **changes)  # type: ignore[arg-type]
-    return collect(view, EMBEDDER, RuleMentionExtractor(), queries, settings, seed)
+    settings, learning = HyperRetrieverSettings(**changes), HyperRetrieverTraining(positives=positives)
+    return collect(view, EMBEDDER, RuleMentionExtractor(), queries, settings, seed, learning=learning)
 
 
 def facts(view: View, examples: TripleExamples, *, right: bool) -> list[Fact]:

@@ -18,7 +18,7 @@ from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever, choose, final_threshold
 from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.view import Kind, View
@@ -436,10 +436,14 @@ def test_a_fixed_threshold_stays_where_it_is() -> None:
         ("triples_per_hop", 0),
         ("dense_weight", 1.5),
         ("path_weight", -0.5),
-        ("distance_starts", "tails"),
-        ("positives", "all"),
     ],
 )
 def test_a_setting_out_of_range_is_named(name: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} is {value!r}"):
         HyperRetrieverSettings(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "value"), [("rounds", -1), ("distance_starts", "tails"), ("positives", "all")])
+def test_a_setting_of_training_out_of_range_is_named(name: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} is {value!r}"):
+        HyperRetrieverTraining(**{name: value})  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ from polyad.evaluation.triple_examples import collect
 from polyad.indexing.report import IndexReport
 from polyad.protocols import Progress
 from polyad.retrieval.default.signals import signal_names
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.shapes import measuring as shapes
 
 SCORERS = ("default", "hyperretriever")
@@ -151,9 +151,17 @@ def _train_hyperretriever(
     progress: Progress,
 ) -> None:
     chosen, k = settings.stages.of(HyperRetrieverSettings), settings.command.depth
+    learning = settings.stages.of(HyperRetrieverTraining)
     examples = {}
     for name, engine in engines.items():
-        collected = partial(collect, *training_parts(engine, progress), settings=chosen, seed=seed, progress=progress)
+        collected = partial(
+            collect,
+            *training_parts(engine, progress),
+            settings=chosen,
+            learning=learning,
+            seed=seed,
+            progress=progress,
+        )
         examples[name] = collected(splits[name].train), collected(splits[name].validation)
     alike = _signal_examples(engines, {name: split.train for name, split in splits.items()}, progress)
     linear = signal_training.train(list(alike.values()), signal_names(rewriting=False))

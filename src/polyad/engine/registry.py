@@ -50,7 +50,7 @@ from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever
 from polyad.retrieval.hypersu.settings import HyperSUSettings
@@ -69,6 +69,7 @@ class Retrieval:
     Attributes:
         make: Makes the retriever.
         settings: Of what kind its settings are, in the section of its name; None where it has none.
+        training: The same of those that only its training reads, in the section ``NAME_training``.
         needs_language_model: Whether it does nothing without one.
         reads_entity_vectors: Whether it compares entities by vectors, which the first search of an index makes.
         embeds_question: Whether it needs the embedder, which takes a while to load.
@@ -79,6 +80,7 @@ class Retrieval:
 
     make: Callable[[Models], Retriever]
     settings: type | None = None
+    training: type | None = None
     needs_language_model: bool = False
     reads_entity_vectors: bool = False
     embeds_question: bool = True
@@ -124,7 +126,9 @@ retrievers: Table[Retrieval] = Table(
         "default": Retrieval(_default, DefaultSettings, lists_nearest=True),
         "hypergraphrag": Retrieval(_hypergraphrag, HyperGraphRAGSettings, reads_entity_vectors=True),
         "hypersu": Retrieval(_hypersu, HyperSUSettings),
-        "hyperretriever": Retrieval(_hyperretriever, HyperRetrieverSettings, reads_entity_vectors=True),
+        "hyperretriever": Retrieval(
+            _hyperretriever, HyperRetrieverSettings, HyperRetrieverTraining, reads_entity_vectors=True
+        ),
         "hypermemory": Retrieval(_hypermemory, HyperMemorySettings, needs_language_model=True),
         "standard": Retrieval(lambda models: DenseRetriever(models.embedder), reads_names=False),
         "bm25": Retrieval(lambda _: LexicalRetriever(), embeds_question=False, reads_names=False),
@@ -399,7 +403,9 @@ def sections() -> dict[str, type]:
     """Every section of :class:`polyad.config.Settings`: those of the stages, then those of methods and retrievers."""
     found = dict(_STAGES)
     found.update(method.section for _, method in methods.rows() if method.section)
-    found.update({name: retrieval.settings for name, retrieval in retrievers.rows() if retrieval.settings})
+    for name, retrieval in retrievers.rows():
+        own = {name: retrieval.settings, f"{name}_training": retrieval.training}
+        found.update({section: kind for section, kind in own.items() if kind})
     return found
 
 

@@ -20,7 +20,7 @@ from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols import Embedder, MentionExtractor, Progress, silent
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.scorer import Recipe
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.keys import entity_key
@@ -28,6 +28,9 @@ from polyad.view import View
 
 POSITIVES = 32
 """Most positives taken of one question at one hop."""
+
+USUAL = HyperRetrieverTraining()
+"""What is read and learned where nothing else is wanted."""
 
 NEGATIVES = 96
 """Most negatives likewise. What bounds them is the hop, not the head: one gold passage makes dozens of heads."""
@@ -107,10 +110,11 @@ def collect(
     settings: HyperRetrieverSettings,
     seed: int = 0,
     progress: Progress = silent,
+    learning: HyperRetrieverTraining = USUAL,
 ) -> TripleExamples:
     """Walk towards the evidence of some questions and label what is met.
 
-    With ``settings.positives`` being ``evidence``, a triple is right when its hyperedge is in a gold passage. With
+    With ``learning.positives`` being ``evidence``, a triple is right when its hyperedge is in a gold passage. With
     ``answers``, as in the paper, when it is on a shortest path from a topic entity to an entity that is an accepted
     answer, found by its normalised name. Questions whose answer is no entity other than a topic (yes, no, a choice of
     two that are named) have the subjects of their gold passages in its place, or all entities of these where they
@@ -121,11 +125,12 @@ def collect(
         embedder: The one it was built with.
         extractor: Finds the names in the questions.
         queries: With gold documents.
-        settings: What is walked, how far, what the scorer will read and what is right.
+        settings: What is walked, and how far.
         seed: Of the choice where a hop has more than :data:`POSITIVES` or :data:`NEGATIVES`.
         progress: Told of each question.
+        learning: What the scorer will read, and what is right.
     """
-    recipe = recipe_of(settings, embedder)
+    recipe = recipe_of(settings, embedder, learning)
     reader = QuestionReader(view, embedder, QuestionLinker(view, extractor), signals=recipe.signals)
     space = SearchSpace.of(view, binary=settings.binary)
     graph = space.whole()
@@ -136,7 +141,7 @@ def collect(
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = reader.read(query.text)
         vectors[number] = question.vector
-        is_right = _rule_for(view, graph, passages, query, gold, question.topics, settings)
+        is_right = _rule_for(view, graph, passages, query, gold, question.topics, settings, learning)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
         random = np.random.default_rng([seed, _seed(query.id)])
         for _ in range(settings.depth):
@@ -163,14 +168,14 @@ def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray,
     return none, none, none, none, np.empty((0, recipe.extras), dtype=np.float32), np.empty(0, dtype=bool)
 
 
-def recipe_of(settings: HyperRetrieverSettings, embedder: Embedder) -> Recipe:
+def recipe_of(settings: HyperRetrieverSettings, embedder: Embedder, learning: HyperRetrieverTraining = USUAL) -> Recipe:
     """What a scorer trained with some settings reads."""
     return Recipe(
         embedder=embedder.name,
         dimension=embedder.dimension,
-        rounds=settings.rounds,
-        starts=settings.distance_starts,
-        closeness=settings.closeness,
+        rounds=learning.rounds,
+        starts=learning.distance_starts,
+        closeness=learning.closeness,
         signals=tuple(signal_names(rewriting=False)) if settings.signals else (),
     )
 
@@ -207,10 +212,11 @@ def _rule_for(
     gold: IntArray,
     topics: IntArray,
     settings: HyperRetrieverSettings,
+    learning: HyperRetrieverTraining,
 ) -> Rule:
     """The rule for one question; see :func:`collect`."""
     in_gold = np.isin(passages, gold)
-    if settings.positives == "evidence":
+    if learning.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
     targets = _targets(view, query, gold, topics)
     inside = _paths(graph, topics, targets, in_gold, settings.depth)

@@ -12,8 +12,8 @@ from polyad.config import require, require_idle
 class HyperRetrieverSettings:
     """Search along triples that a trained scorer holds plausible (HyperRAG, section 3.1; values of its appendix B.1).
 
-    What the scorer reads (``rounds``, ``distance_starts``, ``closeness``) and learns (``positives``) is decided in
-    training; at search its file says which it was. Where a value is not the paper's, or the paper gives none, the
+    What the scorer reads and learns is decided in training (:class:`HyperRetrieverTraining`); at search its file says
+    which it was. Where a value is not the paper's, or the paper gives none, the
     points named are of Recall@5: on questions of 2WikiMultiHopQA that were not trained on, and, as transfer, the mean
     of those on musique and hotpotqa (docs/adr/0011).
 
@@ -42,15 +42,6 @@ class HyperRetrieverSettings:
             same, so weights serve both; density and counts of hyperedges are not (3 points less, in transfer 2).
         signals: The scorer also reads the signals of the default retriever; takes weights trained that way (5 points
             more, in transfer 1).
-        rounds: L of the directional distance encoding; 0 or more. 2; the paper gives none.
-        distance_starts: Where that encoding starts: the question's ``topics``, as the published code does, or every
-            one of the ``heads`` (eq. 4; 0 to 5 points less). Training expands only what is right, so an encoding that
-            shows which entities were heads gives the labels away.
-        closeness: The scorer also reads the cosines of the question to head, hyperedge and tail, beyond eq. 9. From a
-            few hundred questions it does not learn to multiply two vectors (off: 1 to 5 points less in transfer).
-        positives: Triples that training calls right. ``answers``: those on shortest paths to the answer, as in the
-            paper. ``evidence``: those whose hyperedge is in a gold passage (19 points more, in transfer 8): the paths
-            to an answer pass by evidence that it does not stand in, such as the other side of a comparison.
     """
 
     weights: str = ""
@@ -69,10 +60,6 @@ class HyperRetrieverSettings:
     adaptive: bool = True
     binary: bool = False
     signals: bool = False
-    rounds: int = 2
-    distance_starts: Literal["heads", "topics"] = "topics"
-    closeness: bool = True
-    positives: Literal["evidence", "answers"] = "evidence"
 
     def __post_init__(self) -> None:
         if not self.adaptive:
@@ -90,7 +77,31 @@ class HyperRetrieverSettings:
         )
         for name in ("minimum_hyperedges", "triples_kept", "depth", "triples_per_hop", "hyperedges_per_passage"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
-        for name in ("reductions", "rounds"):
-            require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+        require(self.reductions >= 0, "reductions", self.reductions, "0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HyperRetrieverTraining:
+    """What HyperRetriever's scorer reads, and what it learns; points as for :class:`HyperRetrieverSettings`.
+
+    Attributes:
+        rounds: L of the directional distance encoding; 0 or more. 2; the paper gives none.
+        distance_starts: Where that encoding starts: the question's ``topics``, as the published code does, or every
+            one of the ``heads`` (eq. 4; 0 to 5 points less). Training expands only what is right, so an encoding that
+            shows which entities were heads gives the labels away.
+        closeness: The scorer also reads the cosines of the question to head, hyperedge and tail, beyond eq. 9. From a
+            few hundred questions it does not learn to multiply two vectors (off: 1 to 5 points less in transfer).
+        positives: Triples that training calls right. ``answers``: those on shortest paths to the answer, as in the
+            paper. ``evidence``: those whose hyperedge is in a gold passage (19 points more, in transfer 8): the paths
+            to an answer pass by evidence that it does not stand in, such as the other side of a comparison.
+    """
+
+    rounds: int = 2
+    distance_starts: Literal["heads", "topics"] = "topics"
+    closeness: bool = True
+    positives: Literal["evidence", "answers"] = "evidence"
+
+    def __post_init__(self) -> None:
+        require(self.rounds >= 0, "rounds", self.rounds, "0 or more")
         for name, allowed in (("distance_starts", ("heads", "topics")), ("positives", ("evidence", "answers"))):
             require(getattr(self, name) in allowed, name, getattr(self, name), " or ".join(allowed))
