@@ -15,6 +15,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.cli import app
 from polyad.engine import Engine
 from polyad.model import Argument
+from polyad.shapes.evidence import evidence_json
 from tests.given_trials import Trial, Value, make_trials
 
 COUNT, QUERIES = 2000, 200
@@ -207,3 +208,46 @@ def test_a_fact_that_changed_is_replaced_by_its_id_and_one_retracted_is_pruned(
         assert engine.catalogue.relations()["retracts"] == 1
         assert trials[9].id not in engine.catalogue.sources()
         assert sum(engine.catalogue.relations().values()) == 9
+
+
+# Together with other documents
+
+
+AUTHORS = {"relation": "wrote", "arguments": {"who": {"entity": "Q42", "label": "Douglas Adams"}, "weight": 5}}
+
+
+def test_an_index_of_facts_and_texts_keeps_both_when_no_method_is_named(trials: list[Trial], tmp_path: Path) -> None:
+    write(tmp_path / "trials.jsonl", trials[:5])
+    rows = ["name,age:number[years]", "Ines Moreau,42", "Bob,7"]
+    (tmp_path / "people.csv").write_text("\n".join(rows), encoding="utf-8")
+    (tmp_path / "notes.md").write_text("Ines Moreau cast the Bell of Tarn in Oslo.", encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        engine.index([tmp_path / "trials.jsonl", tmp_path / "people.csv"], method="tuples")
+        engine.index([tmp_path / "notes.md"], method="semantic-units")
+        write(tmp_path / "trials.jsonl", trials[:6])
+        (tmp_path / "people.csv").write_text("\n".join([*rows, "Zed,9"]), encoding="utf-8")
+        counts = engine.index([tmp_path]).counts
+        assert (counts.added, counts.updated, counts.unchanged, counts.failures) == (2, 0, 8, ())
+        assert {kind.value: count for kind, count in engine.catalogue.statistics().kinds.items()} == {
+            "semantic-unit": 1,
+            "tuple": 9,
+        }
+        assert len(engine.catalogue.roles(["age>=9"])) == 2
+        joined = {id.partition("#")[0].partition(":")[0][-9:] for id in engine.catalogue.entity("Ines Moreau")[1]}
+        assert joined == {"eople.csv", "/notes.md"}
+
+
+def test_a_hit_says_the_relation_and_the_arguments_of_its_facts_and_the_command_the_label(tmp_path: Path) -> None:
+    (tmp_path / "authors.jsonl").write_text(json.dumps(AUTHORS), encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        engine.index([tmp_path / "authors.jsonl"], method="tuples")
+        (hit,) = evidence_json(engine.search("Who wrote?", 1), explain=False)["hits"]
+    (fact,) = hit["hyperedges"]
+    assert fact["relation"] == "wrote"
+    assert fact["arguments"] == [
+        {"role": "who", "value": "Q42", "type": "entity", "names": ["Douglas Adams"]},
+        {"role": "weight", "value": "5", "type": "number"},
+    ]
+    said = CliRunner().invoke(app, ["facts", "--role", "who=Q42", "--store", str(tmp_path / "kb")]).stdout
+    assert "wrote" in said
+    assert "    who: Douglas Adams (Q42)\n" in said

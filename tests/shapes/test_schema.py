@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.engine import Engine
+from polyad.model import Argument, Document
 from polyad.shapes import SCHEMA, versioned
 from polyad.shapes.catalogue import Kind, hyperedge_json, look_up, statistics_json
 from polyad.shapes.evidence import answer_json, evidence_json, usage_json
@@ -69,6 +70,15 @@ def test_what_is_made_fits_the_schema(engine: Engine) -> None:
     fits("show hyperedge", look_up(engine.catalogue, Kind.HYPEREDGE, edge.id))
     fits("show entity", look_up(engine.catalogue, Kind.ENTITY, "Aldby"))
     fits("facts", {"facts": [hyperedge_json(engine.catalogue, edge)]})
+
+
+def test_facts_given_as_data_fit_the_schema(engine: Engine) -> None:
+    given = (Argument("author", "Q42", names=("Douglas Adams",)), Argument("weight", "5", "number", "kg"))
+    engine.index_documents([Document("d", "", "A fact.", arguments=given, relation="wrote")], method="tuples")
+    (edge,) = engine.catalogue.hyperedges()
+    fits("facts", {"facts": [hyperedge_json(engine.catalogue, edge)]})
+    fits("show hyperedge", look_up(engine.catalogue, Kind.HYPEREDGE, edge.id))
+    fits("search", evidence_json(engine.search("Who?", retriever="hypersu"), explain=True))
 
 
 def test_another_type_does_not_fit(engine: Engine) -> None:

@@ -27,6 +27,7 @@ from polyad.indexing.report import IndexReport
 from polyad.model import Answer, Evidence, Usage
 from polyad.protocols import Progress
 from polyad.shapes import versioned
+from polyad.shapes.catalogue import FactShape
 from polyad.shapes.measuring import missing
 from polyad.text.counting import counted
 from polyad.text.outside import harmless
@@ -432,16 +433,26 @@ def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
         say(f"{setting['key']} = {json.dumps(setting['value'], ensure_ascii=False)}{origin}")
 
 
-def show_facts(facts: Sequence[Mapping[str, object]]) -> None:
+def show_facts(facts: Sequence[FactShape]) -> None:
     """Print facts, each with the names in its roles."""
     if not facts:
         say("nothing found")
     for fact in facts:
         relation = f"{fact['relation']}  " if fact["relation"] else ""
-        say(f"{fact['id']}  {relation}{' '.join(str(fact['text']).split())}")
-        roles = fact["roles"]
-        for role, names in roles.items() if isinstance(roles, Mapping) else ():
+        say(f"{fact['id']}  {relation}{' '.join(fact['text'].split())}")
+        for role, names in _roles(fact).items():
             say(f"    {role or '-'}: {'; '.join(names)}")
+
+
+def _roles(fact: FactShape) -> dict[str, list[str]]:
+    """What is in each role, as it is read: entities known by an id with their label, numbers with their unit."""
+    shown: dict[str, list[str]] = {role: [] for role in fact["roles"]} if fact["arguments"] else fact["roles"]
+    for one in fact["arguments"]:
+        value, unit, names = one["value"], one.get("unit", ""), one.get("names", [])
+        if names:
+            value = f"{names[0]} ({value})"
+        shown[one["role"]].append(f"{value} {unit}" if unit and not value.endswith(unit) else value)
+    return shown
 
 
 def _on_one_line(item: object) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
-from typing import NotRequired
 
 from typing_extensions import TypedDict
 
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.tables import Plugin
 from polyad.errors import NotFoundError
-from polyad.model import Argument, Hyperedge, MetadataValue, Statistics
+from polyad.model import Hyperedge, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, binding_of
-from polyad.shapes.evidence import passage_json
+from polyad.shapes.evidence import ArgumentShape, argument_json, passage_json
 from polyad.text.keys import name_key
 
 
@@ -65,16 +64,6 @@ class SettingsShape(TypedDict):
     settings: list[SettingShape]
 
 
-class ArgumentShape(TypedDict):
-    """What a role of a fact was given; ``unit`` and ``names`` where there are any."""
-
-    role: str
-    value: str
-    type: str
-    unit: NotRequired[str]
-    names: NotRequired[list[str]]
-
-
 class FactShape(TypedDict):
     """A hyperedge with the names it joins, by role; of a fact that was given as data, with all it was given."""
 
@@ -103,6 +92,7 @@ class DocumentShape(TypedDict):
     url: str
     metadata: dict[str, MetadataValue]
     places: list[object]
+    relation: str
 
 
 class IncidenceShape(TypedDict):
@@ -129,6 +119,8 @@ class HyperedgeShape(TypedDict):
     start: int
     end: int
     score: float
+    relation: str
+    arguments: list[ArgumentShape]
     grounded: float
     incidences: list[IncidenceShape]
 
@@ -225,7 +217,9 @@ def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
         case Kind.HYPEREDGE:
             edge, incidences = catalogue.hyperedge(id)
             grounded = round(catalogue.grounded(edge), 3)
-            return {**asdict(edge), "grounded": grounded, "incidences": [asdict(part) for part in incidences]}
+            given = [argument_json(argument) for argument in edge.arguments]
+            parts = [asdict(part) for part in incidences]
+            return {**asdict(edge), "arguments": given, "grounded": grounded, "incidences": parts}
         case Kind.ENTITY:
             return _entity_json(catalogue, id)
 
@@ -258,13 +252,3 @@ def binding_json(binding: RoleBinding) -> FactShape:
         "roles": {role: list(names) for role, names in binding.roles.items()},
         "arguments": [argument_json(argument) for argument in binding.arguments],
     }
-
-
-def argument_json(argument: Argument) -> ArgumentShape:
-    """What a role of a fact was given."""
-    shape: ArgumentShape = {"role": argument.role, "value": argument.value, "type": argument.type}
-    if argument.unit:
-        shape["unit"] = argument.unit
-    if argument.names:
-        shape["names"] = list(argument.names)
-    return shape

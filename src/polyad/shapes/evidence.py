@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from polyad.model import (
     Answer,
+    Argument,
     Evidence,
     Hyperedge,
     Location,
@@ -52,13 +53,25 @@ class PassageShape(PlaceShape):
     metadata: Mapping[str, MetadataValue]
 
 
+class ArgumentShape(TypedDict):
+    """What a role of a fact was given; ``unit`` and ``names`` where there are any."""
+
+    role: str
+    value: str
+    type: str
+    unit: NotRequired[str]
+    names: NotRequired[list[str]]
+
+
 class FoundHyperedgeShape(TypedDict):
-    """A hyperedge with the names it joins."""
+    """A hyperedge with the names it joins; one that was given as data with its relation and all it was given."""
 
     id: str
     text: str
     score: float
     entities: list[str]
+    relation: NotRequired[str]
+    arguments: NotRequired[list[ArgumentShape]]
 
 
 class HitShape(PassageShape):
@@ -169,16 +182,32 @@ def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitS
         "reason": hit.reason,
         "highlight": [hit.highlight.start, hit.highlight.end] if hit.highlight else None,
         "copies": [{"title": origin.title, **_place_json(location, origin)} for origin, location in hit.copies],
-        "hyperedges": [
-            {
-                "id": edge.hyperedge.id,
-                "text": edge.hyperedge.text,
-                "score": edge.score,
-                "entities": [entity.name for entity in edge.members],
-            }
-            for edge in hyperedges
-        ],
+        "hyperedges": [_hyperedge_json(edge) for edge in hyperedges],
     }
+
+
+def _hyperedge_json(scored: ScoredHyperedge) -> FoundHyperedgeShape:
+    edge = scored.hyperedge
+    shape: FoundHyperedgeShape = {
+        "id": edge.id,
+        "text": edge.text,
+        "score": scored.score,
+        "entities": [entity.name for entity in scored.members],
+    }
+    if edge.arguments:
+        shape["relation"] = edge.relation
+        shape["arguments"] = [argument_json(argument) for argument in edge.arguments]
+    return shape
+
+
+def argument_json(argument: Argument) -> ArgumentShape:
+    """What a role of a fact was given."""
+    shape: ArgumentShape = {"role": argument.role, "value": argument.value, "type": argument.type}
+    if argument.unit:
+        shape["unit"] = argument.unit
+    if argument.names:
+        shape["names"] = list(argument.names)
+    return shape
 
 
 def passage_json(passage: Passage, origin: Origin) -> PassageShape:
