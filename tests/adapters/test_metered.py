@@ -45,6 +45,21 @@ def test_time_that_ended_in_an_error_counts() -> None:
     assert metered.seconds >= 0.02
 
 
+def test_a_query_is_embedded_once_within_a_block_that_remembers() -> None:
+    inner = HashingEmbedder(8)
+    metered = MeteredEmbedder(inner)
+    expected = inner.encode(["b", "a", "c"], "query").tobytes()
+    with metered.ahead(["c"], "query"), metered.remembering():
+        metered.encode(["a", "b"], "query")
+        assert metered.encode(["b", "a", "c"], "query").tobytes() == expected
+        assert metered.texts == 3, "c ahead, then a and b"
+        metered.encode(["a"], "passage")
+        metered.encode(["a"], "passage")
+        assert metered.texts == 5, "passages are many, and asked for once"
+    metered.encode(["b"], "query")
+    assert metered.texts == 6
+
+
 def test_each_thread_has_its_own_account() -> None:
     metered = MeteredEmbedder(Slow(8))
     seen: list[tuple[float, int]] = []

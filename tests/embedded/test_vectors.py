@@ -125,7 +125,7 @@ def test_a_search_of_few_cells_finds_most_of_the_nearest_with_their_cosines_and_
         hits += len(np.intersect1d(rows, expected))
     assert hits > 0.95 * 20 * len(questions)
     assert vectors.recall(ids) > 0.95
-    looked_at, _ = vectors._compared(questions[0], 1)
+    [(looked_at, _)] = vectors._compared(questions[:1], 1)
     assert len(looked_at) < 3000, "or the search were no faster"
 
 

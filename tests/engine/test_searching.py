@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,13 @@ import pytest
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.config import AnswerSettings, NearestSettings, QuestionSettings, Settings, SplitSettings
+from polyad.embedded.keeper import ViewKeeper
+from polyad.embedded.view import EmbeddedView
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError, SettingError
 from polyad.model import Document, FloatArray, Location, Query, Section, Timings
+from polyad.protocols import TextKind
 from polyad.text.words import count_words
 
 PUMP = "The pump moves water from the tank to the basin. It has to be bled before it is started."
@@ -78,6 +82,43 @@ def test_measurements_see_passages_as_they_are_ranked(manual: Engine) -> None:
     assert replace(found, timings=bare.timings) == bare
     assert len({hit.passage.id for hit in found.passages}) == 5
     assert all((hit.copies, hit.highlight) == ((), None) for hit in found.passages)
+
+
+@pytest.mark.parametrize("retriever", ["default", "hypersu", "standard"])
+def test_a_search_embeds_its_question_once_and_asks_for_one_view(
+    manual: Engine, retriever: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manual.prepare(retriever)
+    encoded: list[str] = []
+    encode, current = manual.models.embedder._encode, ViewKeeper.current
+
+    def counted(texts: Sequence[str], kind: TextKind) -> FloatArray:
+        encoded.extend(texts)
+        return encode(texts, kind)
+
+    monkeypatch.setattr(manual.models.embedder, "_encode", counted)
+    views: list[EmbeddedView] = []
+
+    def looked(keeper: ViewKeeper, at_least: int) -> EmbeddedView:
+        views.append(current(keeper, at_least))
+        return views[-1]
+
+    monkeypatch.setattr(ViewKeeper, "current", looked)
+    found = manual.search(QUESTION, 4, retriever=retriever)
+    assert found.passages[0].highlight is not None
+    assert (encoded.count(QUESTION), len(views)) == (1, 1)
+
+
+def test_what_a_search_took_counts_that_it_saw_what_was_new(manual: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    manual.prepare("bm25")
+    current = ViewKeeper.current
+
+    def slowly(keeper: ViewKeeper, at_least: int) -> EmbeddedView:
+        time.sleep(0.2)
+        return current(keeper, at_least)
+
+    monkeypatch.setattr(ViewKeeper, "current", slowly)
+    assert manual.search(QUESTION, retriever="bm25").timings.retrieve >= 200
 
 
 @pytest.mark.parametrize("retriever", ["default", "standard", "bm25"])

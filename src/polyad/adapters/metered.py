@@ -48,21 +48,39 @@ class MeteredEmbedder:
         """Embed ``texts`` in one batch now, so that this thread need not wait for them within the block."""
         distinct = list(dict.fromkeys(texts))
         vectors = self._encode(distinct, kind) if distinct else ()
-        self._account.known = {(kind, text): vector for text, vector in zip(distinct, vectors, strict=True)}
-        try:
+        with self._knowing({(kind, text): vector for text, vector in zip(distinct, vectors, strict=True)}):
             yield
-        finally:
-            self._account.known = {}
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Embed each query of this thread once within the block: its vector is asked for by the next stage again."""
+        with self._knowing(dict(self._known or {})):
+            yield
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Embed ``texts``; see :class:`polyad.protocols.Embedder`."""
-        known: dict[tuple[TextKind, str], FloatArray] = getattr(self._account, "known", {})
-        here = [known.get((kind, text)) for text in texts]
-        missing = [text for text, vector in zip(texts, here, strict=True) if vector is None]
-        if len(missing) == len(texts):
+        known = self._known
+        if known is None or not texts:
             return self._encode(texts, kind)
-        rest = iter(self._encode(missing, kind) if missing else ())
-        return np.stack([next(rest) if vector is None else vector for vector in here])
+        new = [text for text in dict.fromkeys(texts) if (kind, text) not in known]
+        made = dict(zip(new, self._encode(new, kind), strict=True)) if new else {}
+        if kind == "query":
+            known.update(((kind, text), vector) for text, vector in made.items())
+        return np.stack([made[text] if text in made else known[kind, text] for text in texts])
+
+    @property
+    def _known(self) -> dict[tuple[TextKind, str], FloatArray] | None:
+        """What this thread need not embed again; None where nothing is kept."""
+        known: dict[tuple[TextKind, str], FloatArray] | None = getattr(self._account, "known", None)
+        return known
+
+    @contextmanager
+    def _knowing(self, known: dict[tuple[TextKind, str], FloatArray]) -> Iterator[None]:
+        before, self._account.known = self._known, known
+        try:
+            yield
+        finally:
+            self._account.known = before
 
     def _encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         started = time.perf_counter()

@@ -30,6 +30,9 @@ _ASKED = 50
 _READ = 1 << 16
 """Vectors read at a time where all are."""
 
+_COMPARED = 1 << 10
+"""Vectors that are compared with several others while they lie in the processor's cache: they are read once for all."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
@@ -125,10 +128,14 @@ class Vectors:
             ids: Of the rows.
             scores: What to multiply cosines by, by row.
         """
-        return [self._nearest(vector, k, ids, scores) for vector in vectors]
+        compared = zip(vectors, self._compared(vectors, k), strict=True)
+        return [self._best(vector, places, scored, k, ids, scores) for vector, (places, scored) in compared]
 
-    def _nearest(self, vector: FloatArray, k: int, ids: Ids, scores: Column | None) -> tuple[IntArray, FloatArray]:
-        places, scored = self._compared(vector, k)
+    def _best(
+        self, vector: FloatArray, places: IntArray, scored: FloatArray, k: int, ids: Ids, scores: Column | None
+    ) -> tuple[IntArray, FloatArray]:
+        """Of the places that are looked at, the ``k`` nearest to a vector, as rows; ``scored`` is written over."""
+        places, scored = self._as_changed(vector, places, scored)
         rows = self._rows(places)
         if scores is not None:
             scored *= scores.at(rows)
@@ -141,20 +148,24 @@ class Vectors:
         best = best_places(near, k, lambda chosen: ids.order(rows[chosen]))
         return rows[best], near[best]
 
-    def _compared(self, vector: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-        """The places that a search for ``k`` looks at, and the product of the vector at each with a given one."""
+    def _compared(self, vectors: FloatArray, k: int) -> Iterator[tuple[IntArray, FloatArray]]:
+        """For each of some vectors the places that are looked at for the ``k`` nearest, and the products with them."""
         base, tail = self.column.base, self.column.tail
         if self.cells is None:
             places = np.arange(len(self))
-            found = [products(base, vector), products(tail, vector)]
-        else:
+            for found in np.concatenate([_each_with_each(vectors, base), _each_with_each(vectors, tail)], axis=1):
+                yield places, found
+            return
+        for vector in vectors:
             near = self.cells.near(vector, k)
             starts, ends = self.cells.offsets[near], self.cells.offsets[near + 1]
             since = np.flatnonzero(among(self.tail_cells.astype(np.int64), near))
-            places = np.concatenate([ranges(starts, ends - starts), len(base) + since])
             spans = zip(starts.tolist(), ends.tolist(), strict=True)
-            found = [*(products(base[start:end], vector) for start, end in spans), products(tail[since], vector)]
-        scored = np.concatenate(found)
+            parts = [*(products(base[start:end], vector) for start, end in spans), products(tail[since], vector)]
+            yield np.concatenate([ranges(starts, ends - starts), len(base) + since]), np.concatenate(parts)
+
+    def _as_changed(self, vector: FloatArray, places: IntArray, scored: FloatArray) -> tuple[IntArray, FloatArray]:
+        """The same places and products, with those that have other vectors now as these are."""
         changed = self.column.changed
         if not len(changed):
             return places, scored
@@ -176,6 +187,16 @@ class Vectors:
 def _moved(numbers: IntArray, to: Numbers) -> IntArray:
     """Where each number goes; those beyond stay."""
     return np.where(numbers < len(to), to.take(numbers, mode="clip"), numbers)
+
+
+def _each_with_each(vectors: FloatArray, others: FloatArray) -> FloatArray:
+    """The product of each of a few vectors with each of many others, ``[vectors, others]``; these are read once."""
+    found = np.empty((len(vectors), len(others)), dtype=np.float32)
+    for start in range(0, len(others), _COMPARED):
+        block = slice(start, start + _COMPARED)
+        for own, vector in zip(found, vectors, strict=True):
+            own[block] = products(others[block], vector)
+    return found
 
 
 _BLOCK = 64

@@ -369,8 +369,7 @@ class Engine:
         """
         self._searcher.require(question)
         wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
-        self.prepare(retriever, progress)
-        return self._searcher.search(question, wanted, retriever)
+        return self._searcher.search(question, wanted, retriever, progress)
 
     def search_many(
         self,
@@ -387,8 +386,7 @@ class Engine:
         for question in questions:
             self._searcher.require(question)
         wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
-        self.prepare(retriever, progress)
-        return self._searcher.search_many(questions, wanted, retriever)
+        return self._searcher.search_many(questions, wanted, retriever, progress)
 
     def prepare(self, retriever: Chosen = "default", progress: Progress = silent) -> None:
         """Load and make what a retriever needs once: no part of a search's time. :meth:`search` does it by itself.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Protocol, runtime_checkable
@@ -73,16 +74,18 @@ class Searcher:
             self._made.setdefault(chosen, _retrieval(chosen).make(self._models))
         return self._made[chosen]
 
-    def prepare(self, chosen: Chosen, progress: Progress = silent) -> None:
-        """Load and make what a retriever needs once."""
+    def prepare(self, chosen: Chosen, progress: Progress = silent) -> View:
+        """Load and make what a retriever needs once; the index as it is now, for which that was done."""
         made, view = self.retriever(chosen), self.view(chosen, progress)
         if isinstance(made, _Preparable):
             made.prepare(view)
+        return view
 
-    def search(self, question: str, wanted: Wanted, chosen: Chosen) -> Evidence:
-        """The evidence for a question, and what it took."""
+    def search(self, question: str, wanted: Wanted, chosen: Chosen, progress: Progress = silent) -> Evidence:
+        """The evidence for a question, and what it took; to load models is no part of that, to see what is new is."""
+        self.retriever(chosen)
         started, encoding = time.perf_counter(), self._models.seconds_encoding()
-        evidence = self._retrieve(question, wanted, chosen)
+        evidence = self._retrieve(question, wanted, chosen, progress)
         encode = self._models.seconds_encoding() - encoding
         _LOG.debug(
             "%s found %d hits in %.3f s", evidence.retriever, len(evidence.passages), time.perf_counter() - started
@@ -92,8 +95,11 @@ class Searcher:
             timings=Timings(encode=1000 * encode, retrieve=1000 * (time.perf_counter() - started - encode)),
         )
 
-    def search_many(self, questions: Sequence[str], wanted: Wanted, chosen: Chosen) -> list[Evidence]:
+    def search_many(
+        self, questions: Sequence[str], wanted: Wanted, chosen: Chosen, progress: Progress = silent
+    ) -> list[Evidence]:
         """The evidence for each of some questions, which are embedded together."""
+        self.prepare(chosen, progress)
         if not _retrieval(chosen).embeds_question:
             return [self.search(question, wanted, chosen) for question in questions]
         with self._models.embedder.ahead(questions, "query"):
@@ -110,17 +116,17 @@ class Searcher:
                 "section [question]); ask for what is to be found in them"
             )
 
-    def _retrieve(self, question: str, wanted: Wanted, chosen: Chosen) -> Evidence:
+    def _retrieve(self, question: str, wanted: Wanted, chosen: Chosen, progress: Progress) -> Evidence:
         models = self._models
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self._gather(question, wanted, chosen, self.view(chosen))
+                return self._gather(question, wanted, chosen, self.prepare(chosen, progress))
             except StaleViewError:  # what was to be shown has been removed: begin again with a later view
                 if models.language_model is None:  # what that costs could not be written down in a store that is held
                     break
                 self._views.current(at_least=self._store.version())
         else:
-            return self._gather(question, wanted, chosen, self.view(chosen))
+            return self._gather(question, wanted, chosen, self.prepare(chosen, progress))
         with self._views.held(models.embedder if _retrieval(chosen).reads_entity_vectors else None) as view:
             return self._gather(question, wanted, chosen, view)
 
@@ -133,7 +139,8 @@ class Searcher:
 
         if reranker is not None:
             retrieve = partial(reranked, retrieve, reranker)
-        return gather(retrieve, wanted, nearest, is_listed=retrieval.lists_nearest, again=reranker is None)
+        with self._models.embedder.remembering() if retrieval.embeds_question else nullcontext():
+            return gather(retrieve, wanted, nearest, is_listed=retrieval.lists_nearest, again=reranker is None)
 
 
 def _retrieval(chosen: Chosen) -> Retrieval:
