@@ -118,6 +118,7 @@ DOSES = {
     "d3": [Argument("drug", "Georgia (country)"), Argument("dose", "2.50e2", "number"), Argument("ok", "Yes", YES_NO)],
     "d4": [Argument("drug", "Georgia"), Argument("dose", "9" * 400, "number"), Argument("ok", "false", YES_NO)],
     "d5": [Argument("drug", "the"), Argument("dose", "1", "number"), Argument("dose", "1000", "number")],
+    "d7": [Argument("on", "1991", "number")],
     "d6": [Argument("drug", "Q42", names=("Douglas Adams", "DNA")), Argument("ok", "null", "null")],
 }
 
@@ -159,11 +160,12 @@ def doses(tmp_path: Path) -> Iterator[SqliteStore]:
         (["dose!=250"], ["d1", "d4", "d5"]),
         (["on=1990"], ["d2"]),
         (["on=1990-05-31"], ["d1"]),
-        (["on>=1990"], ["d1", "d2"]),
-        (["on>=1990-02"], ["d1"]),
+        (["on>=1990"], ["d1", "d2", "d7"]),
+        (["on>=1990-02"], ["d1", "d7"]),
         (["on<1990-06"], ["d1"]),
+        (["on>1990-06", "on<1992-01"], ["d7"]),
         (["on<=1990"], ["d1", "d2"]),
-        (["on>1990"], []),
+        (["on>1990"], ["d7"]),
         (["ok=yes"], ["d3"]),
         (["ok=False"], ["d4"]),
         (["ok=null"], ["d6"]),
@@ -175,7 +177,7 @@ def test_values_are_found_exactly_and_by_their_order(doses: SqliteStore, asked: 
 
 
 def test_facts_are_asked_for_by_their_relation_with_a_limit(doses: SqliteStore) -> None:
-    assert doses.relations() == {"dose": 3, "other": 3}
+    assert doses.relations() == {"dose": 3, "other": 4}
     assert [one.relation for one in answer_roles(doses, {}, relation="dose")] == ["dose"] * 3
     assert [one.hyperedge_id[:2] for one in answer_roles(doses, {}, relation="dose", limit=2)] == ["d1", "d2"]
     assert [one.hyperedge_id[:2] for one in answer_roles(doses, ["dose>=0"], relation="other")] == ["d4", "d5"]

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import get_args
@@ -20,7 +20,12 @@ from typing import get_args
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, ArgumentType, Condition, Operator
 
-_NUMBER = re.compile(r"([+\-\u2212]?)(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?([eE][+-]?\d{1,4})?(?:\s*(\D.*))?", re.DOTALL)
+_NUMBER = re.compile(
+    r"([+\-\u2212]?)(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?([eE][+-]?\d{1,4})?(?:\s*((?:[^\W\d_]|[%\u2030\u00b0$\u20ac\u00a3\u00a5/]).*))?",
+    re.DOTALL,
+)
+"""A sign, digits, a fraction, an exponent, and a unit: not what stands behind a hyphen, as in "50-60" or a date."""
+
 _CODE = re.compile(r"0\d|\d+[eE]\d")
 """What begins like a number and is more likely a code: "007", "12E4"."""
 
@@ -178,13 +183,20 @@ def asked_extent(asked: Condition, type: ArgumentType) -> Extent | None:
     return extent_of(Argument(asked.role, asked.value, type))
 
 
+def asked_year(asked: Condition) -> int | None:
+    """The year of a date that is more than a year, by which numbers that are years can be told; None for others."""
+    if asked.operator in ("=", "!=") or number_of(asked.value) or not date_of(asked.value):
+        return None
+    return int(asked.value.strip()[:4])
+
+
 def holds(asked: Condition, argument: Argument) -> bool:
     """Whether an argument is as a condition asks.
 
     Texts are compared exactly, but for white space; an entity known by an id is also found by its names. Numbers are
     compared as numbers, with the unit where the condition names one, and booleans by their truth. A date is before
     another if all of it is; it is equal to one of the same precision: 1990-05-31 is in 1990 (``>=1990``, ``<=1990``),
-    and not equal to it.
+    and not equal to it. A number of four digits is a year where it is compared with a date.
 
     >>> holds(Condition("reading", "=", "250"), Argument("reading", "-250", "number"))
     False
@@ -195,10 +207,13 @@ def holds(asked: Condition, argument: Argument) -> bool:
         return False
     if asked.operator in ("=", "!="):
         return _equal(asked, argument) == (asked.operator == "=")
-    mine, other = extent_of(argument), asked_extent(asked, argument.type)
-    if mine is None or other is None or argument.type == "boolean" or not _same_scale(mine, other):
+    type = argument.type
+    if type == "number" and asked_year(asked) is not None:  # a year among dates, where nobody declared it
+        type = "date"
+    mine, other = extent_of(replace(argument, type=type)), asked_extent(asked, type)
+    if mine is None or other is None or type == "boolean" or not _same_scale(mine, other):
         return False
-    is_point = argument.type == "number"
+    is_point = type == "number"
     match asked.operator:
         case ">=":
             return mine.low >= other.low

@@ -12,7 +12,7 @@ from typing import Any
 
 from polyad.adapters.sqlite.checksums import checksum_of, insert, sound
 from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
-from polyad.text.literals import TYPES, asked_extent, extent_of, meets, one_line
+from polyad.text.literals import TYPES, Extent, asked_extent, asked_year, extent_of, meets, one_line
 
 _BATCH = 400  # values bound to one statement; SQLite's oldest limit is 999
 
@@ -137,7 +137,9 @@ def _candidates(connection: sqlite3.Connection, asked: Condition) -> set[int]:
         "<": ('"end"', "<="),
     }[asked.operator]
     for type in TYPES:
-        extent = asked_extent(asked, type)
+        extent, year = asked_extent(asked, type), asked_year(asked)
+        if type == "number" and year is not None:
+            extent = Extent(Decimal(year), Decimal(year))
         if extent is not None:
             bound = extent.low if asked.operator in ("=", ">=", ">", "<") else extent.end
             rows = connection.execute(

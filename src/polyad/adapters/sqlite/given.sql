@@ -22,4 +22,5 @@ CREATE TABLE argument (
     PRIMARY KEY (given, place)
 ) WITHOUT ROWID;
 CREATE INDEX argument_by_value ON argument (role, value);
+CREATE INDEX argument_by_names ON argument (role) WHERE names <> '[]';
 CREATE INDEX argument_by_extent ON argument (role, type, low) WHERE low IS NOT NULL;
