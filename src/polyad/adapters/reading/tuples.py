@@ -73,6 +73,9 @@ _ARITY = "N"
 _HEAD, _TAIL = "_h", "_t"
 """What ends the roles of the primary triple in such a line; before it stands the relation."""
 
+_READ_IN_TEXT = frozenset({"number", "date", "boolean", "string"})
+"""Types of values that are found by the words of a fact alone."""
+
 _DIGITS = 16  # of the hash in an id: 64 bits, so that a clash in a million facts is less likely than one in ten million
 
 
@@ -230,10 +233,9 @@ def _role(role: object, place: int) -> str:
 
 def _with_literals(text: str, arguments: Sequence[Argument]) -> str:
     """``text`` with those values added by which no fact is found and that it does not mention: else they are unread."""
-    lost = [
-        argument
-        for argument in arguments
-        if argument.type not in ("entity", "null")
-        and not re.search(rf"(?<!\w){re.escape(value_in_words(argument))}(?!\w)", text)
-    ]
+    literals = [(argument, value_in_words(argument)) for argument in arguments if argument.type in _READ_IN_TEXT]
+    missing = {
+        words for words in {words for _, words in literals} if not re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text)
+    }
+    lost = [argument for argument, words in literals if words in missing]
     return f"{text.rstrip()} ({roles_in_words(lost)})" if lost else text
