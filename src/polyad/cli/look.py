@@ -38,7 +38,7 @@ def config(json: Json = False) -> None:
     Settings come from flags, the environment, the settings file (polyad.toml, or what --config names) and the user's
     own polyad.toml, in this order; docs/settings.md says what each is for. Keys of endpoints are not shown.
 
-    Example: polyad --config team.toml config
+    Example: polyad config
     """
     found: list[shapes.SettingShape] = [
         {"section": section, "key": key, "value": value, "origin": origin}
