@@ -78,6 +78,7 @@ from polyad.retrieval.question_names import _located, _names
 from polyad.text.indexed_words import codes_of, in_pairs, searched_words, telling_words, words_of
 from polyad.text.json_repair import repaired
 from polyad.text.keys import entity_key
+from polyad.text.literals import condition, date_of, inferred_type, number_of
 from polyad.text.loose_json import first_json, listed_under, strings_under
 from polyad.text.outside import harmless
 from polyad.text.paragraphs import begins_paragraph, paragraphs
@@ -728,6 +729,16 @@ TARGETS = (
     Target("phrases", lambda text: phrases(text, 5), str, ("serum ", "of ", "-a", "’a")),
     Target("given names", lambda text: _given().extract([text]), str),
     Target("gliner windows", lambda text: list(gliner._windows(text, 100, 300)), str, ("a_b", "-a", "。")),
+    Target(
+        "literals", _all(inferred_type, number_of, date_of), str, ("1", ",000", "-", ".5", "2020-01-", "T10:", " mg")
+    ),
+    Target(
+        "conditions",
+        lambda text: condition(f"dose>={text}"),
+        str,
+        ("=", "<", ">=", "1", " mg", "2020-"),
+        most=_QUESTION,
+    ),
     Target("keys", entity_key.__wrapped__, str, ("(a) ", " (", ") ", "'s", ",000", "1.5", "j r r ", "the ", "a ")),
     Target("vocabulary", _VOCABULARY.find, str, ("ada ", "j. ", "the ", "'s "), most=_QUESTION),
     Target("occurrences", lambda given: [occurrences(*given), name_spans(*given)], _halves, most=1 << 16),
