@@ -149,7 +149,9 @@ def test_a_value_is_kept_word_for_word_whatever_it_is(given: object, kept: tuple
     assert arguments(line) == [("giver", "Alice", "entity"), ("gift", "Book", "entity"), ("odd", *kept)]
 
 
-@pytest.mark.parametrize(("written", "kept"), [("1.50", "1.50"), ("1e5", "1e5"), ("NaN", "NaN"), ("-0", "0")])
+@pytest.mark.parametrize(
+    ("written", "kept"), [("1.50", "1.50"), ("1e5", "1e5"), ("NaN", "NaN"), ("-0", "-0"), ("9" * 5000, "9" * 5000)]
+)
 def test_a_number_keeps_its_spelling(written: str, kept: str) -> None:
     assert arguments(f'{{"arguments": {{"dose": {written}}}}}')[0][1] == kept
 

@@ -18,6 +18,9 @@ SCHEMA_FILE = "schema.toml"
 """Beside a file of facts, says what the values of roles are."""
 
 _DECLARATION = re.compile(r"(entity|number|date|boolean|string)(?:\[([^\[\]]*)\])?")
+_MOST_DIGITS = 4000
+"""Of a whole number; Python reads none of more than 4300."""
+
 _IDENTITIES = ("entity", "id", "value")
 """Keys of an object that hold the value itself, the first that is there."""
 
@@ -32,6 +35,11 @@ class SpeltFloat(float):
         made = super().__new__(cls, spelling)
         made.spelling = spelling
         return made
+
+
+def spelt_int(spelling: str) -> float:
+    """A whole number of JSON; one that Python would write in another way, or not read at all, as it is spelt."""
+    return SpeltFloat(spelling) if spelling == "-0" or len(spelling) > _MOST_DIGITS else int(spelling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +120,7 @@ def cell_arguments(role: str, text: str, declared: Declared = UNDECLARED) -> Ite
     """The arguments in a cell of a table, which may hold a list of JSON."""
     if text.strip().startswith("["):
         try:
-            given = json.loads(text, parse_float=SpeltFloat)
+            given = json.loads(text, parse_float=SpeltFloat, parse_int=spelt_int)
         except (ValueError, RecursionError):
             given = text
         if isinstance(given, list) and given:

@@ -69,12 +69,13 @@ def convert_json_lines(
     max_bytes: int,
     convert: Callable[[object, str], Document],
     parse_float: Callable[[str], float] = float,
+    parse_int: Callable[[str], float] = int,
 ) -> Iterator[Document | Failure]:
     """What ``convert`` makes of the value in each line that is not blank, given its place as ``name:line``.
 
     A line that is too long, no JSON, or of which ``convert`` raises ReadError, is a failure. ``parse_float`` makes a
-    number of what is written with a point or an exponent. For the other arguments and errors see
-    :func:`read_json_lines`.
+    number of what is written with a point or an exponent, ``parse_int`` of what is not. For the other arguments and
+    errors see :func:`read_json_lines`.
     """
     with _open(file, newline=None) as lines:
         for number in itertools.count(1):
@@ -87,7 +88,7 @@ def convert_json_lines(
                 yield _too_long(place, max_bytes)
             elif not line.isspace():
                 try:
-                    yield convert(json.loads(line, parse_float=parse_float), place)
+                    yield convert(json.loads(line, parse_float=parse_float, parse_int=parse_int), place)
                 except (ValueError, RecursionError) as error:
                     yield Failure(place, f"not JSON: {single_line(str(error))}")
                 except ReadError as error:

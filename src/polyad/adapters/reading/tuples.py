@@ -33,6 +33,7 @@ from polyad.adapters.reading.given_values import (
     cell_arguments,
     column_declared,
     read_schema,
+    spelt_int,
 )
 from polyad.adapters.reading.plain_text import clean, single_line
 from polyad.adapters.reading.records import (
@@ -100,7 +101,7 @@ class TupleReader(FileReader):
 def read_json_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
     """Every line as a fact. For arguments and errors see :func:`polyad.adapters.reading.records.read_json_lines`."""
     facts = _Facts(name, file.stem, read_schema(file.parent))
-    return convert_json_lines(file, name, max_bytes, facts.of_record, SpeltFloat)
+    return convert_json_lines(file, name, max_bytes, facts.of_record, SpeltFloat, spelt_int)
 
 
 def read_csv_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
