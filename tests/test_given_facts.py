@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.cli import app
 from polyad.engine import Engine
+from polyad.errors import NotFoundError
 from polyad.model import Argument
 from polyad.shapes.evidence import evidence_json
 from tests.given_trials import Trial, Value, make_trials
@@ -241,6 +242,9 @@ def test_a_hit_says_the_relation_and_the_arguments_of_its_facts_and_the_command_
     (tmp_path / "authors.jsonl").write_text(json.dumps(AUTHORS), encoding="utf-8")
     with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
         engine.index([tmp_path / "authors.jsonl"], method="tuples")
+        assert [engine.catalogue.entity(name)[0].key for name in ("Q42", "Douglas Adams")] == ["q42", "q42"]
+        with pytest.raises(NotFoundError):
+            engine.catalogue.entity("Douglas")
         (hit,) = evidence_json(engine.search("Who wrote?", 1), explain=False)["hits"]
     (fact,) = hit["hyperedges"]
     assert fact["relation"] == "wrote"

@@ -361,6 +361,9 @@ class LookUps(Protocol):
         What a condition asks, and what several do, is said by :func:`polyad.text.literals.meets`.
         """
 
+    def called(self, name: str) -> list[str]:
+        """What the entities are known by that tuples give this name beside their id, exactly; sorted."""
+
     def relations(self) -> dict[str, int]:
         """How many tuples there are of each relation, sorted by its name; "" where it is not known."""
 

@@ -78,11 +78,15 @@ class Catalogue:
     def entity(self, name: str) -> tuple[Entity, list[str]]:
         """An entity, by its key or a name, and the ids of the hyperedges that join it.
 
-        Of entities that were given as data the name is their own text, exactly, or their id.
+        Of entities that were given as data the name is their own text, exactly, or their id, or a name that one of them
+        alone was given beside its id.
         """
         keys = dict.fromkeys(key for key in (name, given_key(name), name_key(name)) if key)
         *exact, last = ((key, self._store.memberships(key)) for key in keys or [name])
         key, ids = next((one for one in exact if one[1]), last)
+        if not ids and len(known_by := self._store.called(name)) == 1:
+            key = given_key(known_by[0])
+            ids = self._store.memberships(key)
         return self._store.entities([key])[0], ids
 
     def summary(self, name: str) -> str:

@@ -79,6 +79,15 @@ def find_given(connection: sqlite3.Connection, relation: str, conditions: Sequen
     return [number for number in candidates if meets(conditions, arguments[number])]
 
 
+def find_called(connection: sqlite3.Connection, name: str) -> list[str]:
+    """The values that arguments have who give this name beside it, sorted."""
+    rows = connection.execute(
+        f"SELECT value FROM argument WHERE names <> '[]' AND INSTR(names, ?) AND {sound('argument')}",
+        [json.dumps(one_line(name))],
+    )
+    return sorted({str(value) for (value,) in rows})
+
+
 def _in_roles(
     connection: sqlite3.Connection, numbers: Sequence[int], roles: Sequence[str]
 ) -> Mapping[int, Sequence[Argument]]:

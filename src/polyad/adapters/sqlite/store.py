@@ -16,7 +16,7 @@ from pathlib import Path
 
 from polyad.adapters.sqlite.checksums import SOUND_TEXT, find_unsound, sound
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
-from polyad.adapters.sqlite.given import find_given, with_given
+from polyad.adapters.sqlite.given import find_called, find_given, with_given
 from polyad.adapters.sqlite.migration import EARLIER_FORMATS, SCRIPTS, migrate
 from polyad.adapters.sqlite.moment import SqliteMoment
 from polyad.adapters.sqlite.pending import (
@@ -289,6 +289,11 @@ class SqliteStore:
             numbers = find_given(connection, relation, conditions)
             query = "SELECT id FROM hyperedge WHERE number IN ({})"
             return sorted(id for (id,) in as_written(select_in(connection, query, map(str, numbers)), str))
+
+    def called(self, name: str) -> list[str]:
+        """What the entities are known by that tuples give this name beside their id, exactly; sorted."""
+        with self._database.reading() as connection:
+            return find_called(connection, name)
 
     def relations(self) -> dict[str, int]:
         """How many tuples there are of each relation, sorted by its name."""
