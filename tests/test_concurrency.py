@@ -109,7 +109,7 @@ def test_a_search_sees_what_another_engine_indexed(engine: Engine, tmp_path: Pat
 
 def test_an_index_that_lists_what_it_does_not_have_says_that_it_may_be_damaged(engine: Engine, tmp_path: Path) -> None:
     engine.index_documents(map(document, range(3)))
-    engine.search(QUESTION, retriever="standard")
+    engine.prepare("standard")
     with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as connection:
         connection.execute("UPDATE passage SET number = number + 1000")
     with pytest.raises(StoreError, match="the index is damaged: restore it from a copy, or index again"):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
+from polyad.adapters.sqlite.moment import SqliteMoment
 from polyad.config import NearestSettings
 from polyad.embedded.columns import Column
 from polyad.embedded.files import ViewFiles
@@ -290,8 +291,37 @@ def test_a_view_is_not_changed_by_what_is_written_later(store: SqliteStore) -> N
     assert shown_by(later) != before
 
 
+def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.embedded.view._KEPT", 0)
+    read: list[int] = []
+    passages = SqliteMoment.passages
+
+    def counted(moment: SqliteMoment, numbers: Sequence[int]) -> dict[int, Passage]:
+        read.extend(numbers)
+        return passages(moment, numbers)
+
+    monkeypatch.setattr(SqliteMoment, "passages", counted)
+    keeper = ViewKeeper(store, EMBEDDER.dimension)
+    view = keeper.current()
+    first, both = view.passages([0]), view.passages([1, 0, 1])
+    assert both == [both[0], *first, both[0]]
+    assert len(read) == 2
+    assert list(view.read.passages) == [1], "what was shown before is forgotten"
+    store.put(indexed("c", ((TOWER,),)))
+    assert keeper.current().passages([0, 1, 2])[:2] == [*first, both[0]]
+    assert len(read) == 5
+    keeper.current().passages([0, 1])
+    assert len(read) == 5
+    store.remove(["b"])
+    keeper.current().passages([0])
+    assert len(read) == 6
+
+
 def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> None:
     view = ViewKeeper(store, EMBEDDER.dimension).current()
+    assert view.passages([0])[0].id == "a#0000", "and to have shown it before does not count"
     store.put(indexed("a", ((TOWER,),)))
     bo, isk = (view.find([key])[key] for key in ("bo ray", "isk"))
     for show in (

@@ -8,7 +8,7 @@ that began earlier go on to use.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -28,7 +28,7 @@ from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.incidence import distinct, ranges
 from polyad.hypergraph.sparse import union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
-from polyad.protocols import Changes, Moments, StoredRows
+from polyad.protocols import Changes, Moment, Moments, StoredRows
 from polyad.view import Kind
 
 T = TypeVar("T")
@@ -46,6 +46,18 @@ _NEW = 0.1
 
 _GONE = 0.5
 """Share of rows that may be of passages that have gone."""
+
+_KEPT = 300
+"""Passages, or hyperedges, that were shown lately and are kept: those of a few searches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a view has shown lately, by row: who merges hits asks for them again, and for some more."""
+
+    passages: dict[int, Passage]
+    hyperedges: dict[int, Hyperedge]
+    origins: dict[int, Origin]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -70,6 +82,7 @@ class EmbeddedView:
         kept, kept_described: Rows of passages, and of described entities, that lie in files.
         kept_version: Of the view that was kept there.
         shown: Views of entities that were shown before, by row.
+        read: What was shown of passages and hyperedges lately.
         by_word: Entities by the words of their keys, once they were asked for.
     """
 
@@ -96,6 +109,7 @@ class EmbeddedView:
     kept_described: int = 0
     kept_version: int = 0
     shown: dict[int, Entity] = field(default_factory=dict)
+    read: Read = field(default_factory=lambda: Read({}, {}, {}))
     by_word: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
@@ -198,6 +212,7 @@ class EmbeddedView:
             word_index=self.word_index.advanced(gone, new.postings, new.lengths),
             undescribed=self.undescribed if self.entity_vectors is None else union([self.undescribed, touched]),
             shown=_without(self.shown, touched),
+            read=Read({}, {}, {}),
             by_word={},
         )
         return replace(view, linkable=self._linkable_in(view, touched))
@@ -330,15 +345,23 @@ class EmbeddedView:
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
         """Passages, in order."""
-        numbers = self._numbers(self.passage_numbers, rows)
         with self.store.moment() as moment:
-            return _all(moment.passages(numbers), numbers)
+
+            def read(new: Sequence[int]) -> list[Passage]:
+                numbers = self._numbers(self.passage_numbers, new)
+                return _all(moment.passages(numbers), numbers)
+
+            return _recalled(self._read_in(moment).passages, rows, read)
 
     def hyperedges(self, rows: Sequence[int]) -> list[Hyperedge]:
         """Hyperedges, in order."""
-        numbers = self._numbers(self.hyperedge_numbers, rows)
         with self.store.moment() as moment:
-            return _all(moment.hyperedges(numbers), numbers)
+
+            def read(new: Sequence[int]) -> list[Hyperedge]:
+                numbers = self._numbers(self.hyperedge_numbers, new)
+                return _all(moment.hyperedges(numbers), numbers)
+
+            return _recalled(self._read_in(moment).hyperedges, rows, read)
 
     def entities(self, rows: Sequence[int]) -> list[Entity]:
         """Entities, in order. Each is made once: that of a common name goes over thousands of incidences."""
@@ -370,9 +393,17 @@ class EmbeddedView:
 
     def origins(self, passages: Sequence[int]) -> list[Origin]:
         """What is known of the documents of some passages beside their texts, in order."""
-        ids = self.document_ids(passages)
         with self.store.moment() as moment:
-            return _all(moment.origins(ids), ids)
+
+            def read(new: Sequence[int]) -> list[Origin]:
+                ids = self.document_ids(new)
+                return _all(moment.origins(ids), ids)
+
+            return _recalled(self._read_in(moment).origins, passages, read)
+
+    def _read_in(self, moment: Moment) -> Read:
+        """What was shown lately; nothing in a later moment than the view's: some of it may have been removed."""
+        return self.read if moment.version == self.version else Read({}, {}, {})
 
     def _numbers(self, column: Column, rows: Sequence[int]) -> list[int]:
         found: list[int] = column.at(np.array(rows, dtype=np.int64)).tolist()
@@ -462,6 +493,18 @@ def _all(found: Mapping[K, T], wanted: Sequence[K]) -> list[T]:
     if not found.keys() >= set(wanted):
         raise StaleViewError
     return [found[key] for key in wanted]
+
+
+def _recalled(kept: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]]) -> list[T]:
+    """What stands at some rows, in order: what is kept, and the rest read. Other threads may empty ``kept``."""
+    found = {row: value for row in rows if (value := kept.get(row)) is not None}
+    new = [row for row in dict.fromkeys(rows) if row not in found]
+    if new:
+        found.update(zip(new, read(new), strict=True))
+        if len(kept) > _KEPT:
+            kept.clear()
+        kept.update((row, found[row]) for row in new)
+    return [found[row] for row in rows]
 
 
 def _without(shown: dict[int, Entity], touched: IntArray) -> dict[int, Entity]:
