@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -231,6 +232,49 @@ class StoredRows:
     entity_keys: Mapping[int, str]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EntityTally:
+    """What some incidences say of an entity, counted: more of them can be added.
+
+    Attributes:
+        key: Of the entity.
+        names: How many have each name.
+        types: How many have each type; 0 for none.
+        descriptions: The distinct ones, but the empty one.
+        score: The highest.
+        hyperedges: How many hyperedges join the entity by these incidences.
+        last: The highest number that these hyperedges may have.
+    """
+
+    key: str
+    names: Mapping[str, int]
+    types: Mapping[str, int]
+    descriptions: frozenset[str]
+    score: float
+    hyperedges: int = 0
+    last: int = 0
+
+    def with_later(self, other: EntityTally) -> EntityTally:
+        """These and the incidences of hyperedges with higher numbers."""
+        names, types = Counter(self.names), Counter(self.types)
+        names.update(other.names)
+        types.update(other.types)
+        return EntityTally(
+            self.key,
+            names,
+            types,
+            self.descriptions | other.descriptions,
+            max(self.score, other.score),
+            self.hyperedges + other.hyperedges,
+            other.last,
+        )
+
+    def entity(self) -> Entity:
+        """The view over the incidences: the most frequent name and type, of equals the first in order."""
+        name, type = (min(said, key=lambda own: (-said[own], own)) for said in (self.names, self.types))
+        return Entity(self.key, name, type, "\n".join(sorted(self.descriptions)), self.score)
+
+
 class Moment(Protocol):
     """A store as it is at one moment, whatever is written meanwhile."""
 
@@ -264,11 +308,11 @@ class Moment(Protocol):
     def hyperedges(self, numbers: Sequence[int]) -> dict[int, Hyperedge]:
         """Hyperedges by their numbers, of those that are there."""
 
-    def entities(self, numbers: Sequence[int], last_hyperedge: int) -> dict[int, tuple[Entity, int]]:
-        """Views over incidences by the numbers of entities, each with how many hyperedges it was made from.
+    def entities(self, after: Mapping[int, int], last_hyperedge: int) -> dict[int, EntityTally]:
+        """What is said of some entities, by their numbers; of those alone that any of these hyperedges joins.
 
         Args:
-            numbers: Of entities; those that are gone are left out.
+            after: For the number of each entity the hyperedge after which those begin that count; 0 for all.
             last_hyperedge: Hyperedges with higher numbers, which came later, do not count.
         """
 

@@ -737,19 +737,29 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
     with store.moment() as moment:
         version, passages, origins = moment.version, moment.passages([second, 99]), moment.origins(["b", "x"])
         hyperedges = moment.hyperedges([edges[0], 99])
-        now = moment.entities([anna, rome, 99], edges[1])
-        earlier = moment.entities([anna], edges[0])[anna]
+        now = moment.entities({anna: 0, rome: 0, 99: 0}, edges[1])
+        earlier = moment.entities({anna: 0}, edges[0])[anna]
+        later = moment.entities({anna: edges[0], rome: edges[0]}, edges[1])
     assert version == store.version()
     assert passages == {second: store.passages(["b#0000"])[0]}
     assert hyperedges == {edges[0]: store.hyperedges(["a#0000/000"])[0]}
     assert origins == {"b": store.origins(["b"])[0]}
-    assert now == {anna: (store.entities(["anna"])[0], 2), rome: (store.entities(["rome"])[0], 1)}
-    assert (earlier[0].name, earlier[0].score, earlier[1]) == ("Anna", 100, 1)
+    whole = {number: (tally.entity(), tally.hyperedges) for number, tally in now.items()}
+    assert whole == {anna: (store.entities(["anna"])[0], 2), rome: (store.entities(["rome"])[0], 1)}
+    assert (earlier.entity().name, earlier.entity().score, earlier.hyperedges, earlier.last) == (
+        "Anna",
+        100,
+        1,
+        edges[0],
+    )
+    assert list(later) == [anna]
+    together = earlier.with_later(later[anna])
+    assert (together.entity(), together.hyperedges, together.last) == (*whole[anna], edges[1])
     store.remove(["a"])
     with store.moment() as moment:
         assert list(moment.passages([first, second])) == [second]
         assert list(moment.hyperedges(edges)) == [edges[1]]
-        assert list(moment.entities([anna, rome], edges[1])) == [anna]
+        assert list(moment.entities({anna: 0, rome: 0}, edges[1])) == [anna]
         assert moment.origins(["a"]) == {}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +38,7 @@ from polyad.model import (
     Passage,
     Timings,
 )
-from polyad.protocols import TextKind
+from polyad.protocols import EntityTally, TextKind
 from polyad.view import Kind
 
 EMBEDDER = HashingEmbedder(16)
@@ -200,6 +200,7 @@ def test_a_view_that_was_moved_on_shows_what_one_shows_that_is_made_at_once(
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.embedded.view._GONE", 1.0)  # never made anew by itself
+        patch.setattr("polyad.embedded.view._COMMON", 1)
         store, documents = new_store(Path(name)), dict[str, Content]()
         with closing(store):
             keeper = ViewKeeper(store, EMBEDDER.dimension)
@@ -317,6 +318,34 @@ def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
     store.remove(["b"])
     keeper.current().passages([0])
     assert len(read) == 6
+
+
+def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.embedded.view._COMMON", 2)
+    asked: list[dict[int, int]] = []
+    entities = SqliteMoment.entities
+
+    def noted(moment: SqliteMoment, after: Mapping[int, int], last: int) -> dict[int, EntityTally]:
+        asked.append(dict(after))
+        return entities(moment, after, last)
+
+    monkeypatch.setattr(SqliteMoment, "entities", noted)
+    keeper = ViewKeeper(store, EMBEDDER.dimension)
+    isk, bo = (keeper.current().find([key])[key] for key in ("isk", "bo ray"))
+    last = keeper.current().hyperedge_numbers.last()
+    said = ["the bell was cast"]
+    for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [0, last + 1])):
+        (entity, _) = keeper.current().entities([isk, bo])
+        assert entity.description.split("\n") == sorted(said)
+        assert list(asked[-1].values()) == counted
+        if text:
+            store.put(indexed(text, ((Unit(text, "bo ray", 1.0, frozenset({"isk"})),),)))
+            said.append(text)
+        if text == "bells":
+            store.remove(["b"])
+    assert len(asked) == 3
 
 
 def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> None:

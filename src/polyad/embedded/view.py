@@ -28,7 +28,7 @@ from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.incidence import distinct, ranges
 from polyad.hypergraph.sparse import union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
-from polyad.protocols import Changes, Moment, Moments, StoredRows
+from polyad.protocols import Changes, EntityTally, Moment, Moments, StoredRows
 from polyad.view import Kind
 
 T = TypeVar("T")
@@ -46,6 +46,9 @@ _NEW = 0.1
 
 _GONE = 0.5
 """Share of rows that may be of passages that have gone."""
+
+_COMMON = 50
+"""Hyperedges from which on an entity is not counted again where some come."""
 
 _KEPT = 300
 """Passages, or hyperedges, that were shown lately and are kept: those of a few searches."""
@@ -82,6 +85,7 @@ class EmbeddedView:
         kept, kept_described: Rows of passages, and of described entities, that lie in files.
         kept_version: Of the view that was kept there.
         shown: Views of entities that were shown before, by row.
+        tallies: Of common entities, by row, what was counted when they were made.
         read: What was shown of passages and hyperedges lately.
         by_word: Entities by the words of their keys, once they were asked for.
     """
@@ -109,6 +113,7 @@ class EmbeddedView:
     kept_described: int = 0
     kept_version: int = 0
     shown: dict[int, Entity] = field(default_factory=dict)
+    tallies: dict[int, EntityTally] = field(default_factory=dict)
     read: Read = field(default_factory=lambda: Read({}, {}, {}))
     by_word: dict[str, list[int]] = field(default_factory=dict)
 
@@ -212,6 +217,7 @@ class EmbeddedView:
             word_index=self.word_index.advanced(gone, new.postings, new.lengths),
             undescribed=self.undescribed if self.entity_vectors is None else union([self.undescribed, touched]),
             shown=_without(self.shown, touched),
+            tallies=_without(self.tallies, self.graph.edge_members.gather(gone_edges)[0]),
             read=Read({}, {}, {}),
             by_word={},
         )
@@ -370,16 +376,25 @@ class EmbeddedView:
         return [self.shown[row] for row in rows]
 
     def entities_made(self, rows: Sequence[int]) -> list[Entity]:
-        """Entities, in order, each made anew from the store."""
+        """Entities, in order, each made from the store; of common ones what came since they were made the last time."""
         if not rows:
             return []
-        numbers = self._numbers(self.entity_numbers, rows)
+        numbers, last = self._numbers(self.entity_numbers, rows), self.hyperedge_numbers.last()
+        known = {number: self.tallies[row] for row, number in zip(rows, numbers, strict=True) if row in self.tallies}
         with self.store.moment() as moment:
-            found = moment.entities(numbers, self.hyperedge_numbers.last())
+            found = moment.entities({number: known[number].last if number in known else 0 for number in numbers}, last)
+        for number, tally in known.items():
+            found[number] = tally.with_later(found[number]) if number in found else tally
         joined = self.graph.entity_edges.degrees(np.array(rows, dtype=np.int64)).tolist()
-        if any(number not in found or found[number][1] != count for number, count in zip(numbers, joined, strict=True)):
+        if any(
+            number not in found or found[number].hyperedges != count
+            for number, count in zip(numbers, joined, strict=True)
+        ):
             raise StaleViewError
-        return [found[number][0] for number in numbers]
+        self.tallies.update(
+            (row, found[number]) for row, number, count in zip(rows, numbers, joined, strict=True) if count >= _COMMON
+        )
+        return [found[number].entity() for number in numbers]
 
     def named_with(self, word: str) -> list[int]:
         """The entities whose keys hold a word."""
@@ -507,9 +522,9 @@ def _recalled(kept: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[
     return [found[row] for row in rows]
 
 
-def _without(shown: dict[int, Entity], touched: IntArray) -> dict[int, Entity]:
+def _without(known: dict[int, T], touched: IntArray) -> dict[int, T]:
     changed = set(touched.tolist())
-    return {row: entity for row, entity in list(shown.items()) if row not in changed}
+    return {row: value for row, value in list(known.items()) if row not in changed}
 
 
 def _whole_numbers(vectors: FloatArray) -> IntArray:

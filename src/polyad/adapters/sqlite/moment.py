@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,6 @@ from polyad.adapters.sqlite.rows import (
     PASSAGE_COLUMNS,
     SELECT_HYPEREDGE,
     as_written,
-    entity_of,
     hyperedge_from,
     matrix_from,
     metadata_from,
@@ -22,9 +21,10 @@ from polyad.adapters.sqlite.rows import (
     passage_from,
     require_all,
     require_numbers,
+    tally_of,
 )
-from polyad.model import SUBJECT, Entity, Hyperedge, HyperedgeKind, Origin, Passage
-from polyad.protocols import COMMON_WORDS, Changes, StoredRows
+from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Origin, Passage
+from polyad.protocols import COMMON_WORDS, Changes, EntityTally, StoredRows
 from polyad.text.words import is_written_as_name
 
 _BATCH = 400  # values bound to one statement; SQLite's oldest limit is 999
@@ -52,14 +52,18 @@ WHERE document.number IN ({{}}) AND {sound("incidence")}
 _WRITTEN = f"SELECT COALESCE(SUM(passages), 0) FROM document WHERE number IN ({{}}) AND {sound('document')}"
 
 _ENTITIES = f"""
+WITH asked(number, after) AS (VALUES {{}})
 SELECT incidence.entity, entity.key, name, type, description, COUNT(*), MAX(score)
-FROM incidence JOIN entity ON entity.number = incidence.entity
-WHERE incidence.entity IN ({{}}) AND incidence.hyperedge <= ? AND {sound("entity")} AND {sound("incidence")}
+FROM asked CROSS JOIN entity ON entity.number = asked.number
+CROSS JOIN incidence ON incidence.entity = asked.number AND hyperedge > after AND hyperedge <= ?
+WHERE {sound("entity")} AND {sound("incidence")}
 GROUP BY 1, 2, 3, 4, 5
 """
 
 _JOINING = """
-SELECT entity, COUNT(DISTINCT hyperedge) FROM incidence WHERE entity IN ({}) AND hyperedge <= ? GROUP BY 1
+WITH asked(number, after) AS (VALUES {})
+SELECT entity, COUNT(DISTINCT hyperedge)
+FROM asked CROSS JOIN incidence ON entity = asked.number AND hyperedge > after AND hyperedge <= ? GROUP BY 1
 """
 
 
@@ -172,17 +176,18 @@ class SqliteMoment:
         found = {row[-1]: hyperedge_from(row[:-1]) for row in self._in_batches(query, numbers)}
         return with_given(self._connection, found)
 
-    def entities(self, numbers: Sequence[int], last_hyperedge: int) -> dict[int, tuple[Entity, int]]:
-        """Views over incidences by the numbers of entities, each with how many hyperedges it was made from."""
+    def entities(self, after: Mapping[int, int], last_hyperedge: int) -> dict[int, EntityTally]:
+        """What is said of some entities, by their numbers, in the hyperedges after one of each up to the last."""
         rows: defaultdict[int, list[tuple[Any, ...]]] = defaultdict(list)
-        types = (int, str, str, str, str, int, (int, float))
-        for some in _batched(numbers):
-            for row in self._select(_ENTITIES, [*some, last_hyperedge], *types, bound=len(some)):
-                rows[row[0]].append(row[1:])
         counts: dict[int, int] = {}
-        for some in _batched(numbers):
-            counts.update(self._select(_JOINING, [*some, last_hyperedge], int, int, bound=len(some)))
-        return {number: (entity_of(own), counts[number]) for number, own in rows.items()}
+        for some in _batched(list(after.items())):
+            asked = ",".join(["(?, ?)"] * len(some))
+            values = [*(value for pair in some for value in pair), last_hyperedge]
+            found = self._connection.execute(_ENTITIES.format(asked), values)
+            for row in as_written(found, int, str, str, str, str, int, (int, float)):
+                rows[row[0]].append(row[1:])
+            counts.update(as_written(self._connection.execute(_JOINING.format(asked), values), int, int))
+        return {number: tally_of(own, counts[number], last_hyperedge) for number, own in rows.items()}
 
     def origins(self, document_ids: Sequence[str]) -> dict[str, Origin]:
         """What is known of documents beside their texts, of those that are there."""
@@ -196,11 +201,8 @@ class SqliteMoment:
         for some in _batched(list(dict.fromkeys(values))):
             yield from self._select(query, some, *types)
 
-    def _select(
-        self, query: str, values: Sequence[Any], *types: type | tuple[type, ...], bound: int | None = None
-    ) -> list[tuple[Any, ...]]:
-        placed = query.format(_places(values[:bound]))
-        rows = self._connection.execute(placed, values).fetchall()
+    def _select(self, query: str, values: Sequence[Any], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
+        rows = self._connection.execute(query.format(_places(values)), values).fetchall()
         return as_written(rows, *types) if types else rows
 
 

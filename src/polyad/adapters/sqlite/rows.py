@@ -30,6 +30,7 @@ from polyad.model import (
     MetadataValue,
     Passage,
 )
+from polyad.protocols import EntityTally
 
 T = TypeVar("T")
 
@@ -324,28 +325,18 @@ def _select_indexed_hyperedges(
 def entity_views(rows: Sequence[tuple[Any, ...]]) -> list[Entity]:
     """The entities in rows of :data:`SELECT_ENTITIES`, sorted by key."""
     sound = as_written(rows, str, str, str, str, int, _NUMBER)
-    return [entity_of(list(group)) for _, group in groupby(sorted(sound), key=lambda row: str(row[0]))]
+    return [tally_of(list(group)).entity() for _, group in groupby(sorted(sound), key=lambda row: str(row[0]))]
 
 
-def entity_of(rows: Sequence[tuple[Any, ...]]) -> Entity:
-    """One entity from its distinct (key, name, type, description, count, highest score)."""
+def tally_of(rows: Sequence[tuple[Any, ...]], hyperedges: int = 0, last: int = 0) -> EntityTally:
+    """What is said of one entity by its distinct (key, name, type, description, count, highest score)."""
     names: Counter[str] = Counter()
     types: Counter[str] = Counter()
     for _, name, type, _, count, _ in rows:
         names[name] += count
         types[type] += count if type else 0
-    return Entity(
-        rows[0][0],
-        name=_vote(names),
-        type=_vote(types),
-        description="\n".join(sorted({row[3] for row in rows if row[3]})),
-        score=max(row[5] for row in rows),
-    )
-
-
-def _vote(counts: Counter[str]) -> str:
-    """The most frequent value, the first in order among equals."""
-    return min(counts, key=lambda value: (-counts[value], value))
+    descriptions = frozenset(row[3] for row in rows if row[3])
+    return EntityTally(rows[0][0], names, types, descriptions, max(row[5] for row in rows), hyperedges, last)
 
 
 def blob_of(vector: FloatArray) -> bytes:
