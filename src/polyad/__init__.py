@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from polyad.adapters.openai import OpenAILanguageModel
     from polyad.config import LanguageModelSettings, Settings
-    from polyad.engine import METHODS, RETRIEVERS, Engine
+    from polyad.engine import METHODS, RETRIEVERS, AsyncEngine, Engine
     from polyad.errors import PolyadError
     from polyad.indexing.report import IndexReport
     from polyad.model import (
@@ -39,6 +39,7 @@ __all__ = [
     "METHODS",
     "RETRIEVERS",
     "Answer",
+    "AsyncEngine",
     "Citation",
     "Document",
     "Embedder",
@@ -65,7 +66,7 @@ __all__ = [
 _HOMES = {
     "polyad.adapters.openai": ("OpenAILanguageModel",),
     "polyad.config": ("LanguageModelSettings", "Settings"),
-    "polyad.engine": ("METHODS", "RETRIEVERS", "Engine"),
+    "polyad.engine": ("METHODS", "RETRIEVERS", "AsyncEngine", "Engine"),
     "polyad.errors": ("PolyadError",),
     "polyad.indexing.report": ("IndexReport",),
     "polyad.model": (
