@@ -118,7 +118,7 @@ class EntityKeys:
 
     Attributes:
         ids: The keys.
-        lookups: Rows by the hashes of keys, and of what else finds them (:meth:`spelt_alike`).
+        lookups: Rows by the hashes of keys, and of what else finds them (:meth:`found`).
     """
 
     ids: Ids
@@ -137,13 +137,26 @@ class EntityKeys:
 
     def rows(self, keys: Sequence[str]) -> IntArray:
         """The row of each of some keys, of several the last; -1 where there never was one."""
+        return self.found(keys)[0]
+
+    def found(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:
+        """What some keys find.
+
+        Returns:
+            The row of each, as :meth:`rows` gives it; and by place in ``keys``, the rows of entities with other keys
+            whose own text has this one as a name's key, where there are any.
+        """
         found = np.full(len(keys), -1)
+        alike: dict[int, set[int]] = {}
         hashes = list(map(hash_of, keys))
         for lookup in self.lookups:
             for place, row in zip(*(column.tolist() for column in lookup.pairs(hashes)), strict=True):
-                if row > found[place] and self.ids[row] == keys[place]:
-                    found[place] = row
-        return found
+                key = self.ids[row]
+                if key == keys[place]:
+                    found[place] = max(found[place], row)
+                elif keys[place] in _spelt_alike(key):
+                    alike.setdefault(place, set()).add(row)
+        return found, {place: sorted(rows) for place, rows in alike.items()}
 
     def extended(self, keys: Sequence[str]) -> EntityKeys:
         """The same with more rows; an entity that went and came again has another."""
@@ -153,16 +166,6 @@ class EntityKeys:
         texts, rows = zip(*entries, strict=True)
         added = Lookup.of(list(map(hash_of, texts)), np.array(rows, dtype=np.int64))
         return EntityKeys(self.ids.extended(keys), grown(self.lookups, added))
-
-    def spelt_alike(self, keys: Sequence[str]) -> list[list[int]]:
-        """For each of some keys, the rows of entities with other keys whose own text has this one as a name's key."""
-        found: list[set[int]] = [set() for _ in keys]
-        hashes = list(map(hash_of, keys))
-        for lookup in self.lookups:
-            for place, row in zip(*(column.tolist() for column in lookup.pairs(hashes)), strict=True):
-                if keys[place] in _spelt_alike(self.ids[row]):
-                    found[place].add(row)
-        return [sorted(rows) for rows in found]
 
 
 def _spelt_alike(key: str) -> tuple[str, ...]:

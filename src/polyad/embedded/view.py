@@ -312,15 +312,14 @@ class EmbeddedView:
     def find(self, keys: Iterable[str]) -> dict[str, int]:
         """The row of each of some entity keys that is known: of that key, or else of the first that is spelt alike."""
         wanted = list(dict.fromkeys(keys))
-        rows = self.keys.rows(wanted)
+        rows, spelt_alike = self.keys.found(wanted)
         known = np.flatnonzero(rows >= 0)
         there = known[self.graph.are_there(rows[known])]
         found = {wanted[place]: int(rows[place]) for place in there.tolist()}
-        others = [key for key in wanted if key not in found]
-        for key, alike in zip(others, self.keys.spelt_alike(others), strict=True):
+        for place, alike in sorted(spelt_alike.items()):
             present = [row for row in alike if self.graph.are_there(np.array([row]))[0]]
-            if present:
-                found[key] = min(present, key=self.keys.__getitem__)
+            if present and wanted[place] not in found:
+                found[wanted[place]] = min(present, key=self.keys.__getitem__)
         return found
 
     def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
