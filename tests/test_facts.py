@@ -648,7 +648,7 @@ def test_a_dry_run_says_what_the_run_then_takes_and_leaves_nothing_behind(cli: R
     assert estimate["prompt_tokens"] == pytest.approx(sent, rel=0.02)
     assert estimate["completion_tokens"] > 0
     assert estimate["cost"] == pytest.approx((2 * estimate["prompt_tokens"] + 10 * estimate["completion_tokens"]) / 1e6)
-    assert unchanged == {"estimate": {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0}}
+    assert unchanged == {"schema": 1, "estimate": {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0}}
 
 
 def test_a_dry_run_does_not_count_what_is_paid_for_nor_what_is_twice_there(cli: Run, tmp_path: Path) -> None:
