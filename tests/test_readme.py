@@ -96,6 +96,13 @@ def test_the_settings_in_the_table_are_there_with_these_defaults() -> None:
             assert key in defaults or not shown, (section, key)
 
 
+def test_each_decision_has_a_number_of_its_own() -> None:
+    pages = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "adr").glob("*.md")}
+    numbers = [name[:4] for name in pages]
+    assert sorted(numbers) == [f"{number:04}" for number in range(1, len(pages) + 1)]
+    assert all(page.startswith(f"# {int(name[:4])}. ") for name, page in pages.items())
+
+
 def test_every_retriever_is_in_the_table() -> None:
     assert all(f"| `{name}` |" in README for name in RETRIEVERS)
 
