@@ -457,6 +457,15 @@ def test_remove_takes_documents_out_or_none(run: Run, own_index: Path) -> None:
     assert "no document 'bell'" in error_of(run("show", "document", "bell", "--store", own_index))
 
 
+def test_show_prints_what_a_document_says_of_itself_as_it_stands_there(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"_id": "a", "text": "Ada met Bo.", "year": 1999, "kept": true}', encoding="utf-8")
+    run("index", "a.jsonl", "--store", "kb")
+    shown = [line.split() for line in run("show", "document", "a", "--store", "kb").stdout.splitlines()]
+    assert ["year", "1999"] in shown
+    assert ["kept", "True"] in shown
+
+
 def test_list_names_documents_and_entities(run: Run, small_index_dir: Path) -> None:
     documents = result_of(run("list", "documents", "--store", small_index_dir, "--json"))["documents"]
     assert [item["id"] for item in documents] == sorted(item["id"] for item in documents)

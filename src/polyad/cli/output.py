@@ -389,10 +389,15 @@ def show_demo(report: IndexReport, found: Sequence[tuple[Query, Evidence]], stor
 
 
 def show_fields(values: Mapping[str, object]) -> None:
-    """Print names and values, one pair a line; what lies in a mapping or a list gets lines of its own."""
+    """Print names and values, one pair a line; what lies in a mapping or a list gets lines of its own.
+
+    What a document says of itself is printed as it stands there: a year gets no comma.
+    """
     rows: list[tuple[str, object]] = []
     for name, value in values.items():
         inner = value.items() if isinstance(value, Mapping) else [(name, value)]
+        if name == "metadata":
+            inner = [(key, str(item) if isinstance(item, int | float) else item) for key, item in inner]
         rows += [(key, item) for key, item in inner if value is item or item not in ("", None)]
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
