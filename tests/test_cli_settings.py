@@ -87,6 +87,7 @@ def test_a_misspelt_variable_is_named(tmp_path: Path) -> None:
         ("[segmentation]\nmethod = 'x'", r"\[segmentation\] method is 'x'; expected one of .*given by .*polyad\.toml"),
         ("retriever = 'x'", r"retriever is 'x'; expected one of default, .*given by .*polyad\.toml"),
         ("k = 0", r"k is 0; expected 1 or more"),
+        ("[answer]\nform = 'poem'", r"\[answer\] form is 'poem'; expected one of text, entity, entities \(given"),
     ],
 )
 def test_a_bad_file_is_an_error_that_names_key_value_and_expectation(tmp_path: Path, toml: str, message: str) -> None:

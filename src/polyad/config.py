@@ -304,7 +304,8 @@ class AnswerSettings:
         require(self.max_answer_tokens >= 0, "max_answer_tokens", self.max_answer_tokens, "0 or more")
         require(0 <= self.temperature <= 2, "temperature", self.temperature, "0 to 2")
         for name, allowed in (("budget", ContextBudget), ("prompt", AnswerPrompt), ("form", AnswerForm)):
-            require(getattr(self, name) in get_args(allowed), name, getattr(self, name), f"one of {get_args(allowed)}")
+            value, names = getattr(self, name), get_args(allowed)
+            require(value in names, name, value, f"one of {', '.join(names)}")
         of_shares, of_fixed = (
             ("max_context_tokens", "hyperedge_share", "entity_share"),
             ("hyperedge_tokens", "entity_tokens", "passage_tokens"),

@@ -750,6 +750,7 @@ def test_a_json_line_without_an_id_is_known_by_its_place() -> None:
         ("1" * 5000, "not JSON"),
         ("[1]", "a JSON list; expected an object"),
         ('{"title": "x"}', '"text" is missing; expected a string'),
+        ('{"arguments": []}', '"text" is missing; expected a string (facts given as data are read with --method'),
         ('{"text": 3}', '"text" is 3; expected a string'),
         ('{"text": "x", "title": ["y"]}', '"title" is ["y"]; expected a string'),
         ('{"text": "x", "_id": true}', '"_id" is true; expected a string or a whole number'),

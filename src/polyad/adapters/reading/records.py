@@ -271,7 +271,8 @@ def _record(record: object, place: str) -> Document:
         raise ReadError(f'a JSON {type(record).__name__}; expected an object {{"_id", "title", "text"}}')
     text = record.get("text")
     if not isinstance(text, str):
-        raise ReadError(f'"text" is {shown(text)}; expected a string')
+        hint = " (facts given as data are read with --method tuples)" if "arguments" in record else ""
+        raise ReadError(f'"text" is {shown(text)}; expected a string{hint}')
     url, metadata = description_of(record, _NAMED)
     return _document(identity_of(record), string_of(record, "title"), text, place, url, metadata)
 
