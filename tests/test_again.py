@@ -72,6 +72,17 @@ def test_only_what_came_from_the_paths_given_can_be_gone(engine: Engine, folder:
     assert engine.index(".").gone == ("docs/a.txt", "docs/law/c.txt")
 
 
+def test_a_file_that_is_there_but_not_of_a_kind_that_the_method_reads_is_not_pruned(
+    engine: Engine, folder: Path
+) -> None:
+    (folder / "given.csv").write_text("_id,giver,gift\ng,Isk,Otter\n", encoding="utf-8")
+    engine.index("docs")
+    (folder / "a.txt").unlink()
+    report = engine.index("docs", method="tuples", prune=True)
+    assert report.gone == ("docs/a.txt",)
+    assert ids(engine) == ["docs/b.txt", "docs/law/c.txt"]
+
+
 def test_pruning_nothing_writes_nothing(engine: Engine, folder: Path) -> None:
     engine.index("docs")
     version = engine._store.version()

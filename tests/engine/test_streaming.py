@@ -134,6 +134,11 @@ def test_one_bad_question_among_many_is_refused_before_any_is_asked(engine: Engi
     assert embedder.batches == []
 
 
+def test_one_text_in_place_of_many_questions_is_refused(engine: Engine) -> None:
+    with pytest.raises(ConfigurationError, match=r"questions is 'Who\?'; expected a list of questions"):
+        engine.search_many("Who?", retriever="standard")
+
+
 class First:
     """The first passages, whatever is asked."""
 

@@ -34,6 +34,7 @@ from polyad.engine.models import Models
 from polyad.engine.registry import Limits, make_builder, methods
 from polyad.engine.searching import Chosen, Searcher
 from polyad.engine.streaming import AnswerStream
+from polyad.errors import ConfigurationError
 from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.remembered import METHOD_OF, Remembered
@@ -221,7 +222,9 @@ class Engine:
         if given.ids:
             return report
         missing = (
-            Gone() if report.counts.stopped else gone(self._store.sources(), given.paths, runs.read, report.failures)
+            Gone()
+            if report.counts.stopped
+            else gone(self._store.sources(), given.paths, runs.read, report.failures, runs.skipped)
         )
         removed = set(missing.ids) - set(missing.spared) if prune else ()
         if removed:
@@ -383,6 +386,8 @@ class Engine:
         progress: Progress = silent,
     ) -> list[Evidence]:
         """The evidence for each of some questions, which are embedded together; otherwise as :meth:`search`."""
+        if isinstance(questions, str):
+            raise ConfigurationError(f"questions is {questions[:60]!r}; expected a list of questions")
         for question in questions:
             self._searcher.require(question)
         wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)

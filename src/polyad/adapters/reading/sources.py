@@ -36,24 +36,31 @@ class Gone:
     spared: tuple[str, ...] = ()
 
 
-def gone(sources: Mapping[str, str], paths: Iterable[Path], read: Set[str], failures: Iterable[Failure]) -> Gone:
-    """Documents that came from some paths and were not there; none of a file that could not be read whole.
+def gone(
+    sources: Mapping[str, str],
+    paths: Iterable[Path],
+    read: Set[str],
+    failures: Iterable[Failure],
+    skipped: Iterable[str] = (),
+) -> Gone:
+    """Documents that came from some paths and were not there; none of a file that was not read, or not whole.
 
     Args:
         sources: Of every document known, by its id.
         paths: What was read.
         read: Ids of the documents that were there.
         failures: What could not be read.
+        skipped: Files that are there, but not of a kind that was read.
     """
     places = [displayed(Path(os.path.normpath(path))) for path in paths]
-    broken = {file_of(failure.id) for failure in failures}
-    there = {file_of(source) for id, source in sources.items() if id in read} | broken
+    unread = {file_of(failure.id) for failure in failures} | set(skipped)
+    there = {file_of(source) for id, source in sources.items() if id in read} | unread
     holding = [place for place in places if any(_is_below(file, place) for file in there)]
     missing = {
         id: file
         for id, file in ((id, file_of(source)) for id, source in sources.items() if id not in read)
         if any(_is_below(file, place) for place in places)
-        and broken.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
+        and unread.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
     }
     spared = (id for id, file in missing.items() if not any(_is_below(file, place) for place in holding))
     return Gone(tuple(missing), tuple(spared))
