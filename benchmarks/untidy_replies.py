@@ -19,8 +19,9 @@ from typing import Literal
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.scripted import Request, ScriptedServer, Spoken, Untidy
+from polyad.adapters.scripted import Request, ScriptedServer, Spoken
 from polyad.adapters.scripted.extractor import ScriptedExtractor
+from polyad.adapters.scripted.untidy import Untidy
 from polyad.config import LanguageModelSettings, Settings
 from polyad.engine import Engine
 from polyad.indexing.facts.settings import FactSettings

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.scripted import Request, Say, ScriptedServer, Spoken, Untidy
+from polyad.adapters.scripted import Request, Say, ScriptedServer, Spoken
 from polyad.adapters.scripted.extractor import passage_asked_about
+from polyad.adapters.scripted.untidy import Untidy
 from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
 from polyad.config import LanguageModelSettings, Settings

@@ -474,7 +474,7 @@ def test_a_view_is_of_one_moment_although_others_write_while_it_is_read(
     assert len(interrupted) == 3
     assert (view.document_ids(range(view.row_count("passage"))), view.row_count("hyperedge")) == (["early"], 1)
     assert view.ids("entity", range(view.row_count("entity"))) == ["early"]
-    assert len(writer.digests()) == 3
+    assert len(writer.digests()) == 4
 
 
 def test_the_log_of_changes_forgets_what_is_long_ago(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,6 @@ from polyad.adapters.scripted.faults import (
 )
 from polyad.adapters.scripted.model import Line, ScriptedLanguageModel, cite_first_passage
 from polyad.adapters.scripted.server import Embedded, Recorded, Request, Reranked, Say, ScriptedServer, Spoken
-from polyad.adapters.scripted.untidy import Untidy
 
 __all__ = [
     "Body",
@@ -40,6 +39,5 @@ __all__ = [
     "ServerError",
     "Spoken",
     "UnsupportedSchema",
-    "Untidy",
     "cite_first_passage",
 ]
