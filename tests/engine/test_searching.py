@@ -193,6 +193,12 @@ def test_a_passage_that_a_fact_brought_in_has_its_title_too(
     assert (citation.passage_id, citation.title, citation.origin.title) == ("moreau#0000", "Ines Moreau", "Ines Moreau")
 
 
+@pytest.mark.parametrize("question", [None, 3, b"Who?", ["Who?"]])
+def test_a_question_that_is_no_text_is_refused(manual: Engine, question: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"the question is .*; expected a text"):
+        manual.search(question)  # type: ignore[arg-type]
+
+
 def test_a_question_that_is_too_long_is_refused_by_its_length(
     small_index_dir: Path, embedder: SentenceTransformerEmbedder
 ) -> None:

@@ -106,7 +106,9 @@ class Searcher:
             return [self.search(question, wanted, chosen) for question in questions]
 
     def require(self, question: str) -> None:
-        """Raise ConfigurationError where a question is blank or too long."""
+        """Raise ConfigurationError where a question is no text, blank or too long."""
+        if not isinstance(question, str):  # whoever calls from Python may hand over anything
+            raise ConfigurationError(f"the question is {question!r}; expected a text")
         if not question.strip():
             raise ConfigurationError("the question is blank; expected some words")
         most = self._models.settings.of(QuestionSettings).max_characters
