@@ -178,6 +178,13 @@ def test_a_process_reads_on_and_one_that_died_meanwhile_is_replaced() -> None:
     assert rest[-1].text != first.text
 
 
+def test_a_process_is_used_again_however_large_the_one_that_started_it_is() -> None:
+    held = b"x" * (LEAST_MEMORY // 2)  # as an embedding model is
+    first, second = said(done("process", "process", workers=1, max_memory=LEAST_MEMORY))
+    assert first == second
+    assert held
+
+
 def test_a_process_that_has_held_much_memory_is_not_used_again() -> None:
     large, after = said(done("large", "process", workers=1, max_memory=LEAST_MEMORY))
     assert large != after
