@@ -19,6 +19,7 @@ from polyad.adapters.reading.tuples import read_json_facts
 from polyad.answering.citations import CitationFilter, Claims
 from polyad.answering.names import cite_names, names_in
 from polyad.answering.numbering import Source
+from polyad.embedded.ids import EntityKeys
 from polyad.embedded.names import SubjectNames
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.grounding import Grounder
@@ -193,3 +194,12 @@ def test_headings_above_passages_cost_time_in_proportion_to_both() -> None:
     found: list[str] = []
     assert seconds(lambda: found.extend(headings_in(document, spans))) < MOST_SECONDS
     assert found == [part.name for part in sections]
+
+
+def test_names_that_many_subjects_end_like_are_looked_up_once_for_each_ending() -> None:
+    keys = EntityKeys.none().extended([f"{number} j r" for number in range(40_000)])
+    rows = np.arange(len(keys))
+    names = SubjectNames.none()
+    assert (
+        seconds(lambda: names.advanced(keys, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0)) < 10
+    )

@@ -105,13 +105,14 @@ class SubjectNames:
 
     def _similar(self, codes: Sequence[int], is_subject: Test) -> list[list[int]]:
         """The subjects that names with each of some ends may be short for, and by chance others."""
-        pairs = [part.pairs(codes) for part in (*self.long, _NO_ENTRIES)]
+        unique, of_name = np.unique(np.array(codes, dtype=np.uint64), return_inverse=True)
+        pairs = [part.pairs(unique.tolist()) for part in (*self.long, _NO_ENTRIES)]
         places, rows = (np.concatenate(column) for column in zip(*pairs, strict=True))
         subjects = is_subject(rows)
-        found: list[list[int]] = [[] for _ in codes]
+        found: list[list[int]] = [[] for _ in unique]
         for place, row in sorted(set(zip(places[subjects].tolist(), rows[subjects].tolist(), strict=True))):
             found[place].append(row)
-        return found
+        return [found[place] for place in of_name.tolist()]
 
     def advanced(
         self, keys: EntityKeys, subjects: IntArray, others: IntArray, is_subject: Test, is_there: Test
@@ -133,8 +134,8 @@ class SubjectNames:
             self.subject.extended(np.full(len(new), -1, dtype=np.int32)),
             self.names,
         )
-        codes = [code for row in subjects.tolist() for code in _shortened(keys[row].split(" "))]
-        affected = union([subjects, others, _found(extended.short, codes)])
+        codes = {code for row in subjects.tolist() for code in _shortened(keys[row].split(" "))}
+        affected = union([subjects, others, _found(extended.short, sorted(codes))])
         names = affected[is_there(affected) & ~is_subject(affected)]
         subjects_now = np.full(len(affected), -1)
         stands = np.searchsorted(affected, names)
