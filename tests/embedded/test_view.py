@@ -17,10 +17,11 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
 from polyad.adapters.sqlite.moment import SqliteMoment
 from polyad.config import NearestSettings
+from polyad.embedded.arrivals import rows_of
 from polyad.embedded.columns import Column
 from polyad.embedded.files import ViewFiles
 from polyad.embedded.keeper import ViewKeeper
-from polyad.embedded.view import EmbeddedView, rows_of
+from polyad.embedded.view import EmbeddedView
 from polyad.engine import Engine
 from polyad.errors import StaleViewError
 from polyad.model import (
