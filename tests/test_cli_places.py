@@ -65,4 +65,9 @@ def test_a_snippet_leaves_out_the_headings_that_the_best_match_begins_with() -> 
 
 @pytest.mark.parametrize("text", ["# Manual", "# Manual\n", "\n", ""])
 def test_a_snippet_of_nothing_but_headings_is_the_last_of_them(text: str) -> None:
-    assert snippet(ScoredPassage(passage(text, "Manual"), 1.0), 40) == text.strip()
+    assert snippet(ScoredPassage(passage(text, "Manual"), 1.0), 40) == text.strip("# \n")
+
+
+def test_headings_inside_a_hit_are_shown_without_their_marks() -> None:
+    text = "Wear gloves.\n\n## Oil\n\nUse grade #40 only."
+    assert snippet(ScoredPassage(passage(text), 1.0), 200) == "Wear gloves. Oil Use grade #40 only."

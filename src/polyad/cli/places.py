@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
 from polyad.model import Location, Origin, Passage, ScoredPassage, Span
+
+_HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 
 _BETWEEN = " / "
 
@@ -69,6 +72,6 @@ def _after_headings(passage: Passage) -> int:
 
 
 def shortened(text: str, limit: int) -> str:
-    """``text`` on one line of at most ``limit`` characters, give or take a word."""
-    words = " ".join(text.split())
+    """``text`` on one line of at most ``limit`` characters, give or take a word, without the marks of its headings."""
+    words = " ".join(_HEADING_MARKS.sub("", text).split())
     return words if len(words) <= limit else f"{words[:limit].rsplit(' ', 1)[0]} ..."
