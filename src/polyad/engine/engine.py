@@ -467,6 +467,8 @@ class Engine:
     ) -> AnswerStream:
         """As :meth:`ask`, piece by piece: iterate over the text, then take the whole ``answer``.
 
+        Without a language model there are no pieces, and the answer is the evidence alone.
+
         Example:
             >>> stream = engine.stream("Who funded the trial?")                 # doctest: +SKIP
             >>> for piece in stream:                                            # doctest: +SKIP
