@@ -20,7 +20,8 @@ from polyad.adapters.sqlite import FILE_NAME, SqliteReplies, SqliteStore
 from polyad.engine import Engine
 from polyad.errors import IndexMismatchError, StoreError
 from polyad.model import Argument, Condition, Document, Usage
-from polyad.protocols import Changes, Reply
+from polyad.protocols import Reply
+from polyad.storage import Changes
 
 INDEXES = Path(__file__).parents[1] / "data" / "indexes"
 FORMATS = (3, 4, 5)

@@ -34,7 +34,7 @@ from polyad.model import (
     Passage,
     Usage,
 )
-from polyad.protocols import Changes, StoredRows
+from polyad.storage import Changes, StoredRows
 
 
 def create(directory: Path) -> SqliteStore:

@@ -1,4 +1,4 @@
-"""What every keeper of replies promises; see :class:`polyad.protocols.Replies`."""
+"""What every keeper of replies promises; see :class:`polyad.storage.Replies`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from polyad.adapters.sqlite import SqliteReplies
 from polyad.errors import StoreError
 from polyad.model import Usage
-from polyad.protocols import Replies, Reply
+from polyad.protocols import Reply
+from polyad.storage import Replies
 
 Opener = Callable[[], Replies]
 """Opens the replies of a test; each call is another handle on them."""

@@ -1,4 +1,4 @@
-"""What every store promises; see :class:`polyad.protocols.Store`."""
+"""What every store promises; see :class:`polyad.storage.Store`."""
 
 # ruff: noqa: RUF001  (text in the punctuation of other languages)
 from __future__ import annotations
@@ -34,7 +34,7 @@ from polyad.model import (
     Passage,
     Usage,
 )
-from polyad.protocols import COMMON_WORDS, Changes, Store, StoredRows, StoreKind
+from polyad.storage import IN_COMMON_WORDS, Changes, Store, StoredRows, StoreKind
 
 Opener = Callable[[], Store]
 """Opens the one index of a test, and makes it the first time; each call is another handle on it."""
@@ -694,7 +694,7 @@ def test_rows_come_as_documents_did_and_agree_with_the_ids(store: Store) -> None
         (
             part.entity_key,
             edge,
-            part.strength if part.role == SUBJECT else 0 if part.name in ("B", "Anna") else COMMON_WORDS,
+            part.strength if part.role == SUBJECT else 0 if part.name in ("B", "Anna") else IN_COMMON_WORDS,
         )
         for edge, parts in store.incidences(rows.hyperedge_ids).items()
         for part in parts

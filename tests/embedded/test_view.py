@@ -39,7 +39,8 @@ from polyad.model import (
     Passage,
     Timings,
 )
-from polyad.protocols import EntityTally, TextKind
+from polyad.protocols import TextKind
+from polyad.storage import EntityTally
 from polyad.view import Kind
 
 EMBEDDER = HashingEmbedder(16)

@@ -31,7 +31,8 @@ from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import Document, Failure, FloatArray, IndexedPassage, Location, Mention, Passage, Section, Usage
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, Replies, Store, TextKind
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, TextKind
+from polyad.storage import Replies, Store
 
 SENTENCES = [
     "Anna Keller was born in Oslo and studied physics in Paris before the war.",

@@ -12,7 +12,8 @@ from typing import Protocol, runtime_checkable
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
-from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Replies, Reply
+from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply
+from polyad.storage import Replies
 from polyad.text.tokens import count_tokens
 
 

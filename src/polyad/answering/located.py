@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from polyad.errors import NotFoundError
 from polyad.model import Answer, Citation, Origin, Passage
-from polyad.protocols import LookUps
+from polyad.storage import LookUps
 
 _Place = tuple[Passage, Origin]
 

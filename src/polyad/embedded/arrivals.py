@@ -12,12 +12,12 @@ import numpy.typing as npt
 from polyad.embedded.columns import Column
 from polyad.embedded.words import Postings, counted_words
 from polyad.model import FloatArray, IntArray
-from polyad.protocols import StoredRows
+from polyad.storage import StoredRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrivals:
-    """The rows of documents that came, all together; see :class:`polyad.protocols.StoredRows`.
+    """The rows of documents that came, all together; see :class:`polyad.storage.StoredRows`.
 
     Attributes:
         documents: Ids.

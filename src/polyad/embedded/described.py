@@ -27,7 +27,7 @@ _BATCH = 4096  # entities embedded between two commits
 
 
 class EntityVectors(Protocol):
-    """Keeps the vectors of entities; such as :class:`polyad.protocols.Store`."""
+    """Keeps the vectors of entities; such as :class:`polyad.storage.Store`."""
 
     def entity_vectors(self, keys: Sequence[str]) -> dict[str, tuple[str, FloatArray]]:
         """By key, the vectors kept for entities, each with the digest of the text it was made from."""

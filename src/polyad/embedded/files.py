@@ -31,7 +31,7 @@ from polyad.embedded.vectors import Vectors
 from polyad.embedded.view import EmbeddedView
 from polyad.embedded.words import Postings, WordIndex
 from polyad.hypergraph.incidence import Adjacency, PatchedAdjacency, WeightedAdjacency
-from polyad.protocols import Moment, Moments
+from polyad.storage import Moment, Moments
 from polyad.text.files import write_whole
 from polyad.view import Kind
 

@@ -11,7 +11,8 @@ from polyad.embedded.described import Undescribed, described
 from polyad.embedded.files import ViewFiles
 from polyad.embedded.view import EmbeddedView
 from polyad.model import FloatArray
-from polyad.protocols import Changes, Embedder, Moment, Progress, Store, StoredRows, silent
+from polyad.protocols import Embedder, Progress, silent
+from polyad.storage import Changes, Moment, Store, StoredRows
 
 FEWEST = 1000
 """Hyperedges from which on a view is kept in files; a smaller one is made in a moment."""

@@ -28,7 +28,7 @@ from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.incidence import distinct, ranges
 from polyad.hypergraph.sparse import union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
-from polyad.protocols import Changes, EntityTally, Moment, Moments, StoredRows
+from polyad.storage import Changes, EntityTally, Moment, Moments, StoredRows
 from polyad.view import Kind
 
 T = TypeVar("T")

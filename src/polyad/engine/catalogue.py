@@ -10,8 +10,9 @@ from polyad.embedded.vectors import RECALLED
 from polyad.errors import ConfigurationError
 from polyad.indexing.facts.grounding import grounded_share
 from polyad.model import Document, Entity, Hyperedge, Incidence, Origin, Passage, Statistics
-from polyad.protocols import LanguageModel, Store
+from polyad.protocols import LanguageModel
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
+from polyad.storage import Store
 from polyad.text.given_names import given_key
 from polyad.text.keys import name_key
 

@@ -41,18 +41,9 @@ from polyad.indexing.remembered import METHOD_OF, Remembered
 from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage
-from polyad.protocols import (
-    Embedder,
-    LanguageModel,
-    MentionExtractor,
-    Progress,
-    Reader,
-    Reranker,
-    Store,
-    StoreKind,
-    silent,
-)
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Reranker, silent
 from polyad.retrieval.selection import Wanted
+from polyad.storage import Store, StoreKind
 from polyad.view import View
 
 Paths = str | Path | Iterable[str | Path]

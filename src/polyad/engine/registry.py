@@ -41,7 +41,7 @@ from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.indexing.unit_builder import SemanticUnitBuilder
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Reader, Reranker, Retriever, StoreKind
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Reader, Reranker, Retriever
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.default.settings import DefaultSettings
@@ -55,6 +55,7 @@ from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question_names import QuestionNames
+from polyad.storage import StoreKind
 
 if TYPE_CHECKING:
     from polyad.engine.models import Models  # made of what is registered here

@@ -16,10 +16,11 @@ from polyad.engine.models import Models
 from polyad.engine.registry import Retrieval, retrievers
 from polyad.errors import ConfigurationError, StaleViewError
 from polyad.model import Evidence, Query, Timings
-from polyad.protocols import Progress, Retriever, Store, silent
+from polyad.protocols import Progress, Retriever, silent
 from polyad.retrieval.nearest import NearestParts
 from polyad.retrieval.reranking import reranked
 from polyad.retrieval.selection import Wanted, gather
+from polyad.storage import Store
 from polyad.view import View
 
 Chosen = str | Retriever | Retrieval

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from polyad.model import FloatArray
-from polyad.protocols import Embedder, Store
+from polyad.protocols import Embedder
+from polyad.storage import Store
 
 BLOCK_CHARACTERS = 256_000
 """Of texts that are put in the order of their length: enough to fill an embedder's batches with like lengths."""

@@ -28,7 +28,8 @@ from polyad.model import (
     Passage,
     Span,
 )
-from polyad.protocols import Embedder, Progress, Splitter, Store
+from polyad.protocols import Embedder, Progress, Splitter
+from polyad.storage import Store
 from polyad.text.paragraphs import begins_paragraph
 
 INCOMPLETE = ""

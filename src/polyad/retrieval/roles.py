@@ -8,7 +8,7 @@ from itertools import islice
 
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
-from polyad.protocols import LookUps
+from polyad.storage import LookUps
 from polyad.text.given_names import given_key
 from polyad.text.keys import name_key
 from polyad.text.literals import condition, one_line

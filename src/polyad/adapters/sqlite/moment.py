@@ -24,7 +24,7 @@ from polyad.adapters.sqlite.rows import (
     tally_of,
 )
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Origin, Passage
-from polyad.protocols import COMMON_WORDS, Changes, EntityTally, StoredRows
+from polyad.storage import IN_COMMON_WORDS, Changes, EntityTally, StoredRows
 from polyad.text.words import is_written_as_name
 
 _BATCH = 400  # values bound to one statement; SQLite's oldest limit is 999
@@ -68,7 +68,7 @@ FROM asked CROSS JOIN incidence ON entity = asked.number AND hyperedge > after A
 
 
 class SqliteMoment:
-    """One moment of the file; implements :class:`polyad.protocols.Moment`.
+    """One moment of the file; implements :class:`polyad.storage.Moment`.
 
     Args:
         connection: In a transaction that lasts as long as the moment is used.
@@ -209,7 +209,7 @@ class SqliteMoment:
 def _strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
     """The strength of each incidence, which its last column names: below 0 for a mention in common words."""
     is_name = cache(is_written_as_name)
-    return [row[2] if row[2] or is_name(row[3]) else COMMON_WORDS for row in incidences]
+    return [row[2] if row[2] or is_name(row[3]) else IN_COMMON_WORDS for row in incidences]
 
 
 def _places(values: Sequence[object]) -> str:

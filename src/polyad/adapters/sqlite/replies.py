@@ -26,7 +26,7 @@ _SCHEMA = "CREATE TABLE reply (key TEXT PRIMARY KEY, text TEXT NOT NULL, truncat
 
 
 class SqliteReplies:
-    """The replies in a file, which is made when missing; implements :class:`polyad.protocols.Replies`.
+    """The replies in a file, which is made when missing; implements :class:`polyad.storage.Replies`.
 
     Safe to use from several threads and processes. A file that may not be written is read, and nothing is kept.
 

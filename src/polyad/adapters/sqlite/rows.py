@@ -30,7 +30,7 @@ from polyad.model import (
     MetadataValue,
     Passage,
 )
-from polyad.protocols import EntityTally
+from polyad.storage import EntityTally
 
 T = TypeVar("T")
 

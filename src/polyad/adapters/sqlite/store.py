@@ -66,7 +66,7 @@ from polyad.model import (
     Statistics,
     Usage,
 )
-from polyad.protocols import Manifest
+from polyad.storage import Manifest
 from polyad.text.packaged import packaged
 
 FORMAT_VERSION = 6
@@ -79,9 +79,9 @@ REMEMBERED_VERSIONS = 100_000
 
 
 class SqliteStore:
-    """An index in ``directory / "index.sqlite"``; implements :class:`polyad.protocols.Store`.
+    """An index in ``directory / "index.sqlite"``; implements :class:`polyad.storage.Store`.
 
-    The class itself is a :class:`polyad.protocols.StoreKind`.
+    The class itself is a :class:`polyad.storage.StoreKind`.
 
     Safe to use from several threads (each has a connection of its own) and processes. Use :meth:`create` or
     :meth:`open`.
