@@ -16,9 +16,8 @@ from polyad.adapters.reading.epub import read_epub
 from polyad.adapters.reading.front_matter import front_matter
 from polyad.adapters.reading.records import read_csv
 from polyad.adapters.reading.tuples import read_json_facts
-from polyad.answering.citations import CitationFilter, Claims
-from polyad.answering.names import cite_names, names_in
-from polyad.answering.numbering import Source
+from polyad.answering.citations import Citable, CitationFilter, Claims
+from polyad.answering.name_lists import cite_names, names_in
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.names import SubjectNames
 from polyad.indexing.facts.compact import CompactExtractionStyle
@@ -71,7 +70,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     "blanks in a delimiter": lambda: PaperExtractionStyle().parse('("entity"<|' + " " * 4_000 + ")<|COMPLETE|>"),
     "names with bars": lambda: CompactExtractionStyle().parse(bars(12_000)),
     "a long name in repetitions": lambda: occurrences("1" * 100_000, "1" * 200_000),
-    "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [Source(1, "p", "d", "a " * 60_000)]),
+    "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [Citable(1, "p", "d", "a " * 60_000)]),
     "a name that ends in no subject": lambda: SubjectNames.none().subjects_of(["c " * 60_000 + "d"], np.zeros_like),
     "blanks behind a score in braces": lambda: read_scores("{1.1" + " " * 60_000, 2),
     "blanks behind a score": lambda: read_scores(json.dumps({"1": "1" + " " * 60_000 + "x"}), 2),

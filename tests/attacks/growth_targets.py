@@ -40,12 +40,9 @@ from polyad.adapters.reading.source_code import read_source_code
 from polyad.adapters.reading.tuples import read_csv_facts, read_json_facts
 from polyad.adapters.reading.xlsx import read_xlsx
 from polyad.answering.answer_tags import AnswerFilter, tagged_answer
-from polyad.answering.citations import CitationFilter, Claims
-from polyad.answering.names import cite_names, names_in
-from polyad.answering.numbering import Source
-from polyad.answering.passages import lay_out_passages
-from polyad.answering.quoting import on_one_line, shortened, without_marks
-from polyad.answering.room import Room
+from polyad.answering.citations import Citable, CitationFilter, Claims
+from polyad.answering.layout import TokenBudget, lay_out_passages, on_one_line, shortened, without_marks
+from polyad.answering.name_lists import cite_names, names_in
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.names import SubjectNames
 from polyad.embedded.words import WordIndex, counted_words
@@ -598,12 +595,12 @@ def _whole(text: str) -> object:
 def _sources(text: str) -> object:
     half = len(text) // 2
     lines = text[:half].split("\n")
-    return cite_names([lines[0], *lines[-3:]], [Source(1, "p", "d", text[half:])])
+    return cite_names([lines[0], *lines[-3:]], [Citable(1, "p", "d", text[half:])])
 
 
 def _laid_out(text: str) -> object:
     passage = Passage("p", "d", text[:1000], text, 0, len(text))
-    return lay_out_passages([ScoredPassage(passage, 1.0)] * 3, Room("", 200, count_tokens))
+    return lay_out_passages([ScoredPassage(passage, 1.0)] * 3, TokenBudget("", 200, count_tokens))
 
 
 # Search

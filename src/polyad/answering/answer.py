@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from polyad.answering.answer_tags import AnswerFilter, tagged_answer
-from polyad.answering.citations import CitationFilter, Claims
-from polyad.answering.context import build_context
-from polyad.answering.instructions import instructions
-from polyad.answering.names import SEPARATOR, cite_names, names_in
-from polyad.answering.numbering import Source
-from polyad.answering.room import CountTokens
+from polyad.answering.citations import Citable, CitationFilter, Claims
+from polyad.answering.layout import CountTokens
+from polyad.answering.name_lists import SEPARATOR, cite_names, names_in
+from polyad.answering.prompt import build_context, instructions
 from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Answer, Citation, Evidence
@@ -41,18 +39,18 @@ class CitingAnswerer:
     thoughts are neither shown nor streamed; with the prompt ``think-answer``, nor is anything outside its answer.
 
     An answer in names (``form`` ``entity`` or ``entities``) has no citations of the model's own: each name is cited
-    from whatever the model was shown that holds it; see :func:`polyad.answering.names.cite_names`.
+    from whatever the model was shown that holds it; see :func:`polyad.answering.name_lists.cite_names`.
 
     Args:
-        llm: Who writes the answer; None where none is set.
+        language_model: Who writes the answer; None where none is set.
         settings: Budgets, style and form.
         count_tokens: Measures the evidence against the budget; a rough estimate by default.
     """
 
     def __init__(
-        self, llm: LanguageModel | None, settings: AnswerSettings, count_tokens: CountTokens = count_tokens
+        self, language_model: LanguageModel | None, settings: AnswerSettings, count_tokens: CountTokens = count_tokens
     ) -> None:
-        self._llm = llm
+        self._language_model = language_model
         self._settings = settings
         self._count_tokens = count_tokens
 
@@ -75,7 +73,7 @@ class CitingAnswerer:
         """
         if evidence.best_relevance is not None:
             return Answer("", evidence, note=NOT_HELD.format(best=evidence.best_relevance))
-        if self._llm is None:
+        if self._language_model is None:
             return Answer("", evidence, note=NO_MODEL)
         context = build_context(evidence, self._settings, self._count_tokens)
         if not context.text and evidence.retriever != UNAIDED:
@@ -89,13 +87,17 @@ class CitingAnswerer:
         )
         sources = context.sources()
         if self._settings.form != "text":
-            return self._named(_whole(self._llm, prompt), evidence, sources, on_text)
+            return self._named(_whole(self._language_model, prompt), evidence, sources, on_text)
         if on_text is None:
-            return self._cited(_whole(self._llm, prompt), evidence, sources)
-        return self._cited(self._streamed(self._llm, prompt, sources, on_text), evidence, sources)
+            return self._cited(_whole(self._language_model, prompt), evidence, sources)
+        return self._cited(self._streamed(self._language_model, prompt, sources, on_text), evidence, sources)
 
     def _streamed(
-        self, llm: LanguageModel, prompt: Prompt, sources: Mapping[int, Source], on_text: Callable[[str], None]
+        self,
+        language_model: LanguageModel,
+        prompt: Prompt,
+        sources: Mapping[int, Citable],
+        on_text: Callable[[str], None],
     ) -> Reply:
         said = AnswerFilter() if self._settings.prompt == "think-answer" else ThoughtFilter()
         citations = CitationFilter(frozenset(sources))
@@ -104,7 +106,7 @@ class CitingAnswerer:
             if text:
                 on_text(text)
 
-        reply = llm.stream(prompt, lambda piece: show_some(citations.feed(said.feed(harmless(piece)))))
+        reply = language_model.stream(prompt, lambda piece: show_some(citations.feed(said.feed(harmless(piece)))))
         show_some(citations.feed(said.finish()) + citations.finish())
         return _harmless(reply)
 
@@ -112,7 +114,7 @@ class CitingAnswerer:
         """What a reply says to the reader."""
         return tagged_answer(reply.text) if self._settings.prompt == "think-answer" else without_thoughts(reply.text)
 
-    def _cited(self, reply: Reply, evidence: Evidence, sources: Mapping[int, Source]) -> Answer:
+    def _cited(self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable]) -> Answer:
         """The answer in a reply that cites by number."""
         filtered = CitationFilter(frozenset(sources))
         filtered.feed(self._said(reply))
@@ -133,7 +135,7 @@ class CitingAnswerer:
         )
 
     def _named(
-        self, reply: Reply, evidence: Evidence, sources: Mapping[int, Source], on_text: Callable[[str], None] | None
+        self, reply: Reply, evidence: Evidence, sources: Mapping[int, Citable], on_text: Callable[[str], None] | None
     ) -> Answer:
         """The answer in a reply that is a list of names."""
         said = self._said(reply)
@@ -156,8 +158,8 @@ class CitingAnswerer:
         return CUT.format(limit=f"{self._settings.max_answer_tokens:,}") if reply.truncated else ""
 
 
-def _whole(llm: LanguageModel, prompt: Prompt) -> Reply:
-    (outcome,) = llm.complete([prompt])
+def _whole(language_model: LanguageModel, prompt: Prompt) -> Reply:
+    (outcome,) = language_model.complete([prompt])
     if isinstance(outcome, LanguageModelError):
         raise outcome
     return _harmless(outcome)

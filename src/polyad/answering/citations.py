@@ -1,18 +1,28 @@
-"""Finds the citations in an answer while it is being written, and removes those that point nowhere.
+"""Citations by number: what each number stands for, how a reply cites it, and where a reader finds it.
+
+A passage of the evidence has its rank as its number, whatever the budget leaves out, so that ``[3]`` means the same to
+the model, to the reader and in the trace. Hyperedges bring in passages that are not in the evidence; these take the
+numbers that follow, in the order in which they are first needed.
 
 A citation is a bracket of numbers: ``[1]``, ``[1, 2]``, ``[1-3]``, or several brackets in a row. Numbers above 999 are
 no citations (``[1999]`` is a year someone put in). What models write instead is given back as such a bracket: OpenAI's
 are used to ``【1†source】``, DeepSeek's to ``[citation:1]``, others to ``[^1]`` or ``[Passage 1]``. What is given back
-piece by piece is, put together, the final text.
+piece by piece is, put together, the final text. Brackets of numbers that point nowhere are removed.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from polyad.model import Span
+from polyad.errors import NotFoundError
+from polyad.model import Answer, Citation, Origin, Passage, ScoredPassage, Span
+from polyad.storage import LookUps
+
+LARGEST_NUMBER = 999
+"""Larger numbers in brackets are not read as citations."""
 
 _BLANK = r"[ \t\n]*"
 _NUMBER = r"[0-9]{1,3}"
@@ -42,6 +52,49 @@ _INSIDE = frozenset("0123456789,;-\u2013 \t\n")
 _NO_ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z])"
 _STOP = rf"{_NO_ABBREVIATION}[.!?][\"'\u201d\u2019)]*(?=\s|\[|\Z)|[\u3002\uff01\uff1f]"
 _SENTENCE_END = re.compile(rf"(?:(?:{_STOP})(?:[^\S\n]*\[[0-9 \t\n,;\u2013-]+\])*\.?|\n)\s*")
+
+
+_Place = tuple[Passage, Origin]
+
+
+@dataclass(frozen=True, slots=True)
+class Citable:
+    """What may be cited under one number; ``text`` is all that the model is shown of it."""
+
+    number: int
+    passage_id: str
+    document_id: str
+    text: str
+
+
+class Numbering:
+    """Gives each passage one number, and keeps it.
+
+    Args:
+        passages: Those of the evidence, best first.
+    """
+
+    def __init__(self, passages: Sequence[ScoredPassage]) -> None:
+        self._numbers: dict[str, int] = {}
+        for number, scored in enumerate(passages, start=1):
+            self._numbers.setdefault(scored.passage.id, number)
+        self._next = len(passages) + 1
+
+    def number(self, passage_id: str) -> int:
+        """The number of a passage; the next free one when it has none yet."""
+        if passage_id not in self._numbers:
+            self._numbers[passage_id] = self._next
+            self._next += 1
+        return self._numbers[passage_id]
+
+
+def document_of(passage_id: str) -> str:
+    """The document that a passage was cut from, as its id tells (see :mod:`polyad.model`).
+
+    >>> document_of("notes#1.md#4")
+    'notes#1.md'
+    """
+    return passage_id.rpartition("#")[0] or passage_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +220,30 @@ def _numbers(bracket: str) -> list[int]:
         low, high = sorted((int(first), int(last or first)))
         numbers.update(dict.fromkeys(range(low, high + 1)))
     return list(numbers)
+
+
+def located(answer: Answer, store: LookUps) -> Answer:
+    """The answer with the title and the place of every passage it cites, also of those that hyperedges brought in."""
+    places = {hit.passage.id: (hit.passage, hit.origin) for hit in answer.evidence.passages}
+    for citation in answer.citations:
+        if citation.passage_id not in places and (place := _place(citation.passage_id, store)):
+            places[citation.passage_id] = place
+    citations = (_located(citation, places.get(citation.passage_id)) for citation in answer.citations)
+    return replace(answer, citations=tuple(citations))
+
+
+def _place(passage_id: str, store: LookUps) -> _Place | None:
+    """The passage, and what its document is; None where it has been removed meanwhile."""
+    try:
+        (passage,) = store.passages([passage_id])
+        (origin,) = store.origins([passage.document_id])
+    except NotFoundError:
+        return None
+    return passage, origin
+
+
+def _located(citation: Citation, place: _Place | None) -> Citation:
+    if place is None:
+        return citation
+    passage, origin = place
+    return replace(citation, title=passage.title, location=passage.location, origin=origin)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyad.answering.quoting import shortened, without_marks
+from polyad.answering.layout import shortened, without_marks
 from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
 from polyad.protocols import LanguageModel, Prompt
@@ -18,7 +18,7 @@ LONGEST = 24_000
 """Characters of descriptions that are summarised; what goes beyond is left out."""
 
 
-def summarise(entity: Entity, llm: LanguageModel | None) -> str:
+def summarise(entity: Entity, language_model: LanguageModel | None) -> str:
     """What is said of an entity: its descriptions while they are short, else a summary by the language model.
 
     Raises:
@@ -27,13 +27,13 @@ def summarise(entity: Entity, llm: LanguageModel | None) -> str:
     """
     if count_tokens(entity.description) <= SHORT:
         return entity.description
-    if llm is None:
+    if language_model is None:
         raise NoLanguageModelError(
             f"a summary of {entity.name!r}, of which {count_tokens(entity.description):,} tokens are said,"
         )
     instructions = packaged("polyad.answering.prompts", "summary.md")
     shown = f"{entity.name}\n<descriptions>\n{without_marks(shortened(entity.description, LONGEST))}\n</descriptions>"
-    (outcome,) = llm.complete([Prompt(system=instructions, user=shown)])
+    (outcome,) = language_model.complete([Prompt(system=instructions, user=shown)])
     if isinstance(outcome, LanguageModelError):
         raise outcome
     return harmless(without_thoughts(outcome.text)).strip()

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from polyad.adapters.reading.sources import Gone, gone
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.answering.answer import CitingAnswerer
-from polyad.answering.located import located
+from polyad.answering.citations import located
 from polyad.config import (
     AnswerSettings,
     EncoderSettings,

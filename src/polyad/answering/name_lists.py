@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Container, Iterable
 
-from polyad.answering.numbering import LARGEST_NUMBER, Source
+from polyad.answering.citations import LARGEST_NUMBER, Citable
 from polyad.model import Citation, Span
 from polyad.text.json_repair import repaired
 from polyad.text.loose_json import NOT_JSON, json_values
@@ -97,7 +97,7 @@ def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1))
     return tuple(distinct.values())
 
 
-def cite_names(names: Iterable[str], sources: Iterable[Source]) -> tuple[Citation, ...]:
+def cite_names(names: Iterable[str], sources: Iterable[Citable]) -> tuple[Citation, ...]:
     """A citation for each name and each source that holds it: by name, then by number.
 
     A source holds a name when the name stands in what the model was shown of it (the title and text of a passage, a

@@ -7,8 +7,7 @@ from typing import get_args
 
 import pytest
 
-from polyad.answering.context import Context, build_context
-from polyad.answering.instructions import instructions
+from polyad.answering.prompt import Context, build_context, instructions
 from polyad.config import AnswerForm, AnswerPrompt, AnswerSettings
 from polyad.model import (
     Entity,

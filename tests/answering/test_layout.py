@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.answering.passages import NumberedPassage, lay_out_passages
-from polyad.answering.room import CountTokens, Room
+from polyad.answering.layout import CountTokens, NumberedPassage, TokenBudget, lay_out_passages
 from polyad.model import Origin, Passage, ScoredPassage
 from polyad.text.tokens import count_tokens
 
@@ -28,7 +27,7 @@ class LaidOut:
     passages: tuple[NumberedPassage, ...]
 
     def __init__(self, passages: Sequence[ScoredPassage], limit: int, count_tokens: CountTokens) -> None:
-        text, self.passages = lay_out_passages(passages, Room("", limit, count_tokens))
+        text, self.passages = lay_out_passages(passages, TokenBudget("", limit, count_tokens))
         self.text = text.rstrip()
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.answering.context import build_context
-from polyad.answering.room import CountTokens
+from polyad.answering.layout import CountTokens
+from polyad.answering.prompt import build_context
 from polyad.config import AnswerSettings
 from polyad.indexing.mentions.rules import SCORES
 from polyad.model import (
@@ -191,7 +191,7 @@ def test_shares_hold_each_section_to_its_part() -> None:
     )
     context = build_context(found, AnswerSettings(max_context_tokens=200), words)
     facts, entities, _ = context.text.split("\n\n", 2)
-    assert (words(facts), len(context.facts)) == (92, 10), "two tags and nine words a line; one more would be 101"
+    assert (words(facts), len(context.hyperedges)) == (92, 10), "two tags and nine words a line; one more would be 101"
     assert (words(entities), len(context.entities)) == (68, 33), "of 60 and the 8 that the facts left over"
     assert words(context.text) == 200
     assert context.passages[0].cut
@@ -300,7 +300,7 @@ def test_every_number_stands_for_exactly_one_passage(found: Evidence, budget: in
         assert source.number == number
         assert ranks.get(source.passage_id, number) == number
         assert number <= len(found.passages) or source.passage_id not in ranks
-    for item in context.facts:
+    for item in context.hyperedges:
         assert sources[item.number].passage_id == item.scored.hyperedge.passage_id
 
 
@@ -326,6 +326,6 @@ def test_of_a_fact_given_as_data_the_model_reads_relation_roles_and_its_text_onc
     edge = Hyperedge("bell#0/0", TUPLE, text, "bell#0", 0, len(text), relation="made", arguments=GIVEN)
     scored = ScoredHyperedge(edge, (Entity("ines moreau", "Ines Moreau"),), 1.0)
     assert text_of(evidence([bell], [scored])).startswith(f'{listed}[1]\n<passage number="1">\n{text}')
-    (alone,) = build_context(evidence([], [scored]), AnswerSettings(), count_tokens).facts
+    (alone,) = build_context(evidence([], [scored]), AnswerSettings(), count_tokens).hyperedges
     assert alone.quoted.startswith(text)
     assert alone.quoted.count("weight 1200 kg") == 1

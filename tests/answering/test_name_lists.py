@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.answering.names import SEPARATOR, cite_names, names_in
-from polyad.answering.numbering import Source
+from polyad.answering.citations import Citable
+from polyad.answering.name_lists import SEPARATOR, cite_names, names_in
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_no_reply_is_too_odd_to_be_read(reply: str) -> None:
     assert names is None or all(name == name.strip() != "" for name in names)
 
 
-def sources(*texts: str) -> list[Source]:
-    return [Source(number, f"d{number}#0", f"d{number}", text) for number, text in enumerate(texts, start=1)]
+def sources(*texts: str) -> list[Citable]:
+    return [Citable(number, f"d{number}#0", f"d{number}", text) for number, text in enumerate(texts, start=1)]
 
 
 def test_each_name_is_cited_from_every_source_that_holds_it() -> None:

@@ -1,0 +1,141 @@
+"""What the language model is given: the rules it answers by, and as much of the evidence as its budget takes.
+
+HyperRAG (section 3.1.6) gives half of the budget to hyperedges, three tenths to entities and the rest to passages,
+fills them in this order and passes on what one leaves over. HyperGraphRAG's code gives each the same fixed number of
+tokens. What would be empty is left out, so without hyperedges and entities the passages have it all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from polyad.answering.citations import Citable, Numbering, document_of
+from polyad.answering.layout import (
+    CountTokens,
+    NumberedHyperedge,
+    NumberedPassage,
+    TokenBudget,
+    lay_out_entities,
+    lay_out_hyperedges,
+    lay_out_passages,
+    on_one_line,
+)
+from polyad.config import AnswerSettings
+from polyad.model import Entity, Evidence
+from polyad.text.packaged import packaged
+
+Sort = Literal["hyperedges", "entities", "passages"]
+
+_ROUNDING = 1e-6  # 0.7 + 0.2 of 10 tokens are 9
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What goes into the prompt: its text, and what of the evidence is in it."""
+
+    text: str = ""
+    hyperedges: tuple[NumberedHyperedge, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    passages: tuple[NumberedPassage, ...] = ()
+
+    def sources(self) -> dict[int, Citable]:
+        """What can be cited, by number in ascending order: the passages shown, and those that hyperedges come from."""
+        texts: defaultdict[int, list[str]] = defaultdict(list)
+        ids: dict[int, tuple[str, str]] = {}
+        for shown in self.passages:
+            ids[shown.number] = shown.passage.id, shown.passage.document_id
+            texts[shown.number] += [on_one_line(shown.passage.title), shown.quoted]
+        for listed in self.hyperedges:
+            passage_id = listed.scored.hyperedge.passage_id
+            ids.setdefault(listed.number, (passage_id, document_of(passage_id)))
+            texts[listed.number].append(listed.quoted)
+        return {number: Citable(number, *ids[number], "\n".join(texts[number])) for number in sorted(ids)}
+
+
+def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: CountTokens) -> Context:
+    """Lay out as much of the evidence as fits, best of each sort first.
+
+    Text that could be taken for the prompt's own marks (its tags, bracketed numbers such as footnotes) is defused.
+
+    Args:
+        evidence: What was found.
+        settings: Which sorts are used, and their budgets.
+        count_tokens: Length of a text in tokens.
+    """
+    passages = evidence.passages if settings.use_passages else ()
+    hyperedges = evidence.hyperedges if settings.use_hyperedges else ()
+    text, shown_hyperedges = lay_out_hyperedges(
+        hyperedges,
+        {scored.passage.id for scored in passages},
+        Numbering(evidence.passages),
+        _budget("hyperedges", "", settings, count_tokens),
+    )
+    named = _named(evidence, shown_hyperedges) if settings.use_entities else ()
+    block, entities = lay_out_entities(named, _budget("entities", text, settings, count_tokens))
+    text += block
+    block, shown = lay_out_passages(passages, _budget("passages", text, settings, count_tokens))
+    return Context((text + block).rstrip(), shown_hyperedges, entities, shown)
+
+
+def _named(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Iterator[Entity]:
+    """The entities of the evidence, then those that the listed hyperedges join."""
+    for scored in evidence.entities:
+        yield scored.entity
+    for listed in hyperedges:
+        yield from listed.scored.members
+
+
+def _budget(sort: Sort, before: str, settings: AnswerSettings, count_tokens: CountTokens) -> TokenBudget:
+    """With shares, each sort may fill what those up to it have together: so the unused part is passed on."""
+    if settings.budget == "fixed":
+        tokens = {
+            "hyperedges": settings.hyperedge_tokens,
+            "entities": settings.entity_tokens,
+            "passages": settings.passage_tokens,
+        }
+        return TokenBudget("", tokens[sort], count_tokens)
+    shares = {
+        "hyperedges": settings.hyperedge_share,
+        "entities": settings.hyperedge_share + settings.entity_share,
+        "passages": 1.0,
+    }
+    return TokenBudget(before, int(settings.max_context_tokens * shares[sort] + _ROUNDING), count_tokens)
+
+
+def instructions(settings: AnswerSettings, context: Context) -> str:
+    """Put the instructions together; without any evidence, those for answering from what the model knows.
+
+    Each sort of evidence is explained only if there is some. An answer in names has no style of its own, so
+    ``concise`` and ``sections`` ask for it in the same words.
+
+    Args:
+        settings: Form and style of the answer.
+        context: The evidence that will be shown.
+    """
+    return "\n\n".join(_part(name) for name in _parts(settings, context))
+
+
+def _parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
+    """The names of the files that make up the instructions, in order."""
+    yield "evidence" if context.text else "unaided"
+    if settings.form == "text":
+        yield "text" if context.text else "unaided_text"
+    else:
+        yield settings.form
+    if settings.prompt == "think-answer" or settings.form == "text":
+        yield settings.prompt
+    for shown, part in (
+        (context.hyperedges, "shown_facts"),
+        (context.entities, "shown_entities"),
+        (context.passages, "shown_passages"),
+        (context.text, "quoted"),
+    ):
+        if shown:
+            yield part
+
+
+def _part(name: str) -> str:
+    return packaged("polyad.answering.prompts", f"{name}.md")
