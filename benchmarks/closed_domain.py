@@ -25,7 +25,7 @@ from polyad.adapters.reading.tuples import TupleReader
 from polyad.config import Settings
 from polyad.evaluation import triple_training
 from polyad.evaluation.answers import ranked_entities
-from polyad.evaluation.datasets import Query, load
+from polyad.evaluation.datasets import Question, load
 from polyad.evaluation.measures import hits, reciprocal_rank
 from polyad.evaluation.splits import split
 from polyad.evaluation.training_parts import training_parts
@@ -68,7 +68,7 @@ def members_of(facts: Path) -> dict[str, list[str]]:
 
 
 def measure(
-    engine: Engine, retriever: str, members: dict[str, list[str]], queries: Sequence[Query]
+    engine: Engine, retriever: str, members: dict[str, list[str]], queries: Sequence[Question]
 ) -> dict[str, float]:
     """MRR and Hits@10 of the answers."""
     ranks, found = [], []
@@ -81,7 +81,7 @@ def measure(
     return {"mrr": statistics.fmean(ranks), "hits@10": statistics.fmean(found)}
 
 
-def trained(engine: Engine, queries: Sequence[Query], settings: HyperRetrieverSettings, directory: Path) -> Settings:
+def trained(engine: Engine, queries: Sequence[Question], settings: HyperRetrieverSettings, directory: Path) -> Settings:
     """Settings with the weights of a scorer trained on the first two parts of the questions."""
     parts, (first, second, _) = training_parts(engine), split(queries)
     examples = {"tuples": (collect(*parts, first, settings), collect(*parts, second, settings))}
@@ -89,7 +89,7 @@ def trained(engine: Engine, queries: Sequence[Query], settings: HyperRetrieverSe
     return Settings(hyperretriever=replace(settings, weights=str(weights)))
 
 
-def with_gold_of(queries: Sequence[Query], facts: Path) -> list[Query]:
+def with_gold_of(queries: Sequence[Question], facts: Path) -> list[Question]:
     """The questions, with the ids that their facts have in a file of pairs; unchanged for the facts themselves."""
     pieces: dict[str, set[str]] = {}
     for document in documents(facts):
@@ -97,7 +97,7 @@ def with_gold_of(queries: Sequence[Query], facts: Path) -> list[Query]:
     return [replace(query, gold=frozenset(id for fact in query.gold for id in pieces[fact])) for query in queries]
 
 
-def compared(facts: Path, store: Path, queries: Sequence[Query]) -> Iterator[tuple[str, dict[str, float]]]:
+def compared(facts: Path, store: Path, queries: Sequence[Question]) -> Iterator[tuple[str, dict[str, float]]]:
     """What each retriever reaches on the test questions, by its label."""
     own, members = with_gold_of(queries, facts), members_of(facts)
     tests = split(own)[2]

@@ -34,7 +34,7 @@ from sentence_transformers import SentenceTransformer
 
 from polyad.adapters.sentence_transformers import DEFAULT_MODEL, SentenceTransformerEmbedder
 from polyad.config import SplitSettings
-from polyad.evaluation.datasets import Query, load
+from polyad.evaluation.datasets import Question, load
 from polyad.evaluation.measures import recall
 from polyad.indexing.pipeline import embedding_text
 from polyad.indexing.split import SentenceSplitter
@@ -58,7 +58,7 @@ class Corpus:
     name: str
     ids: list[str]
     texts: list[str]
-    queries: tuple[Query, ...]
+    queries: tuple[Question, ...]
 
 
 @dataclass(frozen=True)

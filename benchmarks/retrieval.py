@@ -25,7 +25,7 @@ from polyad import Engine
 from polyad.adapters.reading.files import FileReader
 from polyad.adapters.reading.markdown import read_markdown
 from polyad.config import ReadSettings, Settings, SplitSettings
-from polyad.evaluation.datasets import Dataset, Query, load
+from polyad.evaluation.datasets import Dataset, Question, load
 from polyad.evaluation.experiment import RetrieverResult, ranked_documents, run
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
@@ -69,7 +69,7 @@ class Corpus(NamedTuple):
 
     name: str
     documents: Sequence[Document]
-    queries: Sequence[Query]
+    queries: Sequence[Question]
     settings: Settings = Settings()
     parts: Mapping[str, Sequence[tuple[int, str]]] = MappingProxyType({})
 
@@ -80,7 +80,7 @@ def corpora(dataset: Dataset) -> Iterator[Corpus]:
     yield Corpus("as it is", documents, dataset.queries)
     yield Corpus("no titles", [Document(d.id, "", d.text) for d in documents], dataset.queries)
     joined, moved = join(documents)
-    queries = [Query(q.id, q.text, frozenset(moved[id] for id in q.gold)) for q in dataset.queries]
+    queries = [Question(q.id, q.text, frozenset(moved[id] for id in q.gold)) for q in dataset.queries]
     yield Corpus("joined", joined, queries, Settings())
     yield Corpus("sections", *as_sections(documents, dataset.queries))
 
@@ -107,8 +107,8 @@ def join(documents: Sequence[Document]) -> tuple[list[Document], dict[str, str]]
 
 
 def as_sections(
-    documents: Sequence[Document], queries: Sequence[Query]
-) -> tuple[list[Document], Sequence[Query], Settings, dict[str, list[tuple[int, str]]]]:
+    documents: Sequence[Document], queries: Sequence[Question]
+) -> tuple[list[Document], Sequence[Question], Settings, dict[str, list[tuple[int, str]]]]:
     """Markdown files of ten documents each, whose titles are the headings."""
     files = []
     parts: dict[str, list[tuple[int, str]]] = {}
@@ -147,7 +147,7 @@ def known_items(engine: Engine, dataset: Dataset, documents: Sequence[Document])
     return rows
 
 
-def single_hop(documents: Sequence[Document]) -> list[Query]:
+def single_hop(documents: Sequence[Document]) -> list[Question]:
     """Questions made from one sentence of a passage each, seeded: the sentence without its last word."""
     chooser = random.Random(SEED)
     splitter = SentenceSplitter(SplitSettings())
@@ -157,7 +157,7 @@ def single_hop(documents: Sequence[Document]) -> list[Query]:
         long = [sentence for sentence in sentences if len(sentence.split()) >= 8]
         if long:
             words = re.sub(r"[^\w\s'-]", " ", chooser.choice(long)).split()
-            queries.append(Query(document.id, f"Is it true that {' '.join(words[:-1])}?", frozenset({document.id})))
+            queries.append(Question(document.id, f"Is it true that {' '.join(words[:-1])}?", frozenset({document.id})))
     return queries
 
 
@@ -173,7 +173,7 @@ def fuse(engine: Engine, question: str) -> list[str]:
 def ask(
     engine: Engine,
     retriever: str,
-    queries: Sequence[Query],
+    queries: Sequence[Question],
     parts: Mapping[str, Sequence[tuple[int, str]]] = MappingProxyType({}),
 ) -> RetrieverResult:
     """Run one retriever over the questions."""

@@ -44,7 +44,7 @@ from scale_corpora import MadeUpEmbedder, Records, RenamedText, embedded
 from polyad import Engine
 from polyad.adapters.sqlite import SqliteStore
 from polyad.embedded.files import FOLDER
-from polyad.evaluation.datasets import Query, load
+from polyad.evaluation.datasets import Question, load
 from polyad.evaluation.measures import recall
 from polyad.model import Document, FloatArray, IndexedDocument
 from polyad.protocols import TextKind
@@ -141,10 +141,10 @@ class Place:
         return store / f"{self.corpus}-{self.size}-{self.options.dimension}"
 
     @property
-    def questions(self) -> list[Query]:
+    def questions(self) -> list[Question]:
         """Some to ask, each once."""
         listed = json.loads((self.directory / QUESTIONS).read_text(encoding="utf-8"))
-        found = [Query(id, text, frozenset(gold)) for id, text, gold in listed]
+        found = [Question(id, text, frozenset(gold)) for id, text, gold in listed]
         return found[: self.options.questions]
 
     def engine(self) -> tuple[Engine, MeasuredEmbedder]:

@@ -23,7 +23,7 @@ from zlib import crc32
 import numpy as np
 
 from polyad.adapters.reading.tuples import fact_text
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.indexing.pipeline import embedding_text
 from polyad.model import (
     Argument,
@@ -107,7 +107,7 @@ class RenamedText:
     """
 
     base: Sequence[IndexedDocument]
-    queries: Sequence[Query]
+    queries: Sequence[Question]
     kept: float
 
     def documents(self) -> Iterator[IndexedDocument]:
@@ -117,7 +117,7 @@ class RenamedText:
             for document in self.base:
                 yield names.of_document(document)
 
-    def questions(self, documents: int, most: int) -> list[Query]:
+    def questions(self, documents: int, most: int) -> list[Question]:
         """Some questions whose evidence is among the first so many documents, of all copies alike."""
         copies = max(1, documents // len(self.base))
         known = {item.document.id for item in self.base[:documents]}
@@ -150,7 +150,7 @@ class RenamedText:
         )
 
 
-def _repeated(queries: Sequence[Query]) -> Iterator[Query]:
+def _repeated(queries: Sequence[Question]) -> Iterator[Question]:
     while queries:
         yield from queries
 
@@ -179,8 +179,8 @@ class _Names:
             return new.capitalize() if word[0].isupper() else new
         return new.upper() if word.isupper() else "".join(map(_in_case_of, new, word))
 
-    def of_query(self, query: Query) -> Query:
-        return Query(self._id(query.id), self.of_text(query.text), frozenset(map(self._id, query.gold)))
+    def of_query(self, query: Question) -> Question:
+        return Question(self._id(query.id), self.of_text(query.text), frozenset(map(self._id, query.gold)))
 
     def of_document(self, item: IndexedDocument) -> IndexedDocument:
         document = item.document
@@ -243,7 +243,7 @@ class Records:
         for number in count():
             yield _record(number, self._values(chance))
 
-    def questions(self, documents: int, most: int) -> list[Query]:
+    def questions(self, documents: int, most: int) -> list[Question]:
         """Of records drawn evenly, each asking for the technician by everything else."""
         wanted = set(range(0, documents, max(1, documents // most)))
         chance = Random(7)
@@ -292,6 +292,6 @@ def _record(number: int, values: dict[str, str]) -> IndexedDocument:
     return IndexedDocument(document, f"digest {id}", len(text.split()), (indexed,))
 
 
-def _asked(number: int, values: dict[str, str]) -> Query:
+def _asked(number: int, values: dict[str, str]) -> Question:
     text = "Which technician repaired {part} in the {product} of {customer} in {city} on {date}, now {status}?"
-    return Query(f"record-{number}", text.format(**values), frozenset([f"record-{number}"]))
+    return Question(f"record-{number}", text.format(**values), frozenset([f"record-{number}"]))

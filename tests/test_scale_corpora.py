@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polyad import Engine
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.model import Document, IndexedDocument
 from polyad.text.keys import entity_key
 
@@ -22,7 +22,7 @@ DOCUMENTS = (
     Document("a", "Ilse Varga", "Ilse Varga was born in Ottermere. She built the gauge at Saltby Weir."),
     Document("b", "Saltby Weir", "Saltby Weir is a weir near Ottermere. Ilse Varga's gauge stands there."),
 )
-QUERY = Query("q", "Where was the builder of the gauge at Saltby Weir born?", frozenset({"a", "b"}))
+QUERY = Question("q", "Where was the builder of the gauge at Saltby Weir born?", frozenset({"a", "b"}))
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answer_files import AnswerWriter, answers_of
 from polyad.evaluation.answering import ATTEMPTS, Answered, Average, Judgement, Judgements, averages, compare, judge
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.judges import CORRECT, requests_for
 from polyad.protocols import Prompt
 
 QUERIES = {
-    "q1": Query("q1", "Who?", frozenset("a"), ("Ines Moreau", "Moreau")),
-    "q2": Query("q2", "Where?", frozenset("a"), ("Aldby",)),
-    "q3": Query("q3", "When?", frozenset("a")),
+    "q1": Question("q1", "Who?", frozenset("a"), ("Ines Moreau", "Moreau")),
+    "q2": Question("q2", "Where?", frozenset("a"), ("Aldby",)),
+    "q3": Question("q3", "When?", frozenset("a")),
 }
 ANSWERS = [Answered("bm25", "q1", "Moreau."), Answered("bm25", "q2", "It is Isk."), Answered("bm25", "q3", "In 1702.")]
 BY_KEY = {one.key: one for one in ANSWERS}

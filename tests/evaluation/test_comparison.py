@@ -9,12 +9,12 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.comparison import bounds_from, compared, failures, pairs_of, systems, to_json
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.named_measures import measure_called
 from polyad.evaluation.records import Asked, Found
 from polyad.evaluation.records import to_json as record_json
 
-QUERIES = [Query(f"q{number}", f"Question {number}?", frozenset({"gold"})) for number in range(6)]
+QUERIES = [Question(f"q{number}", f"Question {number}?", frozenset({"gold"})) for number in range(6)]
 
 
 def kept(folder: Path, found: Mapping[str, Sequence[str]], digest: str = "d", k: int = 5) -> str:

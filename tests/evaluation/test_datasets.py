@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Query, load, require_sound
+from polyad.evaluation.datasets import Question, load, require_sound
 
 QUERIES = [
     {"_id": "q1", "text": "Who?", "metadata": {"answers": ["Anna", 1961]}},
@@ -32,9 +32,9 @@ def test_questions_with_a_gold_document_are_read_in_the_order_of_the_file(tmp_pa
     assert dataset.name == "folder"
     assert dataset.corpus == tmp_path / "folder" / "corpus.jsonl"
     assert dataset.queries == (
-        Query("q1", "Who?", frozenset("ab"), ("Anna", "1961")),
-        Query("q2", "Where?", frozenset("a")),
-        Query("4", "When?", frozenset(['"quoted'])),
+        Question("q1", "Who?", frozenset("ab"), ("Anna", "1961")),
+        Question("q2", "Where?", frozenset("a")),
+        Question("4", "When?", frozenset(['"quoted'])),
     )
 
 

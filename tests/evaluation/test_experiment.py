@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.experiment import PASSAGES, percentile, ranked_documents, run
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
 
@@ -20,9 +20,9 @@ def evidence(question: str, *documents: str, encode: float = 1.0, retrieve: floa
 
 
 QUERIES = [
-    Query("1", "first", frozenset({"a", "b"})),
-    Query("2", "second", frozenset({"c"})),
-    Query("3", "third", frozenset({"d"})),
+    Question("1", "first", frozenset({"a", "b"})),
+    Question("2", "second", frozenset({"c"})),
+    Question("3", "third", frozenset({"d"})),
 ]
 ANSWERS = {
     "first": evidence("first", "a", "x", "b", encode=2.0, retrieve=8.0),

@@ -11,7 +11,7 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.held_out import BESIDE, held_out
 from polyad.evaluation.triple_examples import recipe_of
@@ -31,8 +31,8 @@ DOCUMENTS = [
     Document("isk", "Isk", "The Isk is a river that flows north. Otters live on its banks."),
 ]
 QUERIES = [
-    Query("1", "Where was the maker of the Bell of Tarn born?", frozenset({"bell", "moreau"})),
-    Query("2", "On which river is the village where Ines Moreau was born?", frozenset({"moreau", "aldby"})),
+    Question("1", "Where was the maker of the Bell of Tarn born?", frozenset({"bell", "moreau"})),
+    Question("2", "On which river is the village where Ines Moreau was born?", frozenset({"moreau", "aldby"})),
 ]
 SETTINGS = HyperRetrieverSettings(dense_weight=0)
 UNTRAINED = TripleScorer.untrained(recipe_of(SETTINGS, EMBEDDER))

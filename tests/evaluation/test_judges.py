@@ -8,13 +8,13 @@ from polyad.evaluation.judges import (
     CORRECT,
     DIMENSIONS,
     STATEMENTS,
-    Question,
+    Shown,
     generation_evaluation,
     graphrag_bench_accuracy,
     requests_for,
 )
 
-QUESTION = Question("Who cast the bell?", ["Ines Moreau", "Moreau"], "It was Ines Moreau.")
+QUESTION = Shown("Who cast the bell?", ["Ines Moreau", "Moreau"], "It was Ines Moreau.")
 
 
 @pytest.mark.parametrize(

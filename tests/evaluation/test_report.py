@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.records import Asked, Found, to_json
 from polyad.evaluation.report import run_folders, varied_numbers, write_report
 from polyad.evaluation.run_folder import load
 
-QUERIES = [Query(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) for number in range(4)]
+QUERIES = [Question(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) for number in range(4)]
 
 
 def kept(

@@ -11,7 +11,7 @@ import pytest
 from polyad.config import LanguageModelSettings, RerankerSettings, Settings
 from polyad.engine.registry import by_section
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Dataset, Query
+from polyad.evaluation.datasets import Dataset, Question
 from polyad.evaluation.experiment import ask
 from polyad.evaluation.manifest import manifest_of
 from polyad.evaluation.records import Asked, Found
@@ -19,9 +19,9 @@ from polyad.evaluation.run_folder import PER_QUERY, RESULTS, TREC, Run, RunWrite
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
 
 QUERIES = (
-    Query("q 1", "Who cast the bell?", frozenset({"a", "b c"}), ("Ines",)),
-    Query("q2", "Où?", frozenset({"x%"})),
-    Query("q3", "When?", frozenset({"a"})),
+    Question("q 1", "Who cast the bell?", frozenset({"a", "b c"}), ("Ines",)),
+    Question("q2", "Où?", frozenset({"x%"})),
+    Question("q3", "When?", frozenset({"a"})),
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.signal_training import Example, calibrate, coverage, examples_of, recall_at, report, save, train
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES
 from polyad.retrieval.default.signals import UNLINKED, Candidates, profile_names, signal_names
@@ -86,7 +86,7 @@ def example_of(documents: list[str], gold: set[str], linkability: float = 1.0) -
     passages = [f"{document}#{place:04}" for place, document in enumerate(documents)]
     measures = np.zeros((len(documents), len(MEASURES)), dtype=np.float32)
     found = Candidates(documents, signals, passages, linkability, measures)
-    (example,) = examples_of([found], [Query("q", "?", frozenset(gold))])
+    (example,) = examples_of([found], [Question("q", "?", frozenset(gold))])
     return example
 
 

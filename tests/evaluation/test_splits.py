@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Dataset, Query
+from polyad.evaluation.datasets import Dataset, Question
 from polyad.evaluation.splits import Splits, queries_of, split, splits_of
 
-QUERIES = tuple(Query(f"q{number}", f"What is {number}?", frozenset({"d"})) for number in range(50))
+QUERIES = tuple(Question(f"q{number}", f"What is {number}?", frozenset({"d"})) for number in range(50))
 DATASET = Dataset("fifty", Path("corpus.jsonl"), QUERIES)
 NAMES = ("train", "validation", "test")
 
@@ -61,7 +61,7 @@ def test_a_split_without_questions_is_refused() -> None:
 
 
 def test_questions_are_split_by_their_ids_whatever_their_order() -> None:
-    queries = [Query(f"q{number}", "?", frozenset({"d"})) for number in range(1000)]
+    queries = [Question(f"q{number}", "?", frozenset({"d"})) for number in range(1000)]
     splits = split(queries)
     assert [len(part) for part in splits] == [640, 160, 200]
     assert split(queries[::-1]) == splits

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.triple_examples import (
     NEGATIVES,
     POSITIVES,
@@ -53,7 +53,7 @@ def view_of(
 
 
 def collected(
-    view: View, *queries: Query, positives: Literal["evidence", "answers"] = "answers", seed: int = 0, **changes: Any
+    view: View, *queries: Question, positives: Literal["evidence", "answers"] = "answers", seed: int = 0, **changes: Any
 ) -> TripleExamples:
     settings, learning = HyperRetrieverSettings(**changes), HyperRetrieverTraining(positives=positives)
     return collect(view, EMBEDDER, RuleMentionExtractor(), queries, settings, seed, learning=learning)
@@ -79,7 +79,7 @@ def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_it
     view_of: ViewOf,
 ) -> None:
     view = view_of(CHAIN)
-    query = Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
+    query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
     examples = collected(view, query, depth=3)
     assert facts(view, examples, right=True) == [("bell", CAST, "moreau"), ("moreau", BORN, "aldby")]
     wrong = {
@@ -94,7 +94,7 @@ def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_it
 
 def test_where_gold_passages_do_not_connect_the_shortest_path_of_all_is_right(view_of: ViewOf) -> None:
     view = view_of(CHAIN)
-    examples = collected(view, Query("q", "Who made the Bell?", frozenset({"Moreau"}), ("Aldby",)))
+    examples = collected(view, Question("q", "Who made the Bell?", frozenset({"Moreau"}), ("Aldby",)))
     assert facts(view, examples, right=True) == [("bell", SHORT, "aldby")]
 
 
@@ -103,19 +103,19 @@ def test_without_an_answer_to_walk_to_the_subjects_of_gold_passages_serve(
     view_of: ViewOf, answers: tuple[str, ...]
 ) -> None:
     view = view_of(CHAIN)
-    examples = collected(view, Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), answers))
+    examples = collected(view, Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), answers))
     assert facts(view, examples, right=True) == [("bell", CAST, "moreau")]
 
 
 def test_gold_passages_without_a_subject_have_all_their_entities_serve(view_of: ViewOf) -> None:
     view = view_of(CHAIN)
-    examples = collected(view, Query("q", "What of the Bell?", frozenset({"Other"}), ("no",)))
+    examples = collected(view, Question("q", "What of the Bell?", frozenset({"Other"}), ("no",)))
     assert facts(view, examples, right=True) == [("bell", SHORT, "aldby")]
 
 
 def test_as_evidence_every_triple_of_a_gold_passage_is_right(view_of: ViewOf) -> None:
     view = view_of(CHAIN)
-    query = Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
+    query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
     examples = collected(view, query, positives="evidence")
     right = facts(view, examples, right=True)
     assert {edge for _, edge, _ in right} == {CAST, WEIGHS, BORN, BRONZE}
@@ -125,7 +125,7 @@ def test_as_evidence_every_triple_of_a_gold_passage_is_right(view_of: ViewOf) ->
 
 def test_a_question_without_anything_right_gives_negatives_of_the_first_hop_only(view_of: ViewOf) -> None:
     view = view_of({**CHAIN, "Far": [["far", "away"]]})
-    examples = collected(view, Query("q", "What of the Bell?", frozenset({"Far"}), ("Away",)))
+    examples = collected(view, Question("q", "What of the Bell?", frozenset({"Far"}), ("Away",)))
     assert not examples.labels.any()
     assert {head for head, _, _ in facts(view, examples, right=False)} == {"bell"}
 
@@ -136,7 +136,7 @@ def test_each_hop_gives_so_many_triples_at_most_by_the_seed(view_of: ViewOf) -> 
         "Rest": [["hub", *(f"wrong{number}" for number in range(200))]],
     }
     view = view_of(spec)
-    query = Query("q", "What of the Hub?", frozenset({"Gold"}))
+    query = Question("q", "What of the Hub?", frozenset({"Gold"}))
     first, again, other = (collected(view, query, positives="evidence", depth=1, seed=seed) for seed in (0, 0, 1))
     assert (first.labels.sum(), (~first.labels).sum()) == (POSITIVES, NEGATIVES)
     np.testing.assert_array_equal(first.tails, again.tails)
@@ -145,7 +145,7 @@ def test_each_hop_gives_so_many_triples_at_most_by_the_seed(view_of: ViewOf) -> 
 
 def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -> None:
     view = view_of(CHAIN)
-    examples = collected(view, Query("q", "What of the Bell?", frozenset({"Bell"}), ("Ton",)))
+    examples = collected(view, Question("q", "What of the Bell?", frozenset({"Bell"}), ("Ton",)))
     row = facts(view, examples, right=True).index(("bell", WEIGHS, "ton"))
     place = np.flatnonzero(examples.labels)[row]
     entities = view.vectors("entity", np.arange(view.row_count("entity")))
@@ -164,7 +164,7 @@ def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -
 
 def test_the_signals_and_the_pairs_can_be_collected_too(view_of: ViewOf) -> None:
     view = view_of(CHAIN)
-    query = Query("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
+    query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
     plain, varied = collected(view, query), collected(view, query, signals=True, binary=True)
     assert facts(view, varied, right=True) == facts(view, plain, right=True)
     assert varied.extras.shape[1] == plain.extras.shape[1] + len(varied.recipe.signals)

@@ -19,7 +19,7 @@ from polyad.evaluation import experiment
 from polyad.evaluation.answer_files import AnswerWriter, answers_of
 from polyad.evaluation.answering import NEAREST, RETRIEVED, Answered, answered, compare
 from polyad.evaluation.answering import judge as judge_answers
-from polyad.evaluation.datasets import Dataset, Query, texts_of
+from polyad.evaluation.datasets import Dataset, Question, texts_of
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.judges import JUDGES, requests_for
 from polyad.evaluation.manifest import manifest_of
@@ -123,7 +123,7 @@ def measure(
         return Measured(report, statistics, engine.catalogue.sources(), sizes, results)
 
 
-def is_complete(writer: RunWriter, names: Sequence[str], queries: Sequence[Query], *, answers: bool) -> bool:
+def is_complete(writer: RunWriter, names: Sequence[str], queries: Sequence[Question], *, answers: bool) -> bool:
     """Whether a run lacks nothing of what is asked for."""
     if any(writer.lacks(name, queries) for name in names):
         return False
@@ -132,7 +132,7 @@ def is_complete(writer: RunWriter, names: Sequence[str], queries: Sequence[Query
 
 
 def _asked(
-    engine: Engine, name: str, queries: Sequence[Query], depth: int, writer: RunWriter | None, progress: Progress
+    engine: Engine, name: str, queries: Sequence[Question], depth: int, writer: RunWriter | None, progress: Progress
 ) -> RetrieverResult:
     missing = writer.lacks(name, queries) if writer else queries
     records = writer.records(name) if writer else []
@@ -158,7 +158,7 @@ def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
 def _answer(
     engine: Engine,
     names: Sequence[str],
-    queries: Sequence[Query],
+    queries: Sequence[Question],
     folder: Path,
     settings: Configuration,
     progress: Progress,
@@ -189,7 +189,7 @@ def _answer(
         output.warn("failed", f"no answer to {len(failures) - _NAMED:,} more questions")
 
 
-def _answered(engine: Engine, retriever: str, k: int, query: Query) -> Answered:
+def _answered(engine: Engine, retriever: str, k: int, query: Question) -> Answered:
     started, spent = time.perf_counter(), engine.models.usage.tokens  # of this thread
     answer = engine.ask(query.text, k, retriever=retriever)
     return answered(
@@ -279,7 +279,7 @@ def _warn_of_default_training(benchmark: str, settings: DefaultSettings) -> None
 
 
 def _warn_of_training(
-    dataset: Dataset, asked: Sequence[Query], settings: HyperRetrieverSettings, embedder: str
+    dataset: Dataset, asked: Sequence[Question], settings: HyperRetrieverSettings, embedder: str
 ) -> None:
     """Say so when HyperRetriever's weights may be from training on questions that were just asked."""
     scorer = (

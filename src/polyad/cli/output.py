@@ -19,7 +19,7 @@ from rich.text import Text
 
 from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
 from polyad.evaluation.answering import Average
-from polyad.evaluation.datasets import Dataset, Query
+from polyad.evaluation.datasets import Dataset, Question
 from polyad.evaluation.experiment import RetrieverResult, table_row
 from polyad.evaluation.signal_training import K, TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
@@ -363,7 +363,7 @@ def show_triple_training(
         )
 
 
-def show_demo(report: IndexReport, found: Sequence[tuple[Query, Evidence]], store: str | None) -> None:
+def show_demo(report: IndexReport, found: Sequence[tuple[Question, Evidence]], store: str | None) -> None:
     """Print what ``polyad demo`` found, and what to do next."""
     out = console()
     show_index_report(report)

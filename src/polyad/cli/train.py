@@ -17,7 +17,7 @@ from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, experiment, signal_training, triple_training
-from polyad.evaluation.datasets import Dataset, Query
+from polyad.evaluation.datasets import Dataset, Question
 from polyad.evaluation.held_out import held_out
 from polyad.evaluation.splits import Splits, splits_of
 from polyad.evaluation.training_parts import signals_of, training_parts
@@ -121,7 +121,7 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
 
 
 def _train_default(
-    engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Query]], to: Path, json: bool, progress: Progress
+    engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Question]], to: Path, json: bool, progress: Progress
 ) -> None:
     reports = signal_training.save(_signal_examples(engines, asked, progress), to)
     if json:
@@ -131,7 +131,7 @@ def _train_default(
 
 
 def _signal_examples(
-    engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Query]], progress: Progress
+    engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Question]], progress: Progress
 ) -> dict[str, list[signal_training.Example]]:
     """What the default scorer is trained on, by the name of the benchmark."""
     examples = {}

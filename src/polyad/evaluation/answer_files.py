@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answering import Answered, Judgement, Judgements
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.line_files import LineFile, json_lines
 
 ANSWERS, JUDGEMENTS = "answers.jsonl", "judgements.jsonl"
@@ -37,7 +37,7 @@ class AnswerWriter:
             self.close()
             raise
 
-    def lacks(self, retriever: str, queries: Iterable[Query]) -> list[Query]:
+    def lacks(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
         """Those of the questions that have no answer from what a retriever found."""
         return [query for query in queries if (retriever, query.id) not in self.answers]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answer_measures import contains, contains_letters, exact_match, rouge_l, token_f1
-from polyad.evaluation.datasets import Query
-from polyad.evaluation.judges import DIMENSIONS, Judge, Question, generation_evaluation, graphrag_bench_accuracy
+from polyad.evaluation.datasets import Question
+from polyad.evaluation.judges import DIMENSIONS, Judge, Shown, generation_evaluation, graphrag_bench_accuracy
 from polyad.model import Answer
 from polyad.protocols import Embedder, LanguageModel, Progress, Prompt, Reply, silent
 
@@ -86,7 +86,7 @@ class Answered:
         )
 
 
-def answered(retriever: str, query: Query, answer: Answer, tokens: int, milliseconds: float) -> Answered:
+def answered(retriever: str, query: Question, answer: Answer, tokens: int, milliseconds: float) -> Answered:
     """The record of an answer."""
     cited = tuple(dict.fromkeys(citation.passage_id for citation in answer.citations))
     return Answered(retriever, query.id, answer.text, cited, tokens, milliseconds, answer.note)
@@ -160,7 +160,7 @@ class Judgements:
 
 def judge(
     answers: Iterable[Answered],
-    queries: Mapping[str, Query],
+    queries: Mapping[str, Question],
     judges: Sequence[Judge],
     model: LanguageModel,
     known: Judgements,
@@ -182,7 +182,7 @@ def judge(
         NoMoreRepliesError: asking further is of no use; what came is kept.
     """
     wanted = [
-        (one, judging, Question(query.text, query.answers, one.text))
+        (one, judging, Shown(query.text, query.answers, one.text))
         for one in answers
         for query in [queries[one.query_id]]
         if one.text and query.answers
@@ -195,7 +195,7 @@ def judge(
 
 
 def _ask(
-    pending: Sequence[tuple[Answered, Judge, Question]],
+    pending: Sequence[tuple[Answered, Judge, Shown]],
     prompts: Sequence[Prompt],
     model: LanguageModel,
     known: Judgements,
@@ -271,7 +271,7 @@ class Average:
 
 
 def averages(
-    retriever: str, queries: Iterable[Query], answers: Mapping[tuple[str, str], Answered], judgements: Judgements
+    retriever: str, queries: Iterable[Question], answers: Mapping[tuple[str, str], Answered], judgements: Judgements
 ) -> dict[str, Average]:
     """Every measure of what one retriever's answers are worth; empty where it has none, and nothing was judged.
 
@@ -311,16 +311,16 @@ def _average(values: Sequence[float], asked: int) -> Average:
 _Values = Mapping[tuple[str, str, str], float]
 
 
-def _gpt_acc(_: Query, one: Answered, values: _Values) -> float | None:
+def _gpt_acc(_: Question, one: Answered, values: _Values) -> float | None:
     return values.get((*one.key, "gpt_acc"))
 
 
-def _graphrag_bench(_: Query, one: Answered, values: _Values) -> float | None:
+def _graphrag_bench(_: Question, one: Answered, values: _Values) -> float | None:
     f1, cosine = values.get((*one.key, "statement_f1")), values.get((*one.key, NEAREST))
     return None if f1 is None or cosine is None else graphrag_bench_accuracy(f1, cosine)
 
 
-def _g_e(query: Query, one: Answered, values: _Values) -> float | None:
+def _g_e(query: Question, one: Answered, values: _Values) -> float | None:
     scores = [values.get((*one.key, dimension.name)) for dimension in DIMENSIONS]
     given = [score for score in scores if score is not None]
     return generation_evaluation(given, token_f1(one.text, query.answers)) if len(given) == len(scores) else None

@@ -12,7 +12,7 @@ from polyad.text.counting import counted
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Question:
     """A question, the ids of the documents that hold its evidence, and its accepted answers where given."""
 
     id: str
@@ -34,7 +34,7 @@ class Dataset:
 
     name: str
     corpus: Path
-    queries: tuple[Query, ...]
+    queries: tuple[Question, ...]
     unknown: tuple[str, ...] = ()
 
     def lost(self, documents: Container[str]) -> list[str]:
@@ -166,7 +166,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise ConfigurationError(f"{str(path)!r} is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
-def _queries(path: Path, gold: dict[str, set[str]]) -> list[Query]:
+def _queries(path: Path, gold: dict[str, set[str]]) -> list[Question]:
     queries = []
     lines: dict[str, int] = {}
     for number, line in _lines(path):
@@ -180,7 +180,7 @@ def _queries(path: Path, gold: dict[str, set[str]]) -> list[Query]:
         _require_new(path, number, "question", id, lines)
         if not text.strip():
             raise ConfigurationError(f"{str(path)!r}, line {number}: question {id!r} is blank; expected some words")
-        queries.append(Query(id, text, frozenset(gold.get(id, ())), _answers(record.get("metadata"))))
+        queries.append(Question(id, text, frozenset(gold.get(id, ())), _answers(record.get("metadata"))))
     return queries
 
 

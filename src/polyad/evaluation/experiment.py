@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.measures import all_recall, hits, ndcg, recall, reciprocal_rank
 from polyad.evaluation.records import Asked, asked
 from polyad.model import Evidence, Timings
@@ -76,7 +76,7 @@ class RetrieverResult:
 def run(
     retriever: str,
     search: Search,
-    queries: Sequence[Query],
+    queries: Sequence[Question],
     k: int,
     progress: Progress = silent,
     llm_tokens: Callable[[], tuple[int, int]] = lambda: (0, 0),
@@ -89,7 +89,7 @@ def run(
 def ask(
     retriever: str,
     search: Search,
-    queries: Sequence[Query],
+    queries: Sequence[Question],
     k: int,
     progress: Progress = silent,
     llm_tokens: Callable[[], tuple[int, int]] = lambda: (0, 0),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from polyad import model
 from polyad.engine import Engine, registry
 from polyad.evaluation import experiment
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.training_parts import training_parts
 from polyad.protocols import Progress, Retriever, silent
@@ -28,7 +28,7 @@ def held_out(
     scorer: TripleScorer,
     linear: LinearScorer,
     settings: HyperRetrieverSettings,
-    queries: Sequence[Query],
+    queries: Sequence[Question],
     k: int,
     progress: Progress = silent,
 ) -> list[RetrieverResult]:

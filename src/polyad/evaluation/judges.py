@@ -97,7 +97,7 @@ _DIMENSIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Shown:
     """What a judge is shown: a question, its accepted answers, and the answer that was given."""
 
     text: str
@@ -121,7 +121,7 @@ class Judge:
     schema: Schema
     value: Callable[[Mapping[str, Any]], float]
 
-    def prompt(self, question: Question, attempt: int = 0) -> Prompt:
+    def prompt(self, question: Shown, attempt: int = 0) -> Prompt:
         """What is asked; after a reply that could not be read, with a word about that."""
         asked = _ASKED.format(
             question=question.text,

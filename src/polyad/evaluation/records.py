@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.model import Evidence, ScoredPassage, Timings
 from polyad.text.words import count_words
 
@@ -43,7 +43,7 @@ class Asked:
     """
 
     retriever: str
-    query: Query
+    query: Question
     passages: tuple[Found, ...]
     hyperedges: tuple[str, ...] = ()
     encode_ms: float = 0.0
@@ -85,7 +85,7 @@ class Asked:
         return list(dict.fromkeys(kept))
 
 
-def asked(retriever: str, query: Query, evidence: Evidence, timings: Timings, llm_tokens: tuple[int, int]) -> Asked:
+def asked(retriever: str, query: Question, evidence: Evidence, timings: Timings, llm_tokens: tuple[int, int]) -> Asked:
     """The record of a question from the evidence found; ``llm_tokens`` spent, and had nothing been recalled."""
     return Asked(
         retriever,
@@ -139,7 +139,7 @@ def from_json(line: Mapping[str, Any]) -> Asked:
     )
     return Asked(
         str(line["retriever"]),
-        Query(str(line["query_id"]), str(line["question"]), frozenset(line["gold"]), tuple(line["answers"])),
+        Question(str(line["query_id"]), str(line["question"]), frozenset(line["gold"]), tuple(line["answers"])),
         passages,
         tuple(map(str, line["hyperedges"])),
         float(line["timings_ms"]["encode"]),

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answer_files import answers_of
 from polyad.evaluation.answering import Average, averages
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.experiment import PASSAGES, RetrieverResult, summarise
 from polyad.evaluation.line_files import LineFile, json_lines
 from polyad.evaluation.records import Asked, from_json, to_json
@@ -86,7 +86,7 @@ class RunWriter:
         if not (self.folder / COST).exists():
             _write_json(self.folder / COST, {"index": dict(index)})
 
-    def lacks(self, retriever: str, queries: Iterable[Query]) -> list[Query]:
+    def lacks(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
         """Those of the questions that have not been put to a retriever."""
         return [query for query in queries if (retriever, query.id) not in self._known]
 

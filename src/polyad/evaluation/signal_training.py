@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
@@ -254,7 +254,7 @@ class TrainingReport:
     candidates: dict[str, float]
 
 
-def examples_of(found: Iterable[Candidates], queries: Sequence[Query]) -> list[Example]:
+def examples_of(found: Iterable[Candidates], queries: Sequence[Question]) -> list[Example]:
     """Examples from the signals of each query's candidates (:func:`polyad.evaluation.training_parts.signals_of`)."""
     return [
         Example(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Dataset, Query
+from polyad.evaluation.datasets import Dataset, Question
 from polyad.text.counting import counted
 
 
@@ -19,9 +19,9 @@ from polyad.text.counting import counted
 class Splits:
     """Questions by what they are for; no question is in two splits."""
 
-    train: tuple[Query, ...]
-    validation: tuple[Query, ...]
-    test: tuple[Query, ...]
+    train: tuple[Question, ...]
+    validation: tuple[Question, ...]
+    test: tuple[Question, ...]
 
     def require_all(self, benchmark: str) -> None:
         """Refuse to go on where one is empty.
@@ -37,13 +37,13 @@ class Splits:
                 "more questions, or a higher --limit"
             )
 
-    def seen(self, queries: Sequence[Query]) -> int:
+    def seen(self, queries: Sequence[Question]) -> int:
         """How many of ``queries`` training on these splits has seen: to learn from, or to know when to stop."""
         known = {*self.train, *self.validation}
         return sum(query in known for query in queries)
 
 
-def split(queries: Sequence[Query], seed: int = 0) -> tuple[list[Query], list[Query], list[Query]]:
+def split(queries: Sequence[Question], seed: int = 0) -> tuple[list[Question], list[Question], list[Question]]:
     """Questions for training, validation and test: 64, 16 and 20 per cent (HyperRAG, Table 5).
 
     By the rank of a hash of seed and id, so that the order of the file and the texts of questions change nothing.
@@ -68,7 +68,7 @@ def splits_of(dataset: Dataset, limit: int | None = None) -> Splits:
     return Splits(*(tuple(query for query in part if query in taken) for part in split(dataset.queries)))
 
 
-def queries_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Query, ...]:
+def queries_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Question, ...]:
     """The first questions of one split, in the order of the file.
 
     Args:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import Hypergraph, distinct
 from polyad.model import BoolArray, FloatArray, IntArray
@@ -106,7 +106,7 @@ def collect(
     view: View,
     embedder: Embedder,
     extractor: MentionExtractor,
-    queries: Sequence[Query],
+    queries: Sequence[Question],
     settings: HyperRetrieverSettings,
     seed: int = 0,
     progress: Progress = silent,
@@ -208,7 +208,7 @@ def _rule_for(
     view: View,
     graph: Hypergraph,
     passages: IntArray,
-    query: Query,
+    query: Question,
     gold: IntArray,
     topics: IntArray,
     settings: HyperRetrieverSettings,
@@ -245,7 +245,7 @@ def _paths(graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: Bool
     return is_right if ways else None
 
 
-def _targets(view: View, query: Query, gold: IntArray, topics: IntArray) -> IntArray:
+def _targets(view: View, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
     """Answers that are entities; else the subjects of the gold passages; else all of their entities. No topics."""
     keys = (entity_key(answer) for answer in query.answers)
     answers = set(view.find(key for key in keys if key).values())
@@ -259,7 +259,7 @@ def _targets(view: View, query: Query, gold: IntArray, topics: IntArray) -> IntA
     return topics[:0]
 
 
-def _gold_passages(view: View, queries: Sequence[Query]) -> list[IntArray]:
+def _gold_passages(view: View, queries: Sequence[Question]) -> list[IntArray]:
     """Rows of the passages of each question's gold documents."""
     rows: dict[str, list[int]] = {}
     passages = view.graph.passages(np.arange(view.row_count("hyperedge")))

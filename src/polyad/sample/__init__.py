@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from polyad.adapters.reading.files import FileReader
-from polyad.evaluation.datasets import Query
+from polyad.evaluation.datasets import Question
 from polyad.model import Document, Failure
 
 _FILES = importlib.resources.files(__name__)
@@ -25,10 +25,10 @@ def documents() -> Iterator[Document | Failure]:
                 yield replace(item, id=path.name)
 
 
-def questions() -> list[Query]:
+def questions() -> list[Question]:
     """The questions on them, with the ids of the documents that hold the evidence."""
     lines = _FILES.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [
-        Query(record["_id"], record["text"], frozenset(record["gold"]))
+        Question(record["_id"], record["text"], frozenset(record["gold"]))
         for record in (json.loads(line) for line in lines)
     ]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from polyad.evaluation import signal_training, triple_training
-from polyad.evaluation.datasets import Dataset, Query
+from polyad.evaluation.datasets import Dataset, Question
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.signal_training import TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
@@ -43,7 +43,7 @@ def eval_json(
     }
 
 
-def demo_json(report: IndexReport, found: Sequence[tuple[Query, Evidence]]) -> dict[str, object]:
+def demo_json(report: IndexReport, found: Sequence[tuple[Question, Evidence]]) -> dict[str, object]:
     """The shape that ``polyad demo --json`` prints."""
     return {
         "index": index_json(report),
@@ -54,7 +54,7 @@ def demo_json(report: IndexReport, found: Sequence[tuple[Query, Evidence]]) -> d
     }
 
 
-def missing(query: Query, evidence: Evidence) -> list[str]:
+def missing(query: Question, evidence: Evidence) -> list[str]:
     """The gold documents of a question that are not in the evidence."""
     return sorted(query.gold - {hit.passage.document_id for hit in evidence.passages})
 
