@@ -381,9 +381,15 @@ class Settings:
     >>> settings = Settings(split=SplitSettings(passage_tokens=100))
     >>> settings.of(SplitSettings).passage_tokens, settings.of(EncoderSettings).device
     (100, 'auto')
+
+    Args:
+        preset: Name of the preset that they are of (:func:`polyad.engine.preset_settings`), by which an engine also
+            chooses the method and the retriever where none is named; empty for none.
+        sections: Dataclasses, by name.
     """
 
-    def __init__(self, **sections: object) -> None:
+    def __init__(self, *, preset: str = "", **sections: object) -> None:
+        self.preset = preset
         self.sections: Mapping[str, object] = {
             name: section for name, section in sections.items() if section != type(section)()
         }
@@ -394,13 +400,14 @@ class Settings:
 
     def but(self, **sections: object) -> Settings:
         """These settings with other sections in place of their own."""
-        return Settings(**{**self.sections, **sections})
+        return Settings(preset=self.preset, **{**self.sections, **sections})
 
     def __repr__(self) -> str:
-        return f"Settings({', '.join(f'{name}={section!r}' for name, section in self.sections.items())})"
+        given = {"preset": self.preset} if self.preset else {}
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in (given | {**self.sections}).items())})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Settings) and self.sections == other.sections
+        return isinstance(other, Settings) and (self.preset, self.sections) == (other.preset, other.sections)
 
     def __hash__(self) -> int:
-        return hash(tuple(sorted(self.sections.items())))
+        return hash((self.preset, *sorted(self.sections.items())))

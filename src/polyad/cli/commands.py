@@ -41,6 +41,7 @@ from polyad.cli.options import (
     Method,
     MinRelevance,
     Model,
+    Preset,
     Quiet,
     Replies,
     ReplyCache,
@@ -173,6 +174,7 @@ def index(
         list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --again also document ids.")
     ] = None,
     store: Store = None,
+    preset: Preset = None,
     method: Method = None,
     embedder: Embedder = None,
     mentions: Mentions = None,
@@ -218,6 +220,7 @@ def index(
     """
     settings = settings_from(
         store=store,
+        preset=preset,
         method=method,
         embedder=embedder,
         mentions=mentions,
@@ -230,8 +233,12 @@ def index(
         raise ConfigurationError("no PATH is named; expected files or folders to index")
     for path in () if again else paths:  # before an index is made for nothing
         require_reachable(path)
-    method = settings.command.method
-    if method == "facts" and settings.language_model is None and not Engine.exists(settings.command.store):
+    method = settings.method
+    if (
+        settings.command.method == "facts"
+        and settings.language_model is None
+        and not Engine.exists(settings.command.store)
+    ):
         raise NoLanguageModelError("the method 'facts'")
     if dry_run:
         _show_estimate(settings, paths, json)
@@ -270,6 +277,7 @@ def _show_estimate(settings: Configuration, paths: list[Path], json: bool) -> No
 def search(
     question: Annotated[str, typer.Argument(metavar="QUESTION")],
     store: Store = None,
+    preset: Preset = None,
     retriever: Retriever = None,
     k: Depth = None,
     words: Words = None,
@@ -297,6 +305,7 @@ def search(
     """
     settings = settings_from(
         store=store,
+        preset=preset,
         retriever=retriever,
         k=k,
         words=words,
@@ -347,6 +356,7 @@ def _is_empty(engine: Engine, evidence: Evidence) -> bool:
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION")],
     store: Store = None,
+    preset: Preset = None,
     retriever: Retriever = None,
     k: Depth = None,
     words: Words = None,
@@ -373,6 +383,7 @@ def ask(
     """
     settings = settings_from(
         store=store,
+        preset=preset,
         retriever=retriever,
         k=k,
         words=words,

@@ -13,9 +13,10 @@ import typer
 
 from polyad.cli import output
 from polyad.cli.evaluate_measuring import is_complete, measure, require_model, warn_of_weights, writer_for
-from polyad.cli.options import Depth, Embedder, Json, Mentions, Model, Quiet, directory_for, settings_from
+from polyad.cli.options import Depth, Embedder, Json, Mentions, Model, Preset, Quiet, directory_for, settings_from
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.engine.registry import by_section, methods, retrievers
+from polyad.engine.changes import with_settings
+from polyad.engine.registry import by_section, retrievers
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, plans, run_folder
 from polyad.evaluation.datasets import Dataset
@@ -37,6 +38,7 @@ Limit = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the fi
 def experiment(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file; its folders are relative to it.")],
     out: Out = None,
+    preset: Preset = None,
     store: Kept = None,
     model: Model = None,
     json: Json = False,
@@ -44,15 +46,15 @@ def experiment(
 ) -> None:
     """Measure what a TOML file says: benchmarks, methods, retrievers, variants of settings.
 
-    Keys: benchmarks, retrievers, methods, k, limit, split, seed, embedder, mentions, out. Under [variants.NAME] are
-    settings by "section.key", as in polyad.toml; under [sweep] lists of values by "section.key", of which each
-    combination is a variant. Each variant on each benchmark is a run, as `polyad eval --out` keeps it; the report of
-    all is written beside them. The same command takes up what was stopped.
+    Keys: benchmarks, retrievers, methods, presets, k, limit, split, seed, embedder, mentions, out. Under
+    [variants.NAME] are settings by "section.key", as in polyad.toml; under [sweep] lists of values by "section.key", of
+    which each combination is a variant. Each variant on each benchmark is a run, as `polyad eval --out` keeps it; the
+    report of all is written beside them. The same command takes up what was stopped.
 
     Example: polyad experiment decay.toml --out runs/
     """
     plan = plans.plan_from(file)
-    _carry_out(plan, out or plan.out, store, model, json=json, quiet=quiet)
+    _carry_out(_with_preset(plan, preset), out or plan.out, store, model, json=json, quiet=quiet)
 
 
 def sweep(
@@ -61,6 +63,7 @@ def sweep(
     retriever: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="By default the one whose settings are swept, or `default`.")
     ] = None,
+    preset: Preset = None,
     store: Kept = None,
     k: Depth = None,
     limit: Limit = None,
@@ -91,13 +94,14 @@ def sweep(
         embedder=embedder or "",
         mentions=mentions or "",
     )
-    _carry_out(plan, out, store, model, json=json, quiet=quiet)
+    _carry_out(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
 
 
 def ablate(
     folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks.")],
     retriever: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(plans.ABLATIONS)}.")] = "hypersu",
     out: Out = None,
+    preset: Preset = None,
     store: Kept = None,
     k: Depth = None,
     limit: Limit = None,
@@ -121,7 +125,14 @@ def ablate(
         embedder=embedder or "",
         mentions=mentions or "",
     )
-    _carry_out(plan, out, store, model, json=json, quiet=quiet)
+    _carry_out(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
+
+
+def _with_preset(plan: Plan, preset: str | None) -> Plan:
+    """The plan, each of whose variants that has no preset of its own is of that one."""
+    if not preset:
+        return plan
+    return replace(plan, variants=tuple(replace(one, preset=one.preset or preset) for one in plan.variants))
 
 
 def _listed(names: str | None) -> tuple[str, ...]:
@@ -132,11 +143,11 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
     """Measure each variant on each benchmark into a run of its own, then write the report of all."""
     if out is None:
         raise ConfigurationError("expected a folder for the runs: --out DIR")
-    settings = settings_from(k=plan.k, embedder=plan.embedder or None, mentions=plan.mentions or None, model=model)
+    settings = _settings(plan, model)
     for name in plan.retrievers:
         require_one_of("retriever", name, retrievers)
     require_model(plan.retrievers, settings)
-    variants = [_with(settings, variant) for variant in plan.variants]
+    variants = [_with(plan, variant, model) for variant in plan.variants]
     benchmarks = [_loaded(folder) for folder in plan.benchmarks]
     _require_names([whole.name for whole in benchmarks])
     runs: list[Path] = []
@@ -170,11 +181,20 @@ def _require_names(names: Sequence[str]) -> None:
             raise ConfigurationError(f"two benchmarks are called {name!r}; expected folders of different names")
 
 
-def _with(settings: Configuration, variant: Variant) -> Configuration:
-    if variant.method:
-        require_one_of("method", variant.method, methods)
-        settings = replace(settings, command=replace(settings.command, method=variant.method))
-    return replace(settings, stages=plans.with_settings(settings.stages, variant.settings))
+def _settings(plan: Plan, model: str | None, preset: str | None = None, method: str | None = None) -> Configuration:
+    return settings_from(
+        k=plan.k,
+        preset=preset,
+        method=method,
+        embedder=plan.embedder or None,
+        mentions=plan.mentions or None,
+        model=model,
+    )
+
+
+def _with(plan: Plan, variant: Variant, model: str | None) -> Configuration:
+    settings = _settings(plan, model, variant.preset or None, variant.method or None)
+    return replace(settings, stages=with_settings(settings.stages, variant.settings))
 
 
 def _keep_run(

@@ -75,7 +75,7 @@ def writer_for(
 ) -> RunWriter:
     """Opens the folder of a run that is kept, be it new or of the same."""
     command = settings.command
-    choices |= {name: getattr(command, name) for name in ("method", "embedder", "mentions", "rerank")}
+    choices |= {name: getattr(command, name) for name in ("preset", "method", "embedder", "mentions", "rerank")}
     stages = {"stages": registry.by_section(settings.stages), "language_model": settings.language_model}
     return RunWriter(out, manifest_of(dataset, names, command.depth, stages, **choices))
 
@@ -108,7 +108,7 @@ def measure(
     with open_engine(settings, create=True, reranks=True, directory=directory) as engine:
         report = engine.index(
             [dataset.corpus],
-            method=settings.command.method,
+            method=settings.method,
             max_cost=max_cost,
             max_tokens=max_tokens,
             progress=progress,

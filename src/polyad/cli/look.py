@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Model, Store, open_engine, settings_from
+from polyad.cli.options import Json, Model, Preset, Store, open_engine, settings_from
 from polyad.engine.registry import TABLES
 from polyad.errors import ConfigurationError
 from polyad.shapes import catalogue as shapes
@@ -32,17 +32,17 @@ def plugins(json: Json = False) -> None:
         output.show_list(found)
 
 
-def config(json: Json = False) -> None:
+def config(preset: Preset = None, json: Json = False) -> None:
     """Print every setting, and where its value came from.
 
-    Settings come from flags, the environment, the settings file (polyad.toml, or what --config names) and the user's
-    own polyad.toml, in this order; docs/settings.md says what each is for. Keys of endpoints are not shown.
+    Settings come from flags, the environment, the settings file (polyad.toml, or what --config names), the user's own
+    polyad.toml and the preset, in this order; docs/settings.md says what each is for. Keys of endpoints are not shown.
 
     Example: polyad config
     """
     found: list[shapes.SettingShape] = [
         {"section": section, "key": key, "value": value, "origin": origin}
-        for section, key, value, origin in settings_from().values()
+        for section, key, value, origin in settings_from(preset=preset).values()
     ]
     if json:
         output.say_json({"settings": found})

@@ -29,6 +29,7 @@ from polyad.cli.options import (
     Mentions,
     Method,
     Model,
+    Preset,
     Quiet,
     Replies,
     ReplyCache,
@@ -45,14 +46,19 @@ from polyad.evaluation import datasets, run_folder
 from polyad.evaluation.answering import RETRIEVED
 from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of
+from polyad.presets import PRESETS
 from polyad.shapes.measuring import eval_json
 
 
 def evaluate(
     folder: Annotated[Path, typer.Argument(metavar="BEIR_DIR", help="Holds corpus.jsonl, queries.jsonl, qrels/.")],
     retriever: Annotated[
-        str, typer.Option(metavar="A,B,...", help=f"Some of {', '.join(RETRIEVERS)}.")
-    ] = "standard,default",
+        str | None,
+        typer.Option(
+            metavar="A,B,...", help=f"Some of {', '.join(RETRIEVERS)}; `standard` and the preset's, else `default`."
+        ),
+    ] = None,
+    preset: Preset = None,
     store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the index here for the next run.")] = None,
     k: Depth = None,
     limit: Annotated[
@@ -102,11 +108,8 @@ def evaluate(
 
     Example: polyad eval musique/ --retriever bm25,standard,default --limit 200 --store musique-kb
     """
-    names = list(dict.fromkeys(name.strip() for name in retriever.split(",")))
-    for name in names:
-        require_one_of("retriever", name, RETRIEVERS)
-    require_use_of_rewriting(rewrite, names)
     settings = settings_from(
+        preset=preset,
         store=store,
         k=k,
         method=method,
@@ -118,6 +121,10 @@ def evaluate(
         replies=replies,
         reply_cache=reply_cache,
     )
+    names = list(dict.fromkeys(name.strip() for name in (retriever or _usual(settings)).split(",")))
+    for name in names:
+        require_one_of("retriever", name, RETRIEVERS)
+    require_use_of_rewriting(rewrite, names)
     require_model(names, settings)
     judges = _judges(judged, answers=answers, out=out, settings=settings)
     whole, depth = datasets.load(folder), settings.command.depth
@@ -156,6 +163,12 @@ def evaluate(
         output.show_eval(dataset, depth, found.sizes, found.results)
     if not found.report.is_complete:
         raise typer.Exit(1)
+
+
+def _usual(settings: Configuration) -> str:
+    """What is measured where nothing is named: the baseline, and the retriever of the preset or polyad's own."""
+    preset = settings.command.preset
+    return f"standard,{PRESETS[preset].retriever if preset else 'default'}"
 
 
 def _judges(judged: str | None, *, answers: bool, out: Path | None, settings: Configuration) -> list[str]:

@@ -18,8 +18,13 @@ from polyad.cli.settings import FILE_NAME, Configuration, load
 from polyad.engine import METHODS, RETRIEVERS, Engine
 from polyad.engine.registry import Retrieval
 from polyad.errors import ConfigurationError
+from polyad.presets import PRESETS
 
 Store = Annotated[str | None, typer.Option("--store", metavar="DIR", help="Directory of the index. [POLYAD_STORE]")]
+Preset = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help=f"Everything as in a paper: {', '.join(PRESETS)}. [POLYAD_PRESET]"),
+]
 Embedder = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Embedding model; an index keeps the one it was built with. [POLYAD_EMBEDDER]"),

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from polyad.config import LanguageModelSettings, Settings, shown_address
 from polyad.engine.registry import by_section, methods, retrievers, sections
 from polyad.errors import ConfigurationError, SettingError
+from polyad.presets import PRESETS, preset_named
 from polyad.retrieval.selection import DEFAULT_K, Wanted
 
 FILE_NAME = "polyad.toml"
@@ -70,6 +71,8 @@ class CommandSettings:
     """What the commands share.
 
     Attributes:
+        preset: Of which paper everything is that is not set: ``hypergraphrag``, ``hypersu``, ``hyperretriever`` or
+            ``hypermemory`` (docs/papers.md); empty for none.
         store: The directory of the index; empty where none was given.
         replies: The file of the language model's replies; empty for the one beside the index.
         reply_cache: Whether replies that are kept are used.
@@ -83,6 +86,7 @@ class CommandSettings:
         rerank: Name of the reranker; empty for none.
     """
 
+    preset: str = ""
     store: str = ""
     replies: str = ""
     reply_cache: bool = True
@@ -96,6 +100,8 @@ class CommandSettings:
     rerank: str = ""
 
     def __post_init__(self) -> None:
+        if self.preset:
+            require_one_of("preset", self.preset, PRESETS)
         if self.method:
             require_one_of("method", self.method, methods)
         require_one_of("retriever", self.retriever, retrievers)
@@ -147,6 +153,12 @@ class Configuration:
     keyless: tuple[str, ...] = ()
     given: Mapping[tuple[str, str], Given] = field(default_factory=dict)
 
+    @property
+    def method(self) -> str:
+        """The method that was named; empty where only a preset has one, which is for an index that is new."""
+        is_named = self.given.get(("", "method")) not in _preset_layer(self.command.preset).values()
+        return self.command.method if is_named else ""
+
     def values(self) -> Iterator[tuple[str, str, object, str]]:
         """Section, key, value and origin of every setting; of a secret only whether it is given."""
         model = self.language_model or LanguageModelSettings(model="none")
@@ -189,6 +201,7 @@ def load(
     from_environment, unknown = _environment_layer(environment)
     from_file, from_user = _file_layer(file), _file_layer(own) if own else {}
     given = from_user | from_file | from_environment | _flag_layer(flags)
+    given = _preset_layer(_preset_of(given)) | given
     keyless = () if trusts_endpoint else _withhold_keys(given, from_file, from_user | from_environment)
     _share_endpoint(given)
     named = {section for section, _ in given}
@@ -197,7 +210,7 @@ def load(
     }
     return Configuration(
         command=_section(CommandSettings, "", given),
-        stages=Settings(**stages),
+        stages=Settings(preset=_preset_of(given), **stages),
         language_model=_language_model(given),
         unknown=unknown,
         keyless=keyless,
@@ -213,6 +226,17 @@ def require_one_of(name: str, value: str, allowed: Iterable[str]) -> None:
 
 
 # The layers, each checked as it is read
+
+
+def _preset_of(given: _Layer) -> str:
+    return str(given[("", "preset")].value) if ("", "preset") in given else ""
+
+
+def _preset_layer(name: str) -> _Layer:
+    """What a preset sets, each with where the paper says so."""
+    if not name:
+        return {}
+    return {line.place: Given(line.value, f"preset {name}: {line.source}") for line in preset_named(name).lines}
 
 
 def _flag_layer(flags: Mapping[str, object]) -> _Layer:

@@ -19,8 +19,9 @@ _HEAD = f"""# Settings
 Written by `python -m polyad.cli.settings_page`; what stands here is said where each setting is defined.
 
 A flag goes before the environment, which goes before `{FILE_NAME}` in the working directory (or the file that `polyad
---config FILE` names), which goes before the user's own `{FILE_NAME}` (on Linux in `~/.config/polyad/`). `polyad config`
-prints every value and where it came from. In Python the sections are dataclasses: `Settings(split=SplitSettings(...))`.
+--config FILE` names), which goes before the user's own `{FILE_NAME}` (on Linux in `~/.config/polyad/`), which goes
+before the preset (`--preset NAME`: everything as in a paper, docs/papers.md). `polyad config` prints every value and
+where it came from. In Python the sections are dataclasses: `Settings(split=SplitSettings(...))`.
 """
 
 

@@ -131,7 +131,7 @@ class AsyncEngine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen = "default",
+        retriever: Chosen | None = None,
         min_relevance: float = 0.0,
     ) -> AsyncAnswerStream:
         """As :meth:`Engine.stream`: iterate over the text, then await ``answer()``."""

@@ -29,6 +29,7 @@ from polyad.embedded.files import ViewFiles
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import registry
 from polyad.engine.catalogue import Catalogue
+from polyad.engine.changes import joined
 from polyad.engine.file_runs import FileRuns, Selected, selected
 from polyad.engine.models import Models
 from polyad.engine.registry import Limits, make_builder, methods
@@ -41,6 +42,7 @@ from polyad.indexing.remembered import METHOD_OF, Remembered
 from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage
+from polyad.presets import PRESETS
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Reranker, silent
 from polyad.retrieval.selection import Wanted
 from polyad.storage import Store, StoreKind
@@ -50,6 +52,7 @@ Paths = str | Path | Iterable[str | Path]
 """A file or folder, or several."""
 
 DEFAULT_METHOD = "semantic-units"
+DEFAULT_RETRIEVER = "default"
 
 
 @runtime_checkable
@@ -82,6 +85,9 @@ class Engine:
         self.catalogue = Catalogue(store, models.language_model, files.recall if files else dict)
         self._views = ViewKeeper(store, store.manifest.dimension, files)
         self._searcher = Searcher(store, self._views, models)
+        preset = PRESETS.get(models.settings.preset)
+        self._method = preset.method if preset else DEFAULT_METHOD
+        self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
 
     @classmethod
     def open(
@@ -94,6 +100,7 @@ class Engine:
         language_model: str | LanguageModelSettings | LanguageModel | None = None,
         reranker: str | Reranker | None = None,
         settings: Settings | None = None,
+        preset: str = "",
         replies: str | Path | None = None,
         reply_cache: bool = True,
         create: bool = True,
@@ -112,6 +119,8 @@ class Engine:
             reranker: Puts what every search finds in another order: a name (see
                 :func:`polyad.engine.registry.load_reranker`) or a reranker. None for the order of the retriever.
             settings: How each stage behaves.
+            preset: Settings, method and retriever of a paper: one of :data:`polyad.presets.PRESETS`. What ``settings``
+                has that is not at its default goes before; so do :func:`polyad.engine.preset_settings` with changes.
             replies: The file in which replies of the language model are kept; several indexes may share one. By default
                 it lies with the index.
             reply_cache: Off, no reply that is kept is used, so that repeated runs are independent of one another; new
@@ -124,6 +133,7 @@ class Engine:
             ConfigurationError: there is no such embedder, extractor, language model, reranker or store.
         """
         kind, settings = store or registry.store_for(place), settings or Settings()
+        settings = joined(preset, settings) if preset else settings
         registry.check(settings)
         kept = Path(replies) if replies is not None else None
         if isinstance(language_model, str | LanguageModelSettings):
@@ -229,7 +239,7 @@ class Engine:
     def _remembered(self) -> Remembered:
         """By which method each document of the index is built, and new ones are."""
         kinds = self._store.statistics().kinds
-        default = self._default_method(kinds)
+        default = self._default_method(kinds) if kinds else self._method
         if {METHOD_OF[kind] for kind in kinds} <= {default}:
             return Remembered(default)
         return Remembered.of_index(default, self._store.kinds_of_documents(), self._store.sources())
@@ -337,7 +347,7 @@ class Engine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen = "default",
+        retriever: Chosen | None = None,
         merge: bool = True,
         min_relevance: float = 0.0,
         progress: Progress = silent,
@@ -352,7 +362,8 @@ class Engine:
             k: The most hits; 5 where there is no budget of words either, and no limit where there is one.
             words: The most words of text in all hits together.
             retriever: Finds them: a name, one of :data:`RETRIEVERS` or of another package; a retriever; or a
-                :class:`polyad.engine.registry.Retrieval`, which makes one of the engine's models.
+                :class:`polyad.engine.registry.Retrieval`, which makes one of the engine's models. None for that of the
+                preset, else ``default``.
             merge: Off, the hits are the passages as the retriever ranks them, for measurements.
             min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none.
             progress: Told of what the first search of an index makes once, such as the vectors of entities.
@@ -363,7 +374,7 @@ class Engine:
         """
         self._searcher.require(question)
         wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
-        return self._searcher.search(question, wanted, retriever, progress)
+        return self._searcher.search(question, wanted, retriever or self._retriever, progress)
 
     def search_many(
         self,
@@ -371,7 +382,7 @@ class Engine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen = "default",
+        retriever: Chosen | None = None,
         merge: bool = True,
         min_relevance: float = 0.0,
         progress: Progress = silent,
@@ -382,19 +393,19 @@ class Engine:
         for question in questions:
             self._searcher.require(question)
         wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
-        return self._searcher.search_many(questions, wanted, retriever, progress)
+        return self._searcher.search_many(questions, wanted, retriever or self._retriever, progress)
 
-    def prepare(self, retriever: Chosen = "default", progress: Progress = silent) -> None:
+    def prepare(self, retriever: Chosen | None = None, progress: Progress = silent) -> None:
         """Load and make what a retriever needs once: no part of a search's time. :meth:`search` does it by itself.
 
         Raises:
             ConfigurationError: there is no such retriever, or it lacks what it needs.
         """
-        self._searcher.prepare(retriever, progress)
+        self._searcher.prepare(retriever or self._retriever, progress)
 
-    def view(self, retriever: Chosen = "default", progress: Progress = silent) -> View:
+    def view(self, retriever: Chosen | None = None, progress: Progress = silent) -> View:
         """The index as it is now, for who works on it as retrievers do; made ready for that retriever."""
-        return self._searcher.view(retriever, progress)
+        return self._searcher.view(retriever or self._retriever, progress)
 
     def ask(
         self,
@@ -402,7 +413,7 @@ class Engine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen = "default",
+        retriever: Chosen | None = None,
         min_relevance: float = 0.0,
         on_text: Callable[[str], None] | None = None,
         progress: Progress = silent,
@@ -452,7 +463,7 @@ class Engine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen = "default",
+        retriever: Chosen | None = None,
         min_relevance: float = 0.0,
         progress: Progress = silent,
     ) -> AnswerStream:

@@ -8,14 +8,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from polyad.config import Settings
-from polyad.engine import registry
-from polyad.errors import ConfigurationError, SettingError
-
-Value = str | int | float | bool
+from polyad.engine.changes import Value, with_settings
+from polyad.errors import ConfigurationError
+from polyad.presets import PRESETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +24,13 @@ class Variant:
         name: Of the run's folder.
         settings: Values by ``section.key``; what is not named stays as it is.
         method: How hyperedges are built; empty for what suits the index.
+        preset: Of which paper everything else is; empty for none.
     """
 
     name: str
     settings: Mapping[str, Value] = field(default_factory=dict)
     method: str = ""
+    preset: str = ""
 
 
 AS_SET = Variant("as set")
@@ -69,6 +69,7 @@ _KINDS: Mapping[str, type] = {
     "benchmarks": list,
     "retrievers": list,
     "methods": list,
+    "presets": list,
     "k": int,
     "limit": int,
     "split": str,
@@ -157,52 +158,13 @@ def _parsed(text: str) -> Value:
     return value if isinstance(value, str | int | float | bool) else text
 
 
-def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
-    """The settings with some values changed.
-
-    Args:
-        settings: As they are.
-        changes: By ``section.key``.
-
-    Raises:
-        ConfigurationError: there is no such setting, or it cannot have that value.
-    """
-    given = registry.by_section(settings)
-    by_section: dict[str, dict[str, Value]] = {}
-    for name, value in changes.items():
-        section, _, key = name.partition(".")
-        if section not in given:
-            raise ConfigurationError(f"{name!r} is no setting; expected section.key, of {', '.join(given)}")
-        types = get_type_hints(type(given[section]))
-        if key not in types:
-            raise ConfigurationError(f"{name!r} is no setting; expected {section}. and one of {', '.join(types)}")
-        by_section.setdefault(section, {})[key] = _as_type(name, value, types[key])
-    try:
-        changed = {section: replace(given[section], **values) for section, values in by_section.items()}
-    except SettingError as error:
-        raise ConfigurationError(f"in {', '.join(changes)}: {error}") from error
-    return settings.but(**changed)
-
-
-def _as_type(name: str, value: Value, type_: Any) -> Value:
-    """The value where it is of the type, a whole number also where any number may stand."""
-    is_union = get_origin(type_) in (Union, UnionType)
-    options = [kind for kind in (get_args(type_) if is_union else (type_,)) if kind is not NoneType]
-    allowed = [str if get_origin(kind) is Literal else kind for kind in options]
-    if type(value) is int and float in allowed and int not in allowed:
-        return float(value)
-    if type(value) not in allowed:
-        words = " or ".join(kind.__name__ for kind in allowed)
-        raise ConfigurationError(f"{name} is {value!r}; expected a value of type {words}")
-    return value
-
-
 def plan_from(path: Path) -> Plan:
     """Read an experiment's TOML file; folders in it are relative to the file.
 
-    Keys: ``benchmarks``, ``retrievers``, ``methods``, ``k``, ``limit``, ``split``, ``seed``, ``embedder``,
-    ``mentions``, ``out``; ``[sweep]`` with lists of values by ``"section.key"``, each combination of which is a
-    variant; ``[variants.NAME]`` with values by ``"section.key"``. Each variant is measured with each method.
+    Keys: ``benchmarks``, ``retrievers``, ``methods``, ``presets``, ``k``, ``limit``, ``split``, ``seed``,
+    ``embedder``, ``mentions``, ``out``; ``[sweep]`` with lists of values by ``"section.key"``, each combination of
+    which is a variant; ``[variants.NAME]`` with values by ``"section.key"``. Each variant is measured with each method
+    and each preset, of which "" is none.
 
     Raises:
         ConfigurationError: it cannot be read, a key is unknown or has another type: says file and line.
@@ -234,7 +196,7 @@ def _plan(folder: Path, content: Mapping[str, Any]) -> Plan:
             raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_KINDS)}")
         if type(value) is not _KINDS[key]:
             raise _KeyError(key, f"{key} is {value!r}; expected a value of type {_KINDS[key].__name__}")
-    for key in ("benchmarks", "retrievers", "methods"):
+    for key in ("benchmarks", "retrievers", "methods", "presets"):
         if key in content and not (content[key] and all(isinstance(item, str) for item in content[key])):
             raise _KeyError(key, f"{key} is {content[key]!r}; expected a list of texts")
     if "benchmarks" not in content:
@@ -262,12 +224,22 @@ def _variants(content: Mapping[str, Any]) -> list[Variant]:
     _require_settings(swept)
     variants = [Variant(name, settings) for name, settings in named.items()]
     variants += grid(swept) if swept else []
-    methods = content.get("methods", [""])
+    methods, presets = content.get("methods", [""]), content.get("presets", [""])
+    for preset in filter(None, presets):
+        if preset not in PRESETS:
+            raise _KeyError("presets", f"presets has {preset!r}; expected some of {', '.join(PRESETS)}")
     return [
-        replace(variant, name=f"{method}, {variant.name}" if len(methods) > 1 else variant.name, method=method)
+        replace(variant, name=", ".join([*_told(presets, preset), *_told(methods, method), variant.name]), **chosen)
+        for preset in presets
         for method in methods
+        for chosen in [{"method": method, "preset": preset}]
         for variant in variants or [AS_SET]
     ]
+
+
+def _told(names: Sequence[str], chosen: str) -> list[str]:
+    """What a variant is called by of a choice: nothing where there is but one."""
+    return [chosen or "none"] if len(names) > 1 else []
 
 
 def _require_settings(settings: Mapping[str, Any]) -> None:

@@ -1,0 +1,23 @@
+"""HyperGraphRAG: n-ary facts by a language model, entities and hyperedges by vector, expanded both ways."""
+
+from __future__ import annotations
+
+from polyad.presets.preset import Line, Preset
+
+PRESET = Preset(
+    "hypergraphrag",
+    "HyperGraphRAG: Retrieval-Augmented Generation via Hypergraph-Structured Knowledge Representation (Luo et al.)",
+    (
+        Line("method", "facts", "section 4.1"),
+        Line("retriever", "hypergraphrag", "section 4.2"),
+        Line("facts.style", "paper", "appendix A.1"),
+        Line("facts.join_subject", False, "section 4.1: the entities of a fact are those in its text"),
+        Line("hypergraphrag.entities", 60, "section 5.1: k_V"),
+        Line("hypergraphrag.hyperedges", 60, "section 5.1: k_H"),
+        Line("hypergraphrag.passages", 5, "section 5.1: k_C"),
+        Line("hypergraphrag.names", "together", "section 4.2: one vector of all names"),
+        Line("hypergraphrag.thresholds", "paper", "section 5.1: tau_V = 50, tau_H = 5, tau_C = 0.5"),
+        Line("answer.prompt", "think-answer", "appendix E, figure 10"),
+        Line("answer.temperature", 1.0, "appendix G"),
+    ),
+)

@@ -1,0 +1,24 @@
+"""HyperRAG's HyperMemory: a beam search that a language model steers."""
+
+from __future__ import annotations
+
+from polyad.presets.hyperretriever import PAPER
+from polyad.presets.preset import Line, Preset
+
+PRESET = Preset(
+    "hypermemory",
+    f"{PAPER}, HyperMemory",
+    (
+        Line("method", "facts", "section 3.1.6: hypergraphs as HyperGraphRAG makes them"),
+        Line("retriever", "hypermemory", "section 3.2"),
+        Line("facts.style", "paper", "the public code: HyperGraphRAG's prompt"),
+        Line("facts.join_subject", False, "definition 2.1: a fact is the set of its entities"),
+        Line("hypermemory.width", 3, "appendix B.1: w"),
+        Line("hypermemory.depth", 3, "appendix B.1: d"),
+        Line("hypermemory.calls", "paper", "eqs. 14 and 15: a prompt for each entity and each hyperedge"),
+        Line("hypermemory.composite", "triple", "eq. 16"),
+        Line("answer.hyperedge_share", 0.5, "section 3.1.6"),
+        Line("answer.entity_share", 0.3, "section 3.1.6"),
+        Line("answer.form", "entity", "appendix D, figure 5a"),
+    ),
+)

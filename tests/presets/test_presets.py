@@ -1,0 +1,121 @@
+"""Presets: which settings they are, and what goes before them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from polyad.cli import app
+from polyad.config import AnswerSettings, Settings
+from polyad.engine import Engine, preset_settings
+from polyad.engine.registry import methods, retrievers
+from polyad.errors import ConfigurationError
+from polyad.evaluation.plans import plan_from
+from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.model import Document
+from polyad.presets import PRESETS
+from polyad.retrieval.hypersu.settings import HyperSUSettings
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
+    return lambda *arguments, **environment: CliRunner().invoke(app, [*map(str, arguments)], env=environment)
+
+
+def settings_of(found: Result) -> dict[str, tuple[object, str]]:
+    assert found.exit_code == 0, found.output
+    rows = json.loads(found.stdout)["settings"]
+    return {f"{row['section']}.{row['key']}".lstrip("."): (row["value"], row["origin"]) for row in rows}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_line_is_a_setting_with_the_place_it_is_from(name: str, run: Run) -> None:
+    preset = PRESETS[name]
+    shown = settings_of(run("config", "--preset", name, "--json"))
+    for line in preset.lines:
+        assert re.search(r"\b(section|appendix|table|figure|eqs?|definition|code)\b", line.source, re.IGNORECASE), line
+        assert shown[line.setting] == (line.value, f"preset {name}: {line.source}"), line
+    places = [line.setting for line in preset.lines]
+    assert len(set(places)) == len(places), "each once"
+    assert preset.method in methods
+    assert preset.retriever in retrievers
+    preset_settings(name)
+
+
+def test_flags_environment_and_files_go_before_a_preset(run: Run) -> None:
+    Path("polyad.toml").write_text('preset = "hypersu"\n[hypersu]\nwidth = 7\n', encoding="utf-8")
+    shown = settings_of(run("config", "--json", POLYAD_HYPERSU_DECAY="0.25", POLYAD_SEGMENTATION_KAPPA="0"))
+    assert shown["preset"] == ("hypersu", "polyad.toml")
+    assert shown["hypersu.width"] == (7, "polyad.toml")
+    assert shown["hypersu.decay"] == (0.25, "POLYAD_HYPERSU_DECAY")
+    assert shown["hypersu.anchors"] == (10, "preset hypersu: Table 10: dense seeds")
+    assert settings_of(run("config", "--preset", "hypergraphrag", "--json"))["preset"] == ("hypergraphrag", "--preset")
+
+
+def test_a_value_that_is_polyads_default_goes_before_a_preset_where_it_is_given(run: Run) -> None:
+    shown = settings_of(run("config", "--preset", "hypersu", "--json", POLYAD_SEGMENTATION_SEMANTICS="words"))
+    assert shown["segmentation.semantics"] == ("words", "POLYAD_SEGMENTATION_SEMANTICS")
+    settings = preset_settings("hypersu", {"segmentation.semantics": "words"})
+    assert settings.of(SegmentationSettings).semantics == "words"
+    assert settings.of(SegmentationSettings).kappa == 75
+
+
+def test_an_unknown_preset_is_refused_by_naming_those_there_are(run: Run, tmp_path: Path) -> None:
+    found = run("config", "--preset", "hyper")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "preset is 'hyper'; expected one of hypergraphrag, hypersu, hyperretriever, hypermemory" in found.stderr
+    with pytest.raises(ConfigurationError, match="preset is 'hyper'"):
+        Engine.open(tmp_path / "kb", embedder="hashing:64", preset="hyper")
+    assert not Engine.exists(tmp_path / "kb")
+    with pytest.raises(ConfigurationError, match=r"'hypersu.depth' is no setting"):
+        preset_settings("hypersu", {"hypersu.depth": 1})
+
+
+def test_an_engine_of_a_preset_builds_and_searches_as_it_says(tmp_path: Path) -> None:
+    own = Settings(hypersu=HyperSUSettings(width=7), answer=AnswerSettings(max_answer_tokens=10))
+    with Engine.open(tmp_path / "kb", embedder="hashing:64", preset="hypersu", settings=own) as engine:
+        settings = engine.models.settings
+        assert settings.preset == "hypersu"
+        assert settings.of(HyperSUSettings).width == 7
+        assert settings.of(HyperSUSettings).activation_threshold == 0.5
+        assert settings.of(AnswerSettings).max_answer_tokens == 10
+        report = engine.index_documents([Document("bell", "Bell of Tarn", "The Bell of Tarn hangs in Aldby.")])
+        assert report.method == "semantic-units"
+        assert engine.search("Where is the Bell of Tarn?").retriever == "hypersu"
+        assert engine.search("Where is the Bell of Tarn?", retriever="bm25").retriever == "bm25"
+    with Engine.open(tmp_path / "kb", settings=preset_settings("hypersu")) as engine:
+        assert engine.search("Where is the Bell of Tarn?").retriever == "hypersu"
+
+
+def test_a_preset_of_facts_asks_for_a_model_and_leaves_an_index_of_units_as_it_is(run: Run) -> None:
+    Path("a.txt").write_text("The Bell of Tarn hangs in Aldby.", encoding="utf-8")
+    refused = run("index", "a.txt", "--store", "kb", "--preset", "hypergraphrag", "--embedder", "hashing:64")
+    assert refused.exit_code == 2
+    assert "the method 'facts'" in refused.stderr
+    assert not Path("kb").exists()
+    made = run("index", "a.txt", "--store", "kb", "--embedder", "hashing:64", "--json")
+    assert json.loads(made.stdout)["method"] == "semantic-units"
+    again = run("index", "a.txt", "--store", "kb", "--preset", "hypergraphrag", "--json")
+    assert (again.exit_code, json.loads(again.stdout)["method"]) == (0, "semantic-units"), again.output
+
+
+def test_an_experiment_measures_presets_beside_the_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text('benchmarks = ["b"]\npresets = ["", "hypersu"]\n', encoding="utf-8")
+    plan = plan_from(file)
+    assert [(variant.name, variant.preset) for variant in plan.variants] == [
+        ("none, as set", ""),
+        ("hypersu, as set", "hypersu"),
+    ]
+    file.write_text('benchmarks = ["b"]\npresets = ["hyper"]\n', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"line 2: presets has 'hyper'; expected some of hypergraphrag"):
+        plan_from(file)
