@@ -26,7 +26,7 @@ from polyad.adapters.reading.files import FileReader
 from polyad.adapters.reading.markdown import read_markdown
 from polyad.config import ReadSettings, Settings, SplitSettings
 from polyad.evaluation.datasets import Dataset, Question, load
-from polyad.evaluation.experiment import RetrieverResult, ranked_documents, run
+from polyad.evaluation.experiment import RetrieverResult, in_per_cent, ranked_documents, run
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
 
@@ -57,7 +57,7 @@ def main() -> None:
                     for retriever in arguments.retrievers.split(","):
                         result = ask(engine, retriever, corpus.queries, corpus.parts)
                         rows.append({"dataset": dataset.name, "corpus": corpus.name, **result.to_json(K)})
-                        print(dataset.name, corpus.name, f"{retriever:10} {100 * result.recall:5.1f}", flush=True)
+                        print(dataset.name, corpus.name, f"{retriever:10} {in_per_cent(result.recall):>5}", flush=True)
                     if corpus.name == "as it is":
                         rows += known_items(engine, dataset, documents_of(dataset))
     if arguments.json:
@@ -140,7 +140,7 @@ def known_items(engine: Engine, dataset: Dataset, documents: Sequence[Document])
     for retriever in ("default", "standard", "bm25"):
         result = ask(engine, retriever, queries)
         rows.append({"dataset": dataset.name, "corpus": "known items", **result.to_json(K)})
-        print(dataset.name, "known items", f"{retriever:10} {100 * result.recall:5.1f}", flush=True)
+        print(dataset.name, "known items", f"{retriever:10} {in_per_cent(result.recall):>5}", flush=True)
     fused = sum(query.id in fuse(engine, query.text) for query in queries) / len(queries)
     rows.append({"dataset": dataset.name, "corpus": "known items", "retriever": "standard+bm25", f"recall@{K}": fused})
     print(dataset.name, "known items", f"{'standard+bm25':10} {100 * fused:5.1f}", flush=True)

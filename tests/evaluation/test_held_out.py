@@ -60,7 +60,7 @@ def test_each_row_is_of_the_scorer_it_is_called_after(engine: Engine) -> None:
     before = by_name(engine, UNTRAINED, weighing("words of the question"))
     after = by_name(engine, doubting, weighing("nothing"))
 
-    def measures(rows: dict[str, RetrieverResult], name: str) -> tuple[float, float]:
+    def measures(rows: dict[str, RetrieverResult], name: str) -> tuple[float | None, float | None]:
         return rows[name].recall, rows[name].mrr
 
     for name in ("hyperretriever, untrained", *BESIDE):

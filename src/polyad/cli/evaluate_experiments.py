@@ -18,7 +18,7 @@ from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine.changes import with_settings
 from polyad.engine.registry import by_section, retrievers
 from polyad.errors import ConfigurationError
-from polyad.evaluation import datasets, plans, run_folder
+from polyad.evaluation import layouts, plans, run_folder
 from polyad.evaluation.datasets import Dataset
 from polyad.evaluation.manifest import plain
 from polyad.evaluation.plans import Plan, Variant
@@ -148,7 +148,7 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
         require_one_of("retriever", name, retrievers)
     require_model(plan.retrievers, settings)
     variants = [_with(plan, variant, model) for variant in plan.variants]
-    benchmarks = [_loaded(folder) for folder in plan.benchmarks]
+    benchmarks = [layouts.load(folder) for folder in plan.benchmarks]
     _require_names([whole.name for whole in benchmarks])
     runs: list[Path] = []
     made: dict[Path, dict[str, object]] = {}
@@ -167,12 +167,6 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
         output.say(f"\n{counted(len(runs), 'run')}; report: {files[-1]}")
     if failed:
         raise typer.Exit(1)
-
-
-def _loaded(folder: Path) -> Dataset:
-    whole = datasets.load(folder)
-    datasets.require_sound(whole)
-    return whole
 
 
 def _require_names(names: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from pathlib import Path
 from polyad.cli import output
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration
-from polyad.config import EncoderSettings, LanguageModelSettings, Settings
+from polyad.config import EncoderSettings, LanguageModelSettings, Settings, SplitSettings
 from polyad.engine import Engine, registry
 from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation import experiment
@@ -20,12 +20,14 @@ from polyad.evaluation.answer_files import AnswerWriter, answers_of
 from polyad.evaluation.answering import NEAREST, RETRIEVED, Answered, answered, compare
 from polyad.evaluation.answering import judge as judge_answers
 from polyad.evaluation.datasets import Dataset, Question, texts_of
-from polyad.evaluation.experiment import RetrieverResult
+from polyad.evaluation.experiment import BUDGETS, Cover, RetrieverResult
 from polyad.evaluation.judges import JUDGES, requests_for
 from polyad.evaluation.manifest import manifest_of
 from polyad.evaluation.run_folder import Run, RunWriter, load
 from polyad.evaluation.splits import splits_of
+from polyad.evaluation.statement_recall import Covered, StatementRecall
 from polyad.indexing.report import IndexReport
+from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
 from polyad.protocols import Embedder, Progress
 from polyad.retrieval.default.scorer import LinearScorer
@@ -106,21 +108,39 @@ def measure(
         max_tokens: Tokens likewise.
     """
     with open_engine(settings, create=True, reranks=True, directory=directory) as engine:
-        report = engine.index(
-            [dataset.corpus],
-            method=settings.method,
-            max_cost=max_cost,
-            max_tokens=max_tokens,
-            progress=progress,
-        )
+        report = _index(engine, dataset, settings.method, max_cost, max_tokens, progress)
         statistics = engine.catalogue.statistics()
         sizes = eval_index_json(report, statistics) | {"embedder": statistics.settings["embedder"]}
         if writer:
             writer.keep_index(sizes)
-        results = [_asked(engine, name, dataset.queries, settings.command.depth, writer, progress) for name in names]
+        depth, cover = settings.command.depth, _cover(engine, dataset, settings.stages)
+        results = [_asked(engine, name, dataset.queries, depth, writer, progress, cover) for name in names]
         if writer and answers:
             _answer(engine, names, dataset.queries, writer.folder, settings, progress)
         return Measured(report, statistics, engine.catalogue.sources(), sizes, results)
+
+
+def _index(
+    engine: Engine, dataset: Dataset, method: str, max_cost: float, max_tokens: int, progress: Progress
+) -> IndexReport:
+    """Index the corpus, be it a file or in memory."""
+    index: Callable[..., IndexReport] = engine.index if dataset.documents is None else engine.index_documents
+    corpus = [dataset.corpus] if dataset.documents is None else dataset.documents
+    return index(corpus, method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress)
+
+
+def _cover(engine: Engine, dataset: Dataset, settings: Settings) -> Cover:
+    """Tells how much of the evidence that a data set states was found."""
+    if not any(query.evidence for query in dataset.queries):
+        return experiment.covers_nothing
+    splitter = SentenceSplitter(settings.of(SplitSettings))
+    recall = StatementRecall(engine.view("bm25"), splitter.sentences, BUDGETS)
+
+    def cover(query: Question, evidence: Evidence) -> Covered | None:
+        texts = [hit.passage.text for hit in evidence.passages]
+        return recall.of(query.evidence, texts) if query.evidence else None
+
+    return cover
 
 
 def is_complete(writer: RunWriter, names: Sequence[str], queries: Sequence[Question], *, answers: bool) -> bool:
@@ -132,7 +152,13 @@ def is_complete(writer: RunWriter, names: Sequence[str], queries: Sequence[Quest
 
 
 def _asked(
-    engine: Engine, name: str, queries: Sequence[Question], depth: int, writer: RunWriter | None, progress: Progress
+    engine: Engine,
+    name: str,
+    queries: Sequence[Question],
+    depth: int,
+    writer: RunWriter | None,
+    progress: Progress,
+    cover: Cover,
 ) -> RetrieverResult:
     missing = writer.lacks(name, queries) if writer else queries
     records = writer.records(name) if writer else []
@@ -147,6 +173,7 @@ def _asked(
             partial(engine.prepare, name, progress),
             writer.keep if writer else experiment.keep_nothing,
             len(queries) - len(missing),
+            cover,
         )
     return experiment.summarise(name, records, depth)
 
@@ -170,11 +197,15 @@ def _answer(
         for name in names:
             missing = writer.lacks(name, queries)
             ask = partial(_answered, engine, name, settings.command.depth)
-            waiting = {pool.submit(ask, query): query.id for query in missing}
+
+            def keep(query: Question, ask: Callable[[Question], Answered] = ask) -> None:
+                writer.keep_answer(ask(query))  # before this thread asks for another one
+
+            waiting = {pool.submit(keep, query): query.id for query in missing}
             try:
                 for done, answer in enumerate(as_completed(waiting), len(queries) - len(missing) + 1):
                     try:
-                        writer.keep_answer(answer.result())
+                        answer.result()
                     except NoMoreRepliesError:
                         raise
                     except LanguageModelError as error:

@@ -42,16 +42,18 @@ from polyad.cli.options import (
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError, NoLanguageModelError
-from polyad.evaluation import datasets, run_folder
+from polyad.evaluation import datasets, layouts, run_folder
 from polyad.evaluation.answering import RETRIEVED
 from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of
 from polyad.presets import PRESETS
 from polyad.shapes.measuring import eval_json
 
+PLACE = "Holds corpus.jsonl, queries.jsonl, qrels/; or GraphRAG-Bench's *_questions.json, or WikiTopics's files."
+
 
 def evaluate(
-    folder: Annotated[Path, typer.Argument(metavar="BEIR_DIR", help="Holds corpus.jsonl, queries.jsonl, qrels/.")],
+    folder: Annotated[Path, typer.Argument(metavar="BEIR_DIR", help=PLACE)],
     retriever: Annotated[
         str | None,
         typer.Option(
@@ -127,8 +129,7 @@ def evaluate(
     require_use_of_rewriting(rewrite, names)
     require_model(names, settings)
     judges = _judges(judged, answers=answers, out=out, settings=settings)
-    whole, depth = datasets.load(folder), settings.command.depth
-    datasets.require_sound(whole)
+    whole, depth = layouts.load(folder), settings.command.depth
     dataset = replace(whole, queries=queries_of(whole, split, limit))
     writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
     if writer and is_complete(writer, names, dataset.queries, answers=answers):

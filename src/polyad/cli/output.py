@@ -20,7 +20,7 @@ from rich.text import Text
 from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
 from polyad.evaluation.answering import Average
 from polyad.evaluation.datasets import Dataset, Question
-from polyad.evaluation.experiment import RetrieverResult, table_row
+from polyad.evaluation.experiment import RetrieverResult, in_per_cent, table_row
 from polyad.evaluation.signal_training import K, TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.indexing.report import IndexReport
@@ -354,9 +354,9 @@ def show_triple_training(
             [
                 {
                     "retriever": row.retriever,
-                    "recall": f"{100 * row.recall:.1f}",
-                    "all recall": f"{100 * row.all_recall:.1f}",
-                    "MRR": f"{100 * row.mrr:.1f}",
+                    "recall": in_per_cent(row.recall),
+                    "all recall": in_per_cent(row.all_recall),
+                    "MRR": in_per_cent(row.mrr),
                 }
                 for row in rows
             ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +30,7 @@ class AnswerWriter:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._lock = threading.Lock()
         self._answers = LineFile(folder / ANSWERS)
         self._judgements = LineFile(folder / JUDGEMENTS)
         try:
@@ -43,8 +45,9 @@ class AnswerWriter:
 
     def keep_answer(self, answer: Answered) -> None:
         """Write an answer."""
-        self._answers.add([answer.to_json()])
-        self.answers[answer.key] = answer
+        with self._lock:  # several are answered at a time
+            self._answers.add([answer.to_json()])
+            self.answers[answer.key] = answer
 
     def keep_judgement(self, judgement: Judgement) -> None:
         """Write a judgement, or a reply that could not be read."""

@@ -1,4 +1,7 @@
-"""Benchmark folders in the BEIR layout: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv``."""
+"""Data sets: questions on a corpus, in the BEIR layout: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv``.
+
+Other layouts are read by modules of their own: see :mod:`polyad.evaluation.layouts`.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +11,65 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
+from polyad.model import Document
 from polyad.text.counting import counted
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, the ids of the documents that hold its evidence, and its accepted answers where given."""
+    """A question, and what is known of it.
+
+    Attributes:
+        id: Of its own in the data set.
+        text: As it is asked.
+        gold: Ids of the documents that hold its evidence; empty where nobody has judged that.
+        answers: Accepted ones: each is right.
+        type: Of question, as the data set has them.
+        evidence: Statements that its answer rests on.
+        easy, hard: The answers by how they are found, where that is told apart: easy ones are stated, hard ones follow
+            (HyperRAG, WikiTopics). Each is among ``answers``.
+    """
 
     id: str
     text: str
     gold: frozenset[str]
     answers: tuple[str, ...] = ()
+    type: str = ""
+    evidence: tuple[str, ...] = ()
+    easy: tuple[str, ...] = ()
+    hard: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A corpus and the questions on it that have at least one gold document, in the order of the file.
+    """A corpus and questions on it, in the order of the file; where some are judged, those that have gold documents.
 
     Attributes:
         name: The folder's.
         corpus: The file of documents.
         queries: The questions.
         unknown: Ids of questions that are judged and are not there, sorted.
+        documents: What is in the corpus, where it is no file that polyad reads by itself; else None.
+        others: The files beside the corpus that it is read from; None for those of a BEIR folder.
     """
 
     name: str
     corpus: Path
     queries: tuple[Question, ...]
     unknown: tuple[str, ...] = ()
+    documents: tuple[Document, ...] | None = None
+    others: tuple[Path, ...] | None = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All that it is read from."""
+        beside = (self.corpus.parent / "queries.jsonl", _qrels(self.corpus.parent))
+        return (self.corpus, *([path for path in beside if path.exists()] if self.others is None else self.others))
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it is known which documents hold the evidence."""
+        return any(query.gold for query in self.queries)
 
     def lost(self, documents: Container[str]) -> list[str]:
         """Ids of gold documents that are none of ``documents``, sorted: no retriever can find them."""
@@ -46,7 +80,8 @@ def load(folder: Path, limit: int | None = None) -> Dataset:
     """Read a BEIR folder.
 
     Args:
-        folder: Holds ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``.
+        folder: Holds ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``; without a folder ``qrels`` nothing is
+            known of the evidence, and all questions are taken.
         limit: Take only the first so many questions; 1 or more. None where they are to be divided into splits, which
             takes all of them (:mod:`polyad.evaluation.splits`).
 
@@ -56,14 +91,17 @@ def load(folder: Path, limit: int | None = None) -> Dataset:
     if limit is not None and limit < 1:
         raise ConfigurationError(f"limit is {limit}; expected 1 or more")
     corpus, queries, qrels = folder / "corpus.jsonl", folder / "queries.jsonl", _qrels(folder)
-    for path in (corpus, queries, qrels):
+    is_judged = qrels.parent.exists()
+    for path in (corpus, queries, *([qrels] if is_judged else [])):
         if not path.is_file():
             raise ConfigurationError(
                 f"{str(path)!r} is missing; expected a BEIR folder with corpus.jsonl, queries.jsonl and qrels/test.tsv"
             )
-    gold = _gold(qrels)
+    gold = _gold(qrels) if is_judged else {}
     asked = _queries(queries, gold)
-    found = [query for query in asked if query.gold]
+    if not asked:
+        raise ConfigurationError(f'{str(queries)!r} holds no question {{"_id", "text"}}')
+    found = [query for query in asked if query.gold] if is_judged else asked
     if not found:
         raise ConfigurationError(f"no question of {str(queries)!r} has a gold document in {str(qrels)!r}")
     unknown = sorted(gold.keys() - {query.id for query in asked})
@@ -79,6 +117,8 @@ def require_sound(dataset: Dataset) -> None:
         ConfigurationError: it is empty, an id in it is empty or given twice, or a document is judged to be evidence
             that is not in it: says file and line.
     """
+    if dataset.documents is not None:  # which has been found out where they were read
+        return
     lines: dict[str, int] = {}
     for number, line in _lines(dataset.corpus):
         try:
@@ -86,11 +126,11 @@ def require_sound(dataset: Dataset) -> None:
             id = str(record["_id"] if "_id" in record else record["id"])
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-        _require_new(dataset.corpus, number, "document", id, lines)
+        require_new(dataset.corpus, number, "document", id, lines)
     if not lines:
         raise ConfigurationError(f'{str(dataset.corpus)!r} holds no document {{"_id", "title", "text"}}')
     qrels = _qrels(dataset.corpus.parent)
-    for number, query, document, is_gold in _judgements(qrels):
+    for number, query, document, is_gold in _judgements(qrels) if qrels.exists() else ():
         if is_gold and document not in lines:
             raise ConfigurationError(
                 f"{str(qrels)!r}, line {number}: document {document!r} is judged to be evidence "
@@ -100,6 +140,8 @@ def require_sound(dataset: Dataset) -> None:
 
 def texts_of(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
     """Title and text of some documents of a corpus, by id; those that are not there are left out."""
+    if dataset.documents is not None:
+        return {one.id: "\n".join(filter(None, (one.title, one.text))) for one in dataset.documents if one.id in ids}
     texts = {}
     for _, line in _lines(dataset.corpus):
         try:
@@ -112,7 +154,7 @@ def texts_of(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
     return texts
 
 
-def _require_new(path: Path, number: int, what: str, id: str, lines: dict[str, int]) -> None:
+def require_new(path: Path, number: int, what: str, id: str, lines: dict[str, int]) -> None:
     """Note in which line an id stands; refuse one that is empty or was noted before."""
     if not id.strip():
         raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {what} is empty; expected one of its own")
@@ -177,14 +219,29 @@ def _queries(path: Path, gold: dict[str, set[str]]) -> list[Question]:
             raise ConfigurationError(
                 f'{str(path)!r}, line {number}: expected {{"_id": ..., "text": ...}}, found {line[:80]!r}'
             ) from error
-        _require_new(path, number, "question", id, lines)
+        require_new(path, number, "question", id, lines)
         if not text.strip():
             raise ConfigurationError(f"{str(path)!r}, line {number}: question {id!r} is blank; expected some words")
-        queries.append(Question(id, text, frozenset(gold.get(id, ())), _answers(record.get("metadata"))))
+        about = {**record, **(record["metadata"] if isinstance(record.get("metadata"), dict) else {})}
+        queries.append(
+            Question(
+                id,
+                text,
+                frozenset(gold.get(id, ())),
+                texts_in(about.get("answers")),
+                str(about.get("type", "")),
+                texts_in(about.get("evidence")),
+            )
+        )
     return queries
 
 
-def _answers(metadata: object) -> tuple[str, ...]:
-    """``metadata["answers"]``, or its one answer; none where there are none."""
-    answers = metadata.get("answers") if isinstance(metadata, dict) else None
-    return tuple(map(str, answers)) if isinstance(answers, list) else (answers,) if isinstance(answers, str) else ()
+def texts_in(value: object) -> tuple[str, ...]:
+    """The texts of a list, or one text by itself, blank ones left out; of objects, what they have under ``text``.
+
+    >>> texts_in(["Anna", 1961, {"text": "Aldby"}]), texts_in("Anna"), texts_in(None)
+    (('Anna', '1961', 'Aldby'), ('Anna',), ())
+    """
+    items = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    texts = (str(item.get("text", "")) if isinstance(item, dict) else str(item) for item in items)
+    return tuple(text for text in texts if text.strip())

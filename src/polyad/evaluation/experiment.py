@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.measures import all_recall, hits, ndcg, recall, reciprocal_rank
 from polyad.evaluation.records import Asked, asked
+from polyad.evaluation.statement_recall import Covered
 from polyad.model import Evidence, Timings
 from polyad.protocols import Progress, silent
 
@@ -24,6 +26,9 @@ Search = Callable[[str, int], Evidence]
 """A question and k to the evidence."""
 
 
+Cover = Callable[[Question, Evidence], Covered | None]
+"""A question and what was found to how much of its evidence that covers; None where the data set states none."""
+
 Keep = Callable[[Asked, Evidence], None]
 """Told of what was found for each question before the next one is asked."""
 
@@ -32,34 +37,43 @@ def keep_nothing(record: Asked, evidence: Evidence) -> None:
     """The :data:`Keep` of whoever has no use for it."""
 
 
+def covers_nothing(_query: Question, _evidence: Evidence) -> Covered | None:
+    """The :data:`Cover` of data sets that state no evidence."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class RetrieverResult:
     """What one retriever reached on one dataset; measures in [0, 1], times in milliseconds.
 
     ``mrr`` is over the first k. ``latency_p50`` and ``latency_p95`` include the encoding of the question. ``at_words``
-    is the recall of what fits into a budget of words, by the budget.
+    is the recall of what fits into a budget of words, by the budget. Measures of rankings are None where nothing is
+    known of gold documents. ``evidence`` is the part of the stated evidence that is covered within each budget, and
+    ``evidence_ceiling`` the part that any passage covers; empty and None where the data set states none.
     """
 
     retriever: str
-    recall: float
-    all_recall: float
-    mrr: float
+    recall: float | None
+    all_recall: float | None
+    mrr: float | None
     latency_p50: float
     latency_p95: float
     encode_p50: float
     llm_tokens_per_query: float
     llm_tokens_uncached_per_query: float
-    hits: float
-    ndcg: float
-    at_words: Mapping[int, float]
+    hits: float | None
+    ndcg: float | None
+    at_words: Mapping[int, float | None]
+    evidence: Mapping[int, float] = field(default_factory=dict)
+    evidence_ceiling: float | None = None
 
     def to_json(self, k: int) -> dict[str, object]:
         """The shape that ``polyad eval --json`` prints."""
         return {
             "retriever": self.retriever,
-            f"recall@{k}": round(self.recall, 4),
-            f"all_recall@{k}": round(self.all_recall, 4),
-            "mrr": round(self.mrr, 4),
+            f"recall@{k}": _rounded(self.recall),
+            f"all_recall@{k}": _rounded(self.all_recall),
+            "mrr": _rounded(self.mrr),
             "latency_ms": {
                 "p50": round(self.latency_p50, 2),
                 "p95": round(self.latency_p95, 2),
@@ -67,10 +81,19 @@ class RetrieverResult:
             },
             "llm_tokens_per_query": round(self.llm_tokens_per_query, 1),
             "llm_tokens_uncached_per_query": round(self.llm_tokens_uncached_per_query, 1),
-            f"hits@{k}": round(self.hits, 4),
-            f"ndcg@{k}": round(self.ndcg, 4),
-            "recall_at_words": {str(budget): round(value, 4) for budget, value in self.at_words.items()},
+            f"hits@{k}": _rounded(self.hits),
+            f"ndcg@{k}": _rounded(self.ndcg),
+            "recall_at_words": {str(budget): _rounded(value) for budget, value in self.at_words.items()},
+            **({"evidence_recall": self._evidence_json()} if self.evidence else {}),
         }
+
+    def _evidence_json(self) -> dict[str, object]:
+        at_words = {str(budget): _rounded(value) for budget, value in self.evidence.items()}
+        return {"at_words": at_words, "ceiling": _rounded(self.evidence_ceiling)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def run(
@@ -96,6 +119,7 @@ def ask(
     prepare: Callable[[], None] = lambda: None,
     keep: Keep = keep_nothing,
     asked_before: int = 0,
+    cover: Cover = covers_nothing,
 ) -> Iterator[Asked]:
     """Ask every question once; all of them count, the first too.
 
@@ -109,6 +133,7 @@ def ask(
         prepare: Loads and makes what the retriever needs once; not part of any question's time.
         keep: Called with each record before the next question is asked.
         asked_before: How many questions an earlier run has asked, for ``progress``.
+        cover: Tells how much of the stated evidence was found; no part of any question's time either.
 
     Raises:
         ConfigurationError: there is no question.
@@ -123,7 +148,8 @@ def ask(
         elapsed = Timings(retrieve=1000 * (time.perf_counter() - started))
         tokens = llm_tokens()
         timings = evidence.timings if evidence.timings.total else elapsed
-        record = asked(retriever, query, evidence, timings, (tokens[0] - spent[0], tokens[1] - spent[1]))
+        spending = tokens[0] - spent[0], tokens[1] - spent[1]
+        record = asked(retriever, query, evidence, timings, spending, cover(query, evidence))
         spent = tokens
         keep(record, evidence)
         progress(done, asked_before + len(queries), f"questions, {retriever}")
@@ -140,24 +166,45 @@ def summarise(retriever: str, records: Sequence[Asked], k: int) -> RetrieverResu
         records: Of the questions asked; at least one.
         k: Depth of the ranking, in documents.
     """
-    judged = [(record.documents[:k], record.query.gold) for record in records]
+    judged = [(record.documents[:k], record.query.gold) for record in records if record.query.gold]
     totals = [record.milliseconds for record in records]
     return RetrieverResult(
         retriever,
-        recall=statistics.fmean(recall(ranked, gold, k) for ranked, gold in judged),
-        all_recall=statistics.fmean(all_recall(ranked, gold, k) for ranked, gold in judged),
-        mrr=statistics.fmean(reciprocal_rank(ranked, gold) for ranked, gold in judged),
+        recall=_mean(recall(ranked, gold, k) for ranked, gold in judged),
+        all_recall=_mean(all_recall(ranked, gold, k) for ranked, gold in judged),
+        mrr=_mean(reciprocal_rank(ranked, gold) for ranked, gold in judged),
         latency_p50=statistics.median(totals),
         latency_p95=percentile(totals, 95),
         encode_p50=statistics.median(record.encode_ms for record in records),
         llm_tokens_per_query=statistics.fmean(record.llm_tokens for record in records),
         llm_tokens_uncached_per_query=statistics.fmean(record.llm_tokens_uncached for record in records),
-        hits=statistics.fmean(hits(ranked, gold, k) for ranked, gold in judged),
-        ndcg=statistics.fmean(ndcg(ranked, gold, k) for ranked, gold in judged),
+        hits=_mean(hits(ranked, gold, k) for ranked, gold in judged),
+        ndcg=_mean(ndcg(ranked, gold, k) for ranked, gold in judged),
         at_words={
-            budget: statistics.fmean(_recall_at_words(record, budget) for record in records) for budget in BUDGETS
+            budget: _mean(_recall_at_words(record, budget) for record in records if record.query.gold)
+            for budget in BUDGETS
         },
+        **_evidence(records),
     )
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    listed = list(values)
+    return statistics.fmean(listed) if listed else None
+
+
+def _evidence(records: Sequence[Asked]) -> dict[str, Any]:
+    """Recall of stated evidence: of each question the part of its statements, and the mean of that."""
+    found = [record.covered for record in records if record.covered]
+    if not found:
+        return {}
+    at_words = {
+        budget: statistics.fmean(one.at_words[budget] / one.statements for one in found) for budget in found[0].at_words
+    }
+    return {
+        "evidence": at_words,
+        "evidence_ceiling": statistics.fmean(one.coverable / one.statements for one in found),
+    }
 
 
 def _recall_at_words(record: Asked, budget: int) -> float:
@@ -184,15 +231,22 @@ def percentile(values: Sequence[float], share: int) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[share - 1]
 
 
+def in_per_cent(value: float | None) -> str:
+    """With one digit; a dash where there is nothing to tell."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
 def table_row(result: RetrieverResult) -> Mapping[str, str]:
     """One line of the report for people."""
     spent, whole = result.llm_tokens_per_query, result.llm_tokens_uncached_per_query
     uncached = f" ({whole:.0f} uncached)" if whole > spent else ""
     return {
         "retriever": result.retriever,
-        "recall": f"{100 * result.recall:.1f}",
-        "all recall": f"{100 * result.all_recall:.1f}",
-        "MRR": f"{100 * result.mrr:.1f}",
+        "recall": in_per_cent(result.recall),
+        "all recall": in_per_cent(result.all_recall),
+        "MRR": in_per_cent(result.mrr),
+        **{f"evidence in {budget:,} words": in_per_cent(value) for budget, value in result.evidence.items()},
+        **({"in the index": in_per_cent(result.evidence_ceiling)} if result.evidence else {}),
         "p50 ms": f"{result.latency_p50:.1f}",
         "p95 ms": f"{result.latency_p95:.1f}",
         "encoder ms": f"{result.encode_p50:.1f}",

@@ -18,6 +18,12 @@ _RANKING: dict[str, Callable[[Sequence[str], Collection[str], int], float]] = {
     "mrr": lambda ranked, gold, k: reciprocal_rank(ranked[:k], gold),
 }
 
+_EVIDENCE = "evidence_recall"
+"""Of the evidence that a data set states, within a budget of words."""
+
+_NOT_STATED = "expected a data set that states the evidence, and one of the budgets that polyad eval measures at"
+_NOT_JUDGED = "nobody has judged which documents hold its evidence"
+
 _NAME = re.compile(r"([a-z_]+)@([1-9][0-9]*)(w?)")
 
 
@@ -27,7 +33,7 @@ class Measure:
 
     Attributes:
         name: As it is written: the measure, ``@``, the depth in documents, or in words of returned text with a ``w``.
-        kind: One of those above.
+        kind: One of those above, or that of stated evidence.
         depth: At which the ranking is cut.
         in_words: Whether that is a budget of words: see :meth:`polyad.evaluation.records.Asked.within_words`.
     """
@@ -38,7 +44,17 @@ class Measure:
     in_words: bool
 
     def __call__(self, record: Asked) -> float:
-        """What the retriever reached on this question."""
+        """What the retriever reached on this question.
+
+        Raises:
+            ConfigurationError: the data set does not say what this measure is of.
+        """
+        if self.kind == _EVIDENCE:
+            if record.covered is None or self.depth not in record.covered.at_words:
+                raise ConfigurationError(f"there is no {self.name} of question {record.query.id!r}: {_NOT_STATED}")
+            return record.covered.at_words[self.depth] / record.covered.statements
+        if not record.query.gold:
+            raise ConfigurationError(f"there is no {self.name} of question {record.query.id!r}: {_NOT_JUDGED}")
         ranked = record.within_words(self.depth) if self.in_words else record.documents
         k = max(1, len(ranked)) if self.in_words else self.depth
         return _RANKING[self.kind](ranked, record.query.gold, k)
@@ -54,9 +70,9 @@ def measure_called(name: str) -> Measure:
         ConfigurationError: there is none.
     """
     parts = _NAME.fullmatch(name)
-    if not parts or parts[1] not in _RANKING:
+    if not parts or parts[1] not in (*_RANKING, _EVIDENCE) or (parts[1] == _EVIDENCE and not parts[3]):
         raise ConfigurationError(
             f"no measure {name!r}; expected one of {', '.join(_RANKING)} at a depth: recall@5 of documents, "
-            "recall@500w of words"
+            f"recall@500w of words; or {_EVIDENCE}@500w"
         )
     return Measure(name, parts[1], int(parts[2]), bool(parts[3]))

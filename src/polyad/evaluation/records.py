@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from polyad.evaluation.datasets import Question
+from polyad.evaluation.statement_recall import Covered
 from polyad.model import Evidence, ScoredPassage, Timings
 from polyad.text.words import count_words
 
@@ -40,6 +41,7 @@ class Asked:
         encode_ms, retrieve_ms: Milliseconds in the embedder and everywhere else.
         llm_tokens: Spent on language models.
         llm_tokens_uncached: What it would have been had no reply been recalled.
+        covered: How much of the evidence that the data set states is covered; None where it states none.
     """
 
     retriever: str
@@ -50,6 +52,7 @@ class Asked:
     retrieve_ms: float = 0.0
     llm_tokens: int = 0
     llm_tokens_uncached: int = 0
+    covered: Covered | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -85,7 +88,14 @@ class Asked:
         return list(dict.fromkeys(kept))
 
 
-def asked(retriever: str, query: Question, evidence: Evidence, timings: Timings, llm_tokens: tuple[int, int]) -> Asked:
+def asked(
+    retriever: str,
+    query: Question,
+    evidence: Evidence,
+    timings: Timings,
+    llm_tokens: tuple[int, int],
+    covered: Covered | None = None,
+) -> Asked:
     """The record of a question from the evidence found; ``llm_tokens`` spent, and had nothing been recalled."""
     return Asked(
         retriever,
@@ -95,6 +105,7 @@ def asked(retriever: str, query: Question, evidence: Evidence, timings: Timings,
         timings.encode,
         timings.retrieve,
         *llm_tokens,
+        covered,
     )
 
 
@@ -107,6 +118,10 @@ def _found(hit: ScoredPassage) -> Found:
     return Found(passage.id, passage.document_id, float(hit.score), _words_of(passage.text))
 
 
+_TELLING = ("type", "easy", "hard")
+"""Of a question, what few data sets say."""
+
+
 def to_json(record: Asked) -> dict[str, object]:
     """A line of ``per_query.jsonl``."""
     query = record.query
@@ -116,6 +131,7 @@ def to_json(record: Asked) -> dict[str, object]:
         "question": query.text,
         "gold": sorted(query.gold),
         "answers": list(query.answers),
+        **{name: value for name in _TELLING for value in [getattr(query, name)] if value},
         "passages": [
             {"passage_id": one.passage_id, "document_id": one.document_id, "score": one.score, "words": one.words}
             for one in record.passages
@@ -124,6 +140,7 @@ def to_json(record: Asked) -> dict[str, object]:
         "timings_ms": {"encode": record.encode_ms, "retrieve": record.retrieve_ms},
         "llm_tokens": record.llm_tokens,
         "llm_tokens_uncached": record.llm_tokens_uncached,
+        **({"evidence": record.covered.to_json()} if record.covered else {}),
     }
 
 
@@ -137,13 +154,28 @@ def from_json(line: Mapping[str, Any]) -> Asked:
         Found(str(one["passage_id"]), str(one["document_id"]), float(one["score"]), int(one["words"]))
         for one in line["passages"]
     )
+    query = Question(
+        str(line["query_id"]),
+        str(line["question"]),
+        frozenset(line["gold"]),
+        tuple(line["answers"]),
+        str(line.get("type", "")),
+        easy=tuple(line.get("easy", ())),
+        hard=tuple(line.get("hard", ())),
+    )
     return Asked(
         str(line["retriever"]),
-        Question(str(line["query_id"]), str(line["question"]), frozenset(line["gold"]), tuple(line["answers"])),
+        query,
         passages,
         tuple(map(str, line["hyperedges"])),
         float(line["timings_ms"]["encode"]),
         float(line["timings_ms"]["retrieve"]),
         int(line["llm_tokens"]),
         int(line.get("llm_tokens_uncached", line["llm_tokens"])),  # of a run that knew no difference
+        _covered(line["evidence"]) if "evidence" in line else None,
     )
+
+
+def _covered(told: Mapping[str, Any]) -> Covered:
+    at_words = {int(budget): int(count) for budget, count in told["covered"].items()}
+    return Covered(int(told["statements"]), int(told["coverable"]), at_words)

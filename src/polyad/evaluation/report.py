@@ -19,6 +19,7 @@ from polyad.evaluation.experiment import BUDGETS
 from polyad.evaluation.measures import recall
 from polyad.evaluation.named_measures import measure_called
 from polyad.evaluation.pictures import save_figure
+from polyad.evaluation.records import Asked
 from polyad.evaluation.run_folder import MANIFEST, Run, load
 from polyad.evaluation.significance import interval
 from polyad.text.files import write_whole
@@ -45,6 +46,11 @@ class Group:
     title: str
     name: str
     systems: Mapping[str, System]
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether it is known which documents hold the evidence."""
+        return any(record.query.gold for system in self.systems.values() for record in system.records)
 
     @property
     def first(self) -> Run:
@@ -148,14 +154,44 @@ def quality_table(group: Group, seed: int) -> Table:
     names = [f"all_recall@{k}", f"hits@{k}", f"mrr@{k}", f"ndcg@{k}", *(f"recall@{budget}w" for budget in BUDGETS)]
     rows = []
     for name, system in group.systems.items():
-        values = [measure_called(f"recall@{k}")(record) for record in system.records]
+        judged = [record for record in system.records if record.query.gold]
+        values = [measure_called(f"recall@{k}")(record) for record in judged]
         low, high = interval(values, seed)
         row = {"retriever": name, f"recall@{k}": _percent(statistics.fmean(values))}
         row["95 %"] = f"{_percent(low)} - {_percent(high)}"
         for measure in map(measure_called, names):
-            row[measure.name] = _percent(statistics.fmean(map(measure, system.records)))
+            row[measure.name] = _percent(statistics.fmean(map(measure, judged)))
         rows.append(row)
     return rows
+
+
+def evidence_table(group: Group, seed: int) -> Table:
+    """How much of the evidence that the data set states is covered, and how much of it is in the index at all.
+
+    In per cent; of the smallest budget also where it lies with 95 per cent confidence. By type of question, too, where
+    there are several. Empty where the data set states no evidence.
+    """
+    rows = []
+    for name, system in group.systems.items():
+        stated = [record for record in system.records if record.covered]
+        for kind, records in by_type(stated).items():
+            row = {"retriever": name, "questions": kind or "all", "counted": str(len(records))}
+            for budget in BUDGETS:
+                values = [measure_called(f"evidence_recall@{budget}w")(record) for record in records]
+                row[f"evidence_recall@{budget}w"] = _percent(statistics.fmean(values))
+                if budget == BUDGETS[0]:
+                    row["95 %"] = " - ".join(map(_percent, interval(values, seed)))
+            ceiling = [one.coverable / one.statements for record in records if (one := record.covered)]
+            rows.append({**row, "in the index": _percent(statistics.fmean(ceiling))})
+    return rows
+
+
+def by_type(records: Sequence[Asked]) -> dict[str, Sequence[Asked]]:
+    """All records under an empty name, and below it those of each type of question where there are several."""
+    kinds = list(dict.fromkeys(record.query.type for record in records))
+    named = {kind: [record for record in records if record.query.type == kind] for kind in kinds}
+    several = {kind or "other": own for kind, own in named.items()} if len(named) > 1 else {}
+    return ({"": records} if records else {}) | several
 
 
 def answer_table(group: Group) -> Table:
@@ -173,7 +209,13 @@ def answer_table(group: Group) -> Table:
 
 
 def _tables(group: Group, seed: int) -> list[Table]:
-    return [table for table in (quality_table(group, seed), answer_table(group), cost_table(group)) if table]
+    tables = (
+        quality_table(group, seed) if group.is_judged else [],
+        evidence_table(group, seed),
+        answer_table(group),
+        cost_table(group),
+    )
+    return [table for table in tables if table]
 
 
 def cost_table(group: Group) -> Table:
@@ -230,6 +272,8 @@ def _in_markdown(table: Table) -> str:
 
 def _figures(group: Group, seed: int) -> Iterator[tuple[str, Figure]]:
     """The pictures of a group that there is something to draw for, by name."""
+    if not group.is_judged:
+        return
     systems = group.systems
     drawn = {
         "recall": run_pictures.bars(systems, seed),
@@ -322,7 +366,7 @@ def _question_table(group: Group) -> Table:
         {
             "question": records[0].query.text,
             **{
-                name: _percent(recall(record.documents, record.query.gold, k))
+                name: _percent(recall(record.documents, record.query.gold, k)) if record.query.gold else "-"
                 for name, record in zip(group.systems, records, strict=True)
             },
         }

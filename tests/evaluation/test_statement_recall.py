@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from polyad.engine import Engine
+from polyad.evaluation.datasets import Question
+from polyad.evaluation.experiment import ask, summarise
+from polyad.evaluation.named_measures import measure_called
+from polyad.evaluation.records import from_json, to_json
+from polyad.evaluation.statement_recall import Covered, StatementRecall, covers
+from polyad.indexing.split import SentenceSplitter
+from polyad.model import Document
+
+DOCUMENTS = (
+    Document("a", "", "The otter closes its ears. It dives. It hunts at dusk. Crabs hide under stones."),
+    Document("b", "", "The bell was cast in 1702. The bell is of bronze."),
+    Document("c", "", "The bell hangs in the tower. Otters sleep."),
+)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine.open(tmp_path / "kb", embedder="hashing:16") as made:
+        made.index_documents(DOCUMENTS)
+        yield made
+
+
+@pytest.fixture
+def recall(engine: Engine) -> StatementRecall:
+    return StatementRecall(engine.view("bm25"), SentenceSplitter().sentences, (4, 100))
+
+
+def test_words_count_as_bm25_has_them(recall: StatementRecall) -> None:
+    rare, frequent = math.log(1 + 2.5 / 1.5), math.log(1 + 1.5 / 2.5)
+    unknown = math.log(1 + 3.5 / 0.5)
+    assert recall.weights("The bell of bronze was no submarine.") == pytest.approx(
+        {"bell": frequent, "bronz": rare, "no": unknown, "submarin": unknown}
+    )
+
+
+def test_a_statement_is_covered_by_three_sentences_in_a_row_and_not_by_four() -> None:
+    weights = {"ear": 1.0, "dive": 1.0, "dusk": 1.0, "crab": 1.0}
+    sentences = [frozenset({word}) for word in ("ear", "dive", "dusk", "crab")]
+    assert not covers(weights, sentences)
+    assert covers(weights, [frozenset({"ear", "dive"}), *sentences[2:]])
+    assert covers({**weights, "crab": 0.75}, sentences[:3]), "exactly four fifths are enough"
+    assert not covers({**weights, "crab": 0.76}, sentences[:3])
+    assert not covers(weights, [])
+
+
+def test_what_is_read_is_cut_at_the_budget_and_each_text_stands_alone(recall: StatementRecall) -> None:
+    statement = "A bell of bronze was cast in 1702"
+    first, second = DOCUMENTS[1].text.split(". ")
+    assert recall.of([statement], [DOCUMENTS[1].text]) == Covered(1, 1, {4: 0, 100: 1})
+    assert recall.of([statement], [first, second]).at_words == {4: 0, 100: 0}
+    assert recall.of(["The otter"], ["The otter closes its ears."]).at_words == {4: 1, 100: 1}
+
+
+def test_the_ceiling_is_what_any_passage_covers(recall: StatementRecall) -> None:
+    found = recall.of(["The bell is of bronze.", "A submarine dives.", "Otters sleep."], [DOCUMENTS[2].text])
+    assert found == Covered(3, 2, {4: 0, 100: 1})
+
+
+def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine, recall: StatementRecall) -> None:
+    questions = [
+        Question("q1", "Who dives?", frozenset(), evidence=("The otter dives.", "Nobody knows a submarine.")),
+        Question("q2", "Where is the bell?", frozenset(), evidence=("The bell hangs in the tower.",)),
+        Question("q3", "When?", frozenset()),
+    ]
+    records = list(
+        ask(
+            "bm25",
+            lambda question, k: engine.search(question, k, retriever="bm25", merge=False),
+            questions,
+            5,
+            cover=lambda question, found: (
+                recall.of(question.evidence, [hit.passage.text for hit in found.passages])
+                if question.evidence
+                else None
+            ),
+        )
+    )
+    result = summarise("bm25", records, 5)
+    assert (result.recall, result.ndcg, result.at_words[500]) == (None, None, None), "nobody judged documents"
+    assert (result.evidence, result.evidence_ceiling) == ({4: pytest.approx(0.0), 100: 0.75}, 0.75)
+    assert result.to_json(5)["evidence_recall"] == {"at_words": {"4": 0.0, "100": 0.75}, "ceiling": 0.75}
+    assert measure_called("evidence_recall@100w")(records[0]) == 0.5
+    read = [from_json(to_json(record)) for record in records]
+    assert [record.covered for record in read] == [record.covered for record in records]
+    assert summarise("bm25", read, 5) == result
