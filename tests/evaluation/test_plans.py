@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from polyad.config import Settings
-from polyad.errors import ConfigurationError
 from polyad.engine.changes import with_settings
+from polyad.errors import ConfigurationError
 from polyad.evaluation.plans import ABLATIONS, Plan, Variant, grid, names_of, plan_from, swept_from
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.retrieval.hypersu.settings import HyperSUSettings
