@@ -32,8 +32,7 @@ from polyad.evaluation.training_parts import training_parts
 from polyad.evaluation.triple_examples import collect
 from polyad.model import Document
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.text.given_names import given_key
-from polyad.text.keys import entity_key
+from polyad.text.keys import entity_key, given_key
 
 RETRIEVERS = ("standard", "bm25", "hypergraphrag", "hypersu", "default")
 TRAINED = {

@@ -34,8 +34,8 @@ from polyad.evaluation.measures import calibration_error
 from polyad.evaluation.signal_training import Example, K, measured_best, recall_at
 from polyad.evaluation.training_parts import signals_of
 from polyad.model import Document, Passage
+from polyad.retrieval.default.linear_scorer import LinearScorer, weights_file
 from polyad.retrieval.default.relevance import Calibration
-from polyad.retrieval.default.scorer import LinearScorer, weights_file
 from polyad.retrieval.default.signals import Candidates, profile_names, signal_names
 
 SEED = 7

@@ -38,8 +38,7 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols import Embedder, TextKind
-from polyad.text.given_names import given_key
-from polyad.text.keys import entity_key
+from polyad.text.keys import entity_key, given_key
 
 BUCKETS = 1 << 13
 """Directions that words share: few, so that the embedder takes little of the memory that is measured."""

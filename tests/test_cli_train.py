@@ -16,7 +16,7 @@ from polyad.cli import app
 from polyad.evaluation.datasets import load
 from polyad.evaluation.held_out import BESIDE
 from polyad.evaluation.splits import Splits, splits_of
-from polyad.retrieval.hyperretriever.scorer import TripleScorer
+from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
 
 Run = Callable[..., Result]
 

@@ -17,8 +17,8 @@ from polyad.config import Settings
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.errors import StoreError
 from polyad.model import Document, Evidence
-from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 
 QUESTION = "Where did Anna Keller meet Bob Stone?"
 

@@ -36,7 +36,7 @@ from polyad.config import LanguageModelSettings, Settings, SplitSettings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.indexing.facts.builder import FEW, JOINED, UNGROUNDED, UNSAID
+from polyad.indexing.facts.fact_builder import FEW, JOINED, UNGROUNDED, UNSAID
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.report import IndexReport
 from polyad.model import Document, Incidence, Usage

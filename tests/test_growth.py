@@ -19,7 +19,7 @@ from polyad.adapters.reading.tuples import read_json_facts
 from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.name_lists import cite_names, names_in
 from polyad.embedded.ids import EntityKeys
-from polyad.embedded.names import SubjectNames
+from polyad.embedded.subject_names import SubjectNames
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.paper import PaperExtractionStyle

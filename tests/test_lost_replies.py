@@ -20,7 +20,7 @@ from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
 from polyad.config import LanguageModelSettings, Settings
 from polyad.engine import Engine
-from polyad.indexing.facts.builder import UNSAID
+from polyad.indexing.facts.fact_builder import UNSAID
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.report import IndexReport
 from polyad.model import Document, IndexedPassage

@@ -27,7 +27,6 @@ from polyad.adapters.reading.epub import read_epub
 from polyad.adapters.reading.front_matter import front_matter
 from polyad.adapters.reading.html import from_markup, read_html
 from polyad.adapters.reading.markdown import read_markdown
-from polyad.adapters.reading.names import names_nothing
 from polyad.adapters.reading.odt import read_odt
 from polyad.adapters.reading.pdf_furniture import without_furniture
 from polyad.adapters.reading.pdf_lines import Line, _readable
@@ -37,6 +36,7 @@ from polyad.adapters.reading.properties import listed, title_stated
 from polyad.adapters.reading.records import read_csv, read_json_lines
 from polyad.adapters.reading.rst import read_rst
 from polyad.adapters.reading.source_code import read_source_code
+from polyad.adapters.reading.titles import names_nothing
 from polyad.adapters.reading.tuples import read_csv_facts, read_json_facts
 from polyad.adapters.reading.xlsx import read_xlsx
 from polyad.answering.answer_tags import AnswerFilter, tagged_answer
@@ -44,21 +44,20 @@ from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.layout import TokenBudget, lay_out_passages, on_one_line, shortened, without_marks
 from polyad.answering.name_lists import cite_names, names_in
 from polyad.embedded.ids import EntityKeys
-from polyad.embedded.names import SubjectNames
+from polyad.embedded.subject_names import SubjectNames
 from polyad.embedded.words import WordIndex, counted_words
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import one_line
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.locate import name_spans, occurrences
+from polyad.indexing.mentions.capitalised import names
 from polyad.indexing.mentions.given import GivenMentionExtractor
-from polyad.indexing.mentions.llm import _entities
-from polyad.indexing.mentions.names import names
+from polyad.indexing.mentions.language_model import _entities
 from polyad.indexing.mentions.phrases import phrases
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.mentions.values import dates, quantities, works
 from polyad.indexing.metadata import checked
-from polyad.indexing.quoting import quoted_passage
 from polyad.indexing.sections import sections_in, title_of
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.semantic_units import word_vectors
@@ -79,7 +78,7 @@ from polyad.text.literals import condition, date_of, inferred_type, number_of
 from polyad.text.loose_json import first_json, listed_under, strings_under
 from polyad.text.outside import harmless
 from polyad.text.paragraphs import begins_paragraph, paragraphs
-from polyad.text.quoting import defused, in_one_line
+from polyad.text.quoting import defused, in_one_line, quoted_passage
 from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
 from polyad.text.tokens import count_tokens
 from polyad.text.vocabulary import Vocabulary

@@ -16,10 +16,10 @@ from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.held_out import BESIDE, held_out
 from polyad.evaluation.triple_examples import recipe_of
 from polyad.model import Document
-from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.linear_scorer import LinearScorer
 from polyad.retrieval.default.signals import profile_names, signal_names
-from polyad.retrieval.hyperretriever.scorer import TripleScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
 
 EMBEDDER = HashingEmbedder(32)
 NAMES = profile_names(signal_names(rewriting=False))

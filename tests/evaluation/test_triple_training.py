@@ -14,7 +14,7 @@ import torch
 from polyad.errors import ConfigurationError
 from polyad.evaluation.triple_examples import TripleExamples, merged
 from polyad.evaluation.triple_training import TripleTrainingSettings, save, train
-from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
+from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 
 
 def examples(seed: int, count: int = 600, entities: int = 5) -> TripleExamples:

@@ -10,13 +10,13 @@ from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.config import SplitSettings
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.indexing.builder import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.builder import FEW, JOINED, NOTHING, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.fact_builder import FEW, JOINED, NOTHING, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
+from polyad.indexing.hyperedge_builder import DraftHyperedge
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Section, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply

@@ -20,11 +20,11 @@ from polyad.config import SplitSettings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
 from polyad.indexing import embedding
-from polyad.indexing.builder import Built, HyperedgeBuilder, Tell, untold
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.fact_builder import FactBuilder
 from polyad.indexing.facts.settings import FactSettings
+from polyad.indexing.hyperedge_builder import Built, HyperedgeBuilder, OnMessage, no_message
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.segmentation_settings import SegmentationSettings
@@ -597,7 +597,7 @@ def test_a_builder_is_given_passages_with_their_place_in_the_document() -> None:
     class Remembering:
         name = "remembering"
 
-        def build(self, passages: Sequence[Passage], tell: Tell = untold) -> list[Built]:
+        def build(self, passages: Sequence[Passage], tell: OnMessage = no_message) -> list[Built]:
             seen.extend(passages)
             return [Built([]) for _ in passages]
 

@@ -8,7 +8,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
 from polyad.config import SplitSettings
 from polyad.errors import ReadError
-from polyad.indexing.builder import DraftHyperedge
+from polyad.indexing.hyperedge_builder import DraftHyperedge
 from polyad.indexing.pipeline import IndexCounts, Indexer
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuple_builder import TupleBuilder

@@ -10,7 +10,7 @@ from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteReplies
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.protocols import Prompt
-from polyad.retrieval.asking import PAUSE, Adviser
+from polyad.retrieval.asking import PAUSE, BestEffortPrompter
 
 
 def number(reply: str) -> int | None:
@@ -19,8 +19,8 @@ def number(reply: str) -> int | None:
 
 def asking(*script: Line) -> tuple[Callable[[], int | None], ScriptedLanguageModel]:
     model = ScriptedLanguageModel(script)
-    adviser = Adviser(model, "zero is taken")
-    return lambda: adviser.ask(Prompt(user="How many?"), number, "a number"), model
+    prompter = BestEffortPrompter(model, "zero is taken")
+    return lambda: prompter.ask(Prompt(user="How many?"), number, "a number"), model
 
 
 def test_what_a_reply_says_is_the_advice(caplog: pytest.LogCaptureFixture) -> None:
@@ -41,11 +41,11 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again_the_next_time(
 ) -> None:
     replies = SqliteReplies(tmp_path / "replies.sqlite")
     model = CachedLanguageModel(ScriptedLanguageModel(["Gladly!", "7"]), replies, lambda _: None)
-    adviser = Adviser(model, "zero is taken")
+    prompter = BestEffortPrompter(model, "zero is taken")
     prompt = Prompt(user="How many?")
-    assert adviser.ask(prompt, number, "a number") is None
+    assert prompter.ask(prompt, number, "a number") is None
     assert "zero is taken: expected a number" in caplog.messages[0]
-    assert adviser.ask(prompt, number, "a number") == 7
+    assert prompter.ask(prompt, number, "a number") == 7
 
 
 def test_after_a_failure_that_concerns_all_nothing_is_asked_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

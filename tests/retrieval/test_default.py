@@ -13,7 +13,7 @@ from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.training_parts import signals_of
 from polyad.model import Document
-from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.linear_scorer import LinearScorer
 from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.default.signals import IN_WORDS, profile_names, signal_names
 

@@ -17,9 +17,9 @@ from polyad.model import Evidence, FloatArray, IntArray
 from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever, choose, final_threshold
-from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
-from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
+from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
+from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.view import Kind, View
 from tests.over import Over
@@ -243,8 +243,8 @@ def walk_of(
     view: View, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
 ) -> TripleWalk:
     space = SearchSpace.of(view, binary=binary)
-    reader = QuestionReader(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
-    return TripleWalk(space, recipe or scorer().recipe, reader.read(question), limit)
+    reader = QuestionPreparer(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
+    return TripleWalk(space, recipe or scorer().recipe, reader.prepare(question), limit)
 
 
 def entity_vectors(view: View) -> FloatArray:
@@ -298,9 +298,9 @@ def test_a_hub_costs_its_nearest_hyperedges_only(view_of: ViewOf) -> None:
     nearest = int(view.nearest("hyperedge", EMBEDDER.encode([question], "query"), 1)[0][0][0])
     space = SearchSpace.of(view, binary=False)
     topics = np.array([view.find(["hub"])["hub"]])
-    reader = QuestionReader(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
+    reader = QuestionPreparer(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
     for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
-        walk = TripleWalk(space, scorer().recipe, replace(reader.read(question), topics=topics), limit)
+        walk = TripleWalk(space, scorer().recipe, replace(reader.prepare(question), topics=topics), limit)
         found, _ = walk.hop()
         assert len(set(found.edges.tolist())) == edges
         assert nearest in found.edges
@@ -343,8 +343,8 @@ def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(vi
 
 def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(view_of: ViewOf) -> None:
     view = view_of(crowd(450))
-    reader = QuestionReader(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
-    assert len(reader.read("what did they all have in common").topics) == 200
+    reader = QuestionPreparer(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
+    assert len(reader.prepare("what did they all have in common").topics) == 200
 
 
 @pytest.mark.parametrize("starts", ["topics", "heads"])

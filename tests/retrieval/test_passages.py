@@ -12,8 +12,8 @@ from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.registry import retrievers
 from polyad.model import Document, FloatArray, Query
 from polyad.protocols import TextKind
-from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 
 DOCUMENTS = [
     Document("alba", "Alba", "Alba is a film that Carla Diaz directed in 1961."),

@@ -14,8 +14,8 @@ from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.signal_training import Example, calibrate
 from polyad.model import Document
+from polyad.retrieval.default.linear_scorer import LinearScorer
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
-from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.default.signals import profile_names, signal_names
 

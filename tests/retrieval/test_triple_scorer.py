@@ -12,7 +12,13 @@ from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples
 from polyad.model import FloatArray
 from polyad.retrieval.default.signals import signal_names
-from polyad.retrieval.hyperretriever.scorer import BUNDLED_FOR, PrecomputedScorer, Recipe, TripleScorer, weights_file
+from polyad.retrieval.hyperretriever.triple_scorer import (
+    BUNDLED_FOR,
+    PrecomputedScorer,
+    Recipe,
+    TripleScorer,
+    weights_file,
+)
 
 RECIPE = Recipe(embedder="table", dimension=8, rounds=1, closeness=True, signals=("one", "two"))
 

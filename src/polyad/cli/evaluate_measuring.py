@@ -30,10 +30,10 @@ from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
 from polyad.protocols import Embedder, Progress
-from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.linear_scorer import LinearScorer
 from polyad.retrieval.default.settings import DefaultSettings
-from polyad.retrieval.hyperretriever.scorer import TripleScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
 from polyad.shapes.measuring import eval_index_json
 
 JUDGED = (*JUDGES, RETRIEVED)

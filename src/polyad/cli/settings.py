@@ -400,7 +400,7 @@ def _derived_variables() -> dict[str, tuple[str, str]]:
 def variables_of(section: str, key: str) -> list[str]:
     """The variables of the environment that set a key."""
     found = {**_derived_variables(), **_VARIABLES}
-    return [variable for variable, meant in found.items() if meant == (section, key)]
+    return [variable for variable, place in found.items() if place == (section, key)]
 
 
 def types_of(section: str) -> dict[str, str]:

@@ -25,8 +25,8 @@ from polyad.embedded.cells import Cells
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import EntityKeys, Ids
 from polyad.embedded.incidences import Incidences
-from polyad.embedded.names import SubjectNames
 from polyad.embedded.strings import Lookup, Strings
+from polyad.embedded.subject_names import SubjectNames
 from polyad.embedded.vectors import Vectors
 from polyad.embedded.view import EmbeddedView
 from polyad.embedded.words import Postings, WordIndex

@@ -1,7 +1,8 @@
 """Which entities each hyperedge joins, as stored, and with the names that stand for its subject elsewhere.
 
-A hyperedge's subject is in it also by each name that stands for it in other texts (:mod:`polyad.embedded.names`), as it
-would be by a title. These names are put in where neighbours are asked for; what is kept is what was stored.
+A hyperedge's subject is in it also by each name that stands for it in other texts, as it would be by a title (see
+:mod:`polyad.embedded.subject_names`). These names are put in where neighbours are asked for; what is kept is what was
+stored.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import EntityKeys
-from polyad.embedded.names import SubjectNames
+from polyad.embedded.subject_names import SubjectNames
 from polyad.hypergraph.incidence import PatchedAdjacency, distinct
 from polyad.hypergraph.sparse import among, union
 from polyad.model import BoolArray, FloatArray, IntArray
@@ -122,18 +123,18 @@ class Incidences:
         named, subjects = self._subjects(entities)
         if not len(named):
             return own, owners
-        lent, places, strengths = self.entity_passages.gather(subjects)
+        of_subjects, places, strengths = self.entity_passages.gather(subjects)
         about = strengths > 0
-        return _united((own, owners), (lent[about], named[places[about]]))
+        return _united((own, owners), (of_subjects[about], named[places[about]]))
 
     def about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """The passages about each of some entities, the position each belongs to, and how surely it is its subject."""
         own, owners, strengths = self.entity_passages.gather(entities)
         named, subjects = self._subjects(entities)
-        lent, places, lent_strengths = self.entity_passages.gather(subjects)
-        passages = np.concatenate([own, lent])
+        of_subjects, places, subject_strengths = self.entity_passages.gather(subjects)
+        passages = np.concatenate([own, of_subjects])
         owners = np.concatenate([owners, named[places]])
-        strengths = np.concatenate([strengths, lent_strengths])
+        strengths = np.concatenate([strengths, subject_strengths])
         subject = strengths > 0
         passages, owners, strengths = passages[subject], owners[subject], strengths[subject]
         order = np.lexsort((-strengths, passages, owners))
@@ -224,11 +225,11 @@ def _moved(
     )
 
 
-def _united(stored: tuple[IntArray, IntArray], lent: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
+def _united(stored: tuple[IntArray, IntArray], of_subjects: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
     """Neighbours and owners of both, by owner, each pair once, those of one owner sorted."""
-    if not len(lent[0]):
+    if not len(of_subjects[0]):
         return stored
-    neighbours, owners = (np.concatenate(both) for both in zip(stored, lent, strict=True))
+    neighbours, owners = (np.concatenate(both) for both in zip(stored, of_subjects, strict=True))
     order = np.lexsort((neighbours, owners))
     neighbours, owners = neighbours[order], owners[order]
     first = _first(owners, neighbours)

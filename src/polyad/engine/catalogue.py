@@ -13,8 +13,7 @@ from polyad.model import Document, Entity, Hyperedge, Incidence, Origin, Passage
 from polyad.protocols import LanguageModel
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
 from polyad.storage import Store
-from polyad.text.given_names import given_key
-from polyad.text.keys import name_key
+from polyad.text.keys import given_key, name_key
 
 
 class Catalogue:

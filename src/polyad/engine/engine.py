@@ -36,7 +36,7 @@ from polyad.engine.registry import Limits, make_builder, methods
 from polyad.engine.searching import Chosen, Searcher
 from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError
-from polyad.indexing.builder import HyperedgeBuilder
+from polyad.indexing.hyperedge_builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.remembered import METHOD_OF, Remembered
 from polyad.indexing.report import IndexReport

@@ -32,12 +32,12 @@ from polyad.config import (
 )
 from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
-from polyad.indexing.builder import HyperedgeBuilder
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.fact_builder import FactBuilder
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.facts.settings import FactSettings
+from polyad.indexing.hyperedge_builder import HyperedgeBuilder
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.indexing.unit_builder import SemanticUnitBuilder
@@ -274,7 +274,7 @@ mentions: Table[Callable[[str, LanguageModel | None], MentionExtractor]] = Table
     {
         "rules": "polyad.indexing.mentions.rules:RuleMentionExtractor.from_name",
         "gliner": "polyad.adapters.gliner:GlinerMentionExtractor.from_name",
-        "llm": "polyad.indexing.mentions.llm:LanguageModelMentionExtractor.from_name",
+        "llm": "polyad.indexing.mentions.language_model:LanguageModelMentionExtractor.from_name",
         "given": "polyad.indexing.mentions.given:GivenMentionExtractor.from_name",
     },
     callable,

@@ -11,12 +11,12 @@ from polyad.evaluation.datasets import Question
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.training_parts import training_parts
 from polyad.protocols import Progress, Retriever, silent
+from polyad.retrieval.default.linear_scorer import LinearScorer
 from polyad.retrieval.default.retriever import DefaultRetriever
-from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
-from polyad.retrieval.hyperretriever.scorer import TripleScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
 from polyad.view import View
 
 BESIDE = ("standard", "hypersu")

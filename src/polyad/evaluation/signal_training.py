@@ -20,8 +20,8 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.model import BoolArray, FloatArray, IntArray
+from polyad.retrieval.default.linear_scorer import LinearScorer, weights_file
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
-from polyad.retrieval.default.scorer import LinearScorer, weights_file
 from polyad.retrieval.default.signals import Candidates, profile_names, profiled, signal_names
 from polyad.text.files import write_whole
 

@@ -19,9 +19,9 @@ from polyad.hypergraph.incidence import Hypergraph, distinct
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols import Embedder, MentionExtractor, Progress, silent
 from polyad.retrieval.default.signals import signal_names
-from polyad.retrieval.hyperretriever.scorer import Recipe
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
-from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk
+from polyad.retrieval.hyperretriever.triple_scorer import Recipe
+from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.keys import entity_key
 from polyad.view import View
@@ -131,7 +131,7 @@ def collect(
         learning: What the scorer will read, and what is right.
     """
     recipe = recipe_of(settings, embedder, learning)
-    reader = QuestionReader(view, embedder, QuestionLinker(view, extractor), signals=recipe.signals)
+    preparer = QuestionPreparer(view, embedder, QuestionLinker(view, extractor), signals=recipe.signals)
     space = SearchSpace.of(view, binary=settings.binary)
     graph = space.whole()
     passages = space.passages(np.arange(graph.edge_count))
@@ -139,7 +139,7 @@ def collect(
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
     found = [_no_triples(recipe)]
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
-        question = reader.read(query.text)
+        question = preparer.prepare(query.text)
         vectors[number] = question.vector
         is_right = _rule_for(view, graph, passages, query, gold, question.topics, settings, learning)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)

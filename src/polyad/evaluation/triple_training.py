@@ -18,7 +18,7 @@ from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.evaluation.triple_examples import TripleExamples, merged
 from polyad.protocols import Progress, silent
-from polyad.retrieval.hyperretriever.scorer import HIDDEN, TripleScorer, weights_file
+from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, weights_file
 from polyad.text.files import write_whole
 
 if TYPE_CHECKING:

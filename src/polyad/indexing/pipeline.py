@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
-from polyad.indexing.builder import Built, HyperedgeBuilder, hyperedge_id, passage_id
 from polyad.indexing.embedding import Pending, embed
+from polyad.indexing.hyperedge_builder import Built, HyperedgeBuilder, hyperedge_id, passage_id
 from polyad.indexing.metadata import checked
 from polyad.indexing.run_progress import RunProgress
 from polyad.indexing.sections import headings_in, sections_in, title_of
@@ -218,7 +218,7 @@ class Indexer:
             if item.arguments:  # the line of a fact is where it stands, and moves when one is inserted before it
                 item = replace(item, source=_LINE.sub("", item.source))
             try:
-                digest = _digest(self._recipe, item.id, item.source, *_content(item), *_circumstances(item))
+                digest = _digest(self._made_by, item.id, item.source, *_content(item), *_circumstances(item))
                 content = _digest(*_content(item))
             except UnicodeEncodeError as error:
                 failures.append(Failure(_printable(item.id), _reason(error)))
@@ -236,7 +236,7 @@ class Indexer:
         return changed, IndexCounts(unchanged=unchanged, failures=tuple(failures))
 
     @property
-    def _recipe(self) -> str:
+    def _made_by(self) -> str:
         return f"{self._splitter.name} {self._builder.name} {self._embedder.name}"
 
     def _put(self, changed: Sequence[_Changed], told: RunProgress, is_again: bool) -> IndexCounts:
@@ -338,7 +338,8 @@ class Indexer:
     def _contents(self, changed: Sequence[_Changed], is_again: bool = False) -> _Contents:
         passages = [passage for item in changed for passage in item.passages]
         digests = {
-            passage.id: _digest(self._recipe, *_content(passage), str(passage.begins_paragraph)) for passage in passages
+            passage.id: _digest(self._made_by, *_content(passage), str(passage.begins_paragraph))
+            for passage in passages
         }
         stored = {} if is_again else self._store.known_passages(list(digests.values()))
         return _Contents(

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from polyad.errors import ReadError
-from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
+from polyad.indexing.hyperedge_builder import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
 from polyad.model import Argument, Hyperedge, HyperedgeKind, Incidence, Passage, Usage
-from polyad.text.given_names import given_key
+from polyad.text.keys import given_key
 from polyad.text.literals import extent_of, one_line
 from polyad.text.outside import harmless
 
@@ -30,7 +30,7 @@ class TupleBuilder:
     def build(
         self,
         passages: Sequence[Passage],
-        tell: Tell = untold,  # noqa: ARG002  # the protocol's parameter; facts take no long time
+        on_message: OnMessage = no_message,  # noqa: ARG002  # the protocol's parameter; facts take no long time
     ) -> list[Built]:
         """One hyperedge for each passage, with the passage's own words as its text; notes count the types by role.
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.calibration import calibration_for
-from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
+from polyad.indexing.hyperedge_builder import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
 from polyad.indexing.mentions.keys import mention_key
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.semantic_units import Candidates, Segmenter, word_vectors
@@ -70,12 +70,12 @@ class SemanticUnitBuilder:
     def build(
         self,
         passages: Sequence[Passage],
-        tell: Tell = untold,
+        on_message: OnMessage = no_message,
     ) -> list[Built]:
         """The units of each passage."""
         built: list[Built] = []
         for start in range(0, len(passages), _TOGETHER):
-            tell(f"finding names, passage {start + 1:,} of {len(passages):,}")
+            on_message(f"finding names, passage {start + 1:,} of {len(passages):,}")
             built += self._built(passages[start : start + _TOGETHER])
         return built
 

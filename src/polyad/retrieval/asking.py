@@ -18,7 +18,7 @@ PAUSE = 60.0
 _logger = logging.getLogger(__name__)
 
 
-class Adviser:
+class BestEffortPrompter:
     """Asks a language model for what a search can do without, and says when it has to.
 
     Args:
@@ -45,10 +45,10 @@ class Adviser:
 
         def take(_: int, outcome: Reply | LanguageModelError) -> None:
             if isinstance(outcome, Reply):
-                advice = read(outcome.text)
-                if advice is None:
+                said = read(outcome.text)
+                if said is None:
                     raise UnreadableReplyError(outcome.text, expected)
-                found.append(advice)
+                found.append(said)
 
         (outcome,) = self._language_model.complete([prompt], take)
         if isinstance(outcome, LanguageModelError):

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.text.given_names import given_key
-from polyad.text.keys import name_key
+from polyad.text.keys import given_key, name_key
 from polyad.text.vocabulary import Vocabulary
 from polyad.view import View
 

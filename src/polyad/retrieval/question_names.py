@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, MentionExtractor, Prompt
-from polyad.retrieval.asking import Adviser
+from polyad.retrieval.asking import BestEffortPrompter
 from polyad.text.json_schema import STRING, array_of, object_of
 from polyad.text.loose_json import strings_under
 from polyad.text.packaged import packaged
@@ -30,7 +30,7 @@ class QuestionNames:
     """
 
     def __init__(self, language_model: LanguageModel, otherwise: MentionExtractor) -> None:
-        self._adviser = Adviser(language_model, "names in the question are found by rules")
+        self._prompter = BestEffortPrompter(language_model, "names in the question are found by rules")
         self._otherwise = otherwise
         self._instructions = packaged("polyad.retrieval", "question_names.md").format(most=MOST)
 
@@ -45,7 +45,7 @@ class QuestionNames:
 
     def _mentions(self, text: str) -> list[Mention]:
         prompt = Prompt(user=text, system=self._instructions, json_schema=_SCHEMA)
-        names = self._adviser.ask(prompt, _names, '{"entities": [...]}')
+        names = self._prompter.ask(prompt, _names, '{"entities": [...]}')
         if names is None:
             return self._otherwise.extract([text])[0]
         return sorted((_located(name, text) for name in names), key=lambda mention: (mention.start, -mention.end))

@@ -13,6 +13,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from polyad.text.literals import one_line
+
 _SMALLEST_NUMBER = 100
 """Lone numbers below this name nothing; years and titles such as "300" stay."""
 
@@ -105,6 +107,21 @@ def name_key(name: str) -> str:
     ('up', 'it', '24', 'the who', '')
     """
     return entity_key(name) or _spelt(name)[0]
+
+
+def given_key(value: str) -> str:
+    """The key of an entity that was given as data, by what it is known by.
+
+    It is the key that its name has in running text (:func:`name_key`) where nothing but capitals and
+    white space is lost by that: so a fact and a text about Ines Moreau meet. Any other value is its own key, which no
+    name has: "Georgia (country)" is not Georgia, "AB-" is not "AB".
+
+    >>> given_key("Ines  Moreau"), given_key("Georgia (country)"), given_key("AB-"), given_key("Us"), given_key("US")
+    ('ines moreau', 'Georgia (country)', 'AB-', 'us', 'US')
+    """
+    text = one_line(value)
+    key = name_key(text)
+    return key if key == text.casefold() else text
 
 
 def is_inside_sentence(text: str, start: int) -> bool:

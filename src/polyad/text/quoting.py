@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+_PASSAGE, _REPLIES = "passage", "replies"
 _ENDS = (".", "!", "?", ";", "…", "\u3002", "\uff01", "\uff1f")
 
 
@@ -25,3 +26,23 @@ def in_one_line(lines: str) -> str:
     """
     kept = [" ".join(line.split()) for line in lines.splitlines() if line.strip()]
     return " ".join([*(line if line.endswith(_ENDS) else f"{line};" for line in kept[:-1]), *kept[-1:]])
+
+
+def quoted_passage(text: str, title: str = "") -> str:
+    r"""A passage in tags of its own, with its title if it has one.
+
+    >>> quoted_passage("She met him.", "Ada")
+    '<passage title="Ada">\nShe met him.\n</passage>'
+    """
+    title = " ".join(_quoted(title).split())
+    titled = f' title="{title}"' if title else ""
+    return f"<{_PASSAGE}{titled}>\n{_quoted(text)}\n</{_PASSAGE}>"
+
+
+def quoted_replies(text: str) -> str:
+    """What a model said earlier, in tags of its own."""
+    return f"<{_REPLIES}>\n{_quoted(text)}\n</{_REPLIES}>"
+
+
+def _quoted(text: str) -> str:
+    return defused(text, (_PASSAGE, _REPLIES))

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from polyad.adapters.reading.metadata import FILE_NAME, TITLE_FROM, of_file
-from polyad.adapters.reading.names import name_of_file, names_nothing
 from polyad.adapters.reading.one_file import content_of, function_called, reason_of, unheard
 from polyad.adapters.reading.plain_text import Content, single_line
 from polyad.adapters.reading.sources import displayed
+from polyad.adapters.reading.titles import name_of_file, names_nothing
 from polyad.adapters.reading.workers import Reading, Workers
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError

@@ -7,8 +7,8 @@ import re
 
 from polyad.adapters.reading.headings import Heading, sections_of
 from polyad.adapters.reading.metadata import metadata_of
-from polyad.adapters.reading.names import names_nothing, title_among
 from polyad.adapters.reading.plain_text import Content, encoding_of, require_text, single_line
+from polyad.adapters.reading.titles import names_nothing, title_among
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from polyad.adapters.reading.front_matter import front_matter
 from polyad.adapters.reading.headings import Heading, sections_of
-from polyad.adapters.reading.names import names_nothing, title_among
 from polyad.adapters.reading.plain_text import Content, decode, single_line
+from polyad.adapters.reading.titles import names_nothing, title_among
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from polyad.adapters.reading.headings import LONGEST, Heading, sections_of
 from polyad.adapters.reading.metadata import metadata_of
-from polyad.adapters.reading.names import title_among
 from polyad.adapters.reading.plain_text import Content, decode, single_line
+from polyad.adapters.reading.titles import title_among
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}[ \t]*$")
 _SHORTEST = 4

@@ -34,7 +34,7 @@ from polyad.indexing.facts.extraction import (
 from polyad.indexing.facts.joining import with_unlisted
 from polyad.indexing.facts.json_records import NAME, TEXT, Records, best_records, first_of
 from polyad.indexing.facts.style import ExtractionStyle
-from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES
+from polyad.indexing.reply_scores import ENTITY_SCORES, FACT_SCORES
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.loose_json import normal_keys
 from polyad.text.thoughts import after_thoughts

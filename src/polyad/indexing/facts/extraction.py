@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import UnreadableReplyError
-from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES, are_shares, is_score
+from polyad.indexing.reply_scores import ENTITY_SCORES, FACT_SCORES, are_shares, is_score
 from polyad.text.keys import entity_key
 from polyad.text.outside import harmless_line
 

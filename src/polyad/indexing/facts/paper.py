@@ -35,7 +35,7 @@ from polyad.indexing.facts.extraction import (
 from polyad.indexing.facts.joining import with_unlisted
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.locate import UNSPACED
-from polyad.indexing.scores import FACT_SCORES, is_score
+from polyad.indexing.reply_scores import FACT_SCORES, is_score
 from polyad.text.thoughts import after_thoughts
 
 _QUOTE = "[\"'`“”„‘’«»*]"  # noqa: RUF001

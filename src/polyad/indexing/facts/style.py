@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from polyad.errors import SettingError, UnreadableReplyError
 from polyad.indexing.facts.extraction import ExtractedEntity, Extraction, extraction, one_line
-from polyad.indexing.quoting import quoted_passage, quoted_replies
 from polyad.model import Passage
 from polyad.protocols import Prompt
 from polyad.text.json_schema import Schema
 from polyad.text.packaged import packaged
+from polyad.text.quoting import quoted_passage, quoted_replies
 from polyad.text.thoughts import after_thoughts
 
 _SHOWN = 300

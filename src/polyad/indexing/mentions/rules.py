@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 from polyad.errors import ConfigurationError
-from polyad.indexing.mentions.names import names
+from polyad.indexing.mentions.capitalised import names
 from polyad.indexing.mentions.phrases import phrases
 from polyad.indexing.mentions.values import dates, quantities, works
 from polyad.model import Mention

@@ -14,12 +14,12 @@ import numpy as np
 from polyad.hypergraph.sparse import best_places
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols import Embedder, MentionExtractor
-from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.linear_scorer import LinearScorer
 from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.default.signals import (
     IN_WORDS,
     SignalExtractor,
-    State,
+    SignalInputs,
     measures_of,
     profile_names,
     signal_matrix,
@@ -38,7 +38,7 @@ class _Ranked:
     """The candidates of a question in a view, what each signal adds to the score of each, and the scores."""
 
     view: View
-    state: State
+    inputs: SignalInputs
     parts: FloatArray
     scores: FloatArray
 
@@ -79,12 +79,12 @@ class DefaultRetriever:
         if not view.passage_count:
             return evidence(view, query.text, self.name, [])
         ranked = self._ranked(query.text, view)
-        state, parts, scores = ranked.state, ranked.parts, ranked.scores
-        chosen = best_places(scores, query.k, lambda places: view.order("passage", state.candidates[places]))
-        rows = state.candidates[chosen]
-        origins = {row: origin for row in rows.tolist() if (origin := _origin(state, row))[0] >= 0}
-        edges, similarities, owners = _hyperedges(view, state, rows)
-        relevance = self._calibration.relevance(measures_of(state, scores)[chosen])
+        inputs, parts, scores = ranked.inputs, ranked.parts, ranked.scores
+        chosen = best_places(scores, query.k, lambda places: view.order("passage", inputs.candidates[places]))
+        rows = inputs.candidates[chosen]
+        origins = {row: origin for row in rows.tolist() if (origin := _origin(inputs, row))[0] >= 0}
+        edges, similarities, owners = _hyperedges(view, inputs, rows)
+        relevance = self._calibration.relevance(measures_of(inputs, scores)[chosen])
         with view.reading():
             names = entity_names(view, sorted({entity for _, entity in origins.values()}))
             linking = {row: names[entity] for row, (_, entity) in origins.items()}
@@ -99,7 +99,7 @@ class DefaultRetriever:
                 self.name,
                 hits,
                 list(zip(edges.tolist(), similarities.tolist(), strict=True)),
-                [(entity, 1.0) for entity in state.question.entities],
+                [(entity, 1.0) for entity in inputs.question.entities],
                 _trace(view, query.text, edges, similarities, rows[owners], linking),
             )
         passages = (replace(hit, relevance=own) for hit, own in zip(found.passages, relevance, strict=True))
@@ -108,13 +108,13 @@ class DefaultRetriever:
     def _ranked(self, question: str, view: View) -> _Ranked:
         """The candidates of a question; kept for a while, as who merges hits may ask for more of them."""
         last = self._last
-        if last is None or last.view is not view or last.state.question.text != question:
+        if last is None or last.view is not view or last.inputs.question.text != question:
             linker = QuestionLinker(view, self._extractor)
-            state = SignalExtractor(view, self._embedder, linker, rewriting=self._rewriting).state(question)
+            inputs = SignalExtractor(view, self._embedder, linker, rewriting=self._rewriting).inputs(question)
             share = np.float32(view.linkability)
             weights = share * self._linked + (1 - share) * self._unlinked
-            parts = signal_matrix(state, self._rewriting) * weights
-            last = self._last = _Ranked(view, state, parts, parts.sum(axis=1))
+            parts = signal_matrix(inputs, self._rewriting) * weights
+            last = self._last = _Ranked(view, inputs, parts, parts.sum(axis=1))
         return last
 
     def _strongest(self, parts: FloatArray) -> list[str]:
@@ -139,10 +139,10 @@ def _links(view: View, origins: Mapping[int, tuple[int, int]], linking: Mapping[
     }
 
 
-def _hyperedges(view: View, state: State, passages: IntArray) -> tuple[IntArray, FloatArray, IntArray]:
+def _hyperedges(view: View, inputs: SignalInputs, passages: IntArray) -> tuple[IntArray, FloatArray, IntArray]:
     """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
     edges, owners = view.graph.hyperedges(passages)
-    similarities = view.cosines("hyperedge", edges, state.scale.vectors).max(axis=1)
+    similarities = view.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
     order = np.lexsort((view.order("hyperedge", edges), -similarities, owners))
     edges, owners, similarities = edges[order], owners[order], similarities[order]
     shown = places_within(owners) < HYPEREDGES_SHOWN
@@ -177,7 +177,7 @@ def _trace(
     ]
 
 
-def _origin(state: State, passage: int) -> tuple[int, int]:
+def _origin(inputs: SignalInputs, passage: int) -> tuple[int, int]:
     """(source passage, entity) of the strongest link to a passage; (-1, -1) when none leads there."""
-    _, source, entity = max((hop.origin(passage) for hop in state.hops), key=lambda origin: origin[0])
+    _, source, entity = max((hop.origin(passage) for hop in inputs.hops), key=lambda origin: origin[0])
     return source, entity

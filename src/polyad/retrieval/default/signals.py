@@ -58,7 +58,7 @@ REWRITES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SignalInputs:
     """All that is known of the candidates of a question before they are scored.
 
     Arrays are float32 ``[candidates]`` unless said otherwise.
@@ -111,7 +111,7 @@ class State:
     rewrites: FloatArray
 
 
-Signal = Callable[[State], FloatArray]
+Signal = Callable[[SignalInputs], FloatArray]
 
 SIGNALS: dict[str, Signal] = {
     "similarity to the question": lambda s: s.dense,
@@ -198,20 +198,20 @@ def signal_names(rewriting: bool) -> list[str]:
     return [*SIGNALS, *(REWRITE_SIGNALS if rewriting else ())]
 
 
-def measures_of(state: State, scores: FloatArray) -> FloatArray:
+def measures_of(inputs: SignalInputs, scores: FloatArray) -> FloatArray:
     """What the relevance of each candidate is told by; float32, ``[candidates, measures]``.
 
     Args:
-        state: Of the question.
+        inputs: Of the question.
         scores: Of its candidates.
     """
-    means, spreads = state.scale.means, state.scale.spreads
+    means, spreads = inputs.scale.means, inputs.scale.spreads
     columns = [
         scores,
-        means[0] + spreads[0] * state.dense,
-        means[0] + spreads[0] * state.hyperedges[:, 0],
-        state.coverage,
-        state.strong,
+        means[0] + spreads[0] * inputs.dense,
+        means[0] + spreads[0] * inputs.hyperedges[:, 0],
+        inputs.coverage,
+        inputs.strong,
     ]
     return np.stack(columns, axis=1).astype(np.float32)
 
@@ -237,10 +237,10 @@ def profiled(signals: FloatArray, linkability: float) -> FloatArray:
     return np.concatenate([signals * np.float32(linkability), signals * np.float32(1 - linkability)], axis=1)
 
 
-def signal_matrix(state: State, rewriting: bool) -> FloatArray:
+def signal_matrix(inputs: SignalInputs, rewriting: bool) -> FloatArray:
     """All signals of all candidates, float32 ``[candidates, signals]``, in the order of :func:`signal_names`."""
     signals = [*SIGNALS.values(), *(REWRITE_SIGNALS.values() if rewriting else ())]
-    return np.stack([signal(state) for signal in signals], axis=1).astype(np.float32)
+    return np.stack([signal(inputs) for signal in signals], axis=1).astype(np.float32)
 
 
 def _inverted(rows: IntArray, candidates: IntArray) -> FloatArray:
@@ -280,7 +280,7 @@ class Candidates(NamedTuple):
 
 
 class SignalExtractor:
-    """Computes the state of a question over a view.
+    """Computes the signals of a question over a view.
 
     Args:
         view: The index; at least one passage.
@@ -298,16 +298,16 @@ class SignalExtractor:
 
     def candidates(self, question: str) -> Candidates:
         """The candidate passages and their signals, to train a scorer on."""
-        state, view = self.state(question), self._view
+        inputs, view = self.inputs(question), self._view
         return Candidates(
-            view.document_ids(state.candidates),
-            signal_matrix(state, self._rewriting),
-            view.ids("passage", state.candidates),
+            view.document_ids(inputs.candidates),
+            signal_matrix(inputs, self._rewriting),
+            view.ids("passage", inputs.candidates),
             view.linkability,
-            measures_of(state, np.zeros(len(state.candidates), dtype=np.float32)),
+            measures_of(inputs, np.zeros(len(inputs.candidates), dtype=np.float32)),
         )
 
-    def state(self, question: str) -> State:
+    def inputs(self, question: str) -> SignalInputs:
         """Everything the signals need."""
         view = self._view
         named = self._linker.link(question)
@@ -341,7 +341,7 @@ class SignalExtractor:
         sources = [hop.mentions.sources for hop in hops]
         question_words = QuestionWords.of(question, view, union([candidates, *sources]))
         held = question_words.held(candidates)
-        return State(
+        return SignalInputs(
             named,
             scale,
             candidates,

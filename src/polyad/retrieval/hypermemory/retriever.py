@@ -17,8 +17,8 @@ import numpy as np
 from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor
 from polyad.retrieval.evidence import entity_names, evidence
+from polyad.retrieval.hypermemory.judge import Judge
 from polyad.retrieval.hypermemory.replies import Repair
-from polyad.retrieval.hypermemory.scores import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question import QuestionLinker

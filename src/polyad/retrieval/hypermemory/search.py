@@ -13,7 +13,7 @@ from polyad.hypergraph.sparse import best_places
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols import Embedder
 from polyad.retrieval.evidence import entity_names, scored_hyperedges
-from polyad.retrieval.hypermemory.scores import Candidates, Judge, Surroundings, one_line
+from polyad.retrieval.hypermemory.judge import Judge, Offer, Surroundings, one_line
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.text.quoting import in_one_line
 from polyad.text.tokens import count_tokens
@@ -181,7 +181,7 @@ class BeamSearch:
         names = entity_names(self._view, [reached.entity for reached, _ in offers])
         scored = self._judge.edge_scores(
             [
-                Candidates(
+                Offer(
                     one_line(names[reached.entity]),
                     [self._texts[edge] for edge in edges],
                     partial(self._closeness, edges),
@@ -270,7 +270,7 @@ class BeamSearch:
         names = entity_names(self._view, sorted({row for _, members in offers for row in members}))
         scored = self._judge.entity_scores(
             [
-                Candidates(
+                Offer(
                     self._texts[edge], [one_line(names[row]) for row in members], partial(self._name_closeness, members)
                 )
                 for edge, members in offers

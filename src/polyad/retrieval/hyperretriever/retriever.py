@@ -21,9 +21,9 @@ from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.evidence import entity_names, evidence
-from polyad.retrieval.hyperretriever.scorer import PrecomputedScorer, TripleScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.retrieval.hyperretriever.triple_walk import QuestionReader, SearchSpace, TripleWalk, WalkQuestion
+from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
+from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, places_within
 from polyad.text.counting import counted
@@ -96,7 +96,7 @@ class HyperRetriever:
         if not view.passage_count:
             return evidence(view, question, self.name, [])
         linker = QuestionLinker(view, self._extractor)
-        walked = QuestionReader(view, self._embedder, linker, signals=self._scorer.recipe.signals).read(question)
+        walked = QuestionPreparer(view, self._embedder, linker, signals=self._scorer.recipe.signals).prepare(question)
         found = self._search(walked, view)
         strongest = _strongest_of_each(found)
         edges, plausibilities = found.edges[strongest], found.plausibilities[strongest]

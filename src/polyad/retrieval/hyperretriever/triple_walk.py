@@ -18,7 +18,7 @@ from polyad.hypergraph.sparse import among, best_places, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import SignalExtractor, signal_matrix, signal_names
-from polyad.retrieval.hyperretriever.scorer import Recipe
+from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
 from polyad.view import View
 
@@ -110,7 +110,7 @@ class WalkQuestion:
         return found
 
 
-class QuestionReader:
+class QuestionPreparer:
     """Makes questions ready for a walk.
 
     Args:
@@ -127,7 +127,7 @@ class QuestionReader:
         self._columns = [signal_names(rewriting=False).index(name) for name in signals]
         self._extractor = SignalExtractor(view, embedder, linker, rewriting=False) if signals else None
 
-    def read(self, question: str) -> WalkQuestion:
+    def prepare(self, question: str) -> WalkQuestion:
         """Its vector, topic entities and signals.
 
         A question that names no entity of the index starts from those of the hyperedges nearest to it; where these
@@ -138,9 +138,9 @@ class QuestionReader:
             linked = self._linker.link(question)
             candidates, signals = np.empty(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
         else:
-            state = self._extractor.state(question)
-            vector, linked, candidates = state.scale.vectors[0], state.question, state.candidates
-            signals = signal_matrix(state, rewriting=False)[:, self._columns]
+            inputs = self._extractor.inputs(question)
+            vector, linked, candidates = inputs.scale.vectors[0], inputs.question, inputs.candidates
+            signals = signal_matrix(inputs, rewriting=False)[:, self._columns]
         topics = np.array(sorted(linked.entities), dtype=np.int64)
         if not len(topics):
             topics = self._starts(vector)

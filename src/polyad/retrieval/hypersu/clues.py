@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from polyad.protocols import LanguageModel, Prompt
-from polyad.retrieval.asking import Adviser
+from polyad.retrieval.asking import BestEffortPrompter
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.json_schema import STRING, array_of, object_of
 from polyad.text.loose_json import strings_under
@@ -37,7 +37,7 @@ class LanguageModelClues:
     """Clues by a language model (the paper's prompt A); an unusable reply falls back to the question."""
 
     def __init__(self, language_model: LanguageModel, max_clues: int) -> None:
-        self._adviser = Adviser(language_model, "the question itself is the clue")
+        self._prompter = BestEffortPrompter(language_model, "the question itself is the clue")
         self._max_clues = max_clues
         self._instructions = packaged("polyad.retrieval.hypersu", "clues.md")
 
@@ -45,5 +45,5 @@ class LanguageModelClues:
         """At most ``max_clues`` of the model's clues, or the question alone."""
         system = self._instructions.format(max_clues=self._max_clues)
         prompt = Prompt(user=question.text, system=system, json_schema=_SCHEMA)
-        clues = self._adviser.ask(prompt, lambda reply: strings_under(reply, "clues"), '{"clues": [...]}') or []
+        clues = self._prompter.ask(prompt, lambda reply: strings_under(reply, "clues"), '{"clues": [...]}') or []
         return clues[: self._max_clues] or [question.text]

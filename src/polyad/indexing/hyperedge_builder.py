@@ -11,12 +11,12 @@ from polyad.errors import LanguageModelError
 from polyad.model import Hyperedge, Incidence, Passage, Usage
 from polyad.protocols import Prompt
 
-Tell = Callable[[str], None]
+OnMessage = Callable[[str], None]
 """Told, in a few words, how far a long piece of work is."""
 
 
-def untold(words: str) -> None:
-    """A :data:`Tell` that tells nobody."""
+def no_message(words: str) -> None:
+    """A :data:`OnMessage` that goes nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class HyperedgeBuilder(Protocol):
     def name(self) -> str:
         """The method with its settings; what was built under another name is built again."""
 
-    def build(self, passages: Sequence[Passage], tell: Tell = untold) -> list[Built]:
+    def build(self, passages: Sequence[Passage], on_message: OnMessage = no_message) -> list[Built]:
         """The hyperedges of each passage.
 
         A passage for which a language model gave no usable reply has that failure: its text is indexed and the next run

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 from polyad.errors import ConfigurationError, CutReplyError, LanguageModelError, UnreadableReplyError
 from polyad.indexing.locate import name_spans
-from polyad.indexing.quoting import quoted_passage, quoted_replies
-from polyad.indexing.scores import ENTITY_SCORES, are_shares
+from polyad.indexing.reply_scores import ENTITY_SCORES, are_shares
 from polyad.model import Mention
 from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.text.json_repair import closed
@@ -20,13 +19,14 @@ from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.loose_json import listed_under, normal_keys
 from polyad.text.outside import harmless
 from polyad.text.packaged import packaged
+from polyad.text.quoting import quoted_passage, quoted_replies
 
 _REPLIES = 5
 """Replies about one text, each going on where the one before was cut; their names together are beyond any passage."""
 
 _REST = "The last reply was cut off at its limit of length. List in the same form what is missing from these names:"
 
-_SYSTEM = packaged("polyad.indexing.mentions", "llm.md")
+_SYSTEM = packaged("polyad.indexing.mentions", "language_model.md")
 _SCHEMA = object_of(entities=array_of(object_of(name=STRING, type=STRING, importance=NUMBER)))
 
 

@@ -8,7 +8,7 @@ from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.adapters.sqlite import SqliteReplies
 from polyad.errors import CutReplyError, LanguageModelError
-from polyad.indexing.mentions.llm import LanguageModelMentionExtractor
+from polyad.indexing.mentions.language_model import LanguageModelMentionExtractor
 from polyad.model import Usage
 from polyad.protocols import Prompt, Reply
 

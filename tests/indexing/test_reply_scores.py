@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES, is_score
+from polyad.indexing.reply_scores import ENTITY_SCORES, FACT_SCORES, is_score
 
 
 @pytest.mark.parametrize(

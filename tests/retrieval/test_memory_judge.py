@@ -8,7 +8,7 @@ from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols import Gate, OnOutcome, Prompt, Reply
-from polyad.retrieval.hypermemory.scores import Candidates, Judge, one_line
+from polyad.retrieval.hypermemory.judge import Judge, Offer, one_line
 
 HALVES = '{"scores": [{"number": 1, "score": 0.5}, {"number": 2, "score": 0.5}]}'
 
@@ -31,8 +31,8 @@ def judge_of(model: ScriptedLanguageModel, max_calls: int = 10) -> Judge:
     return Judge(model, "Who cast\nthe bell?", width=3, max_calls=max_calls)
 
 
-def offer(*items: str, cosines: Sequence[float] = ()) -> Candidates:
-    return Candidates("Moreau", items, lambda: list(cosines))
+def offer(*items: str, cosines: Sequence[float] = ()) -> Offer:
+    return Offer("Moreau", items, lambda: list(cosines))
 
 
 def test_all_prompts_go_out_at_once() -> None:

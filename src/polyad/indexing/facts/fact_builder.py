@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.indexing.builder import Built, DraftHyperedge, Tell, hyperedge_id, untold
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.indexing.facts.extraction import ExtractedEntity, ExtractedFact, Extraction, merged
 from polyad.indexing.facts.grounding import Grounder, grounded_share
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
+from polyad.indexing.hyperedge_builder import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
 from polyad.indexing.mentions.keys import named_key
-from polyad.indexing.scores import ENTITY_SCORES, FACT_SCORES
+from polyad.indexing.reply_scores import ENTITY_SCORES, FACT_SCORES
 from polyad.indexing.subjects import RULES, Subjects, subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply, Splitter
@@ -81,49 +81,49 @@ class FactBuilder:
             f"join_subject={settings.join_subject} {RULES}"
         )
 
-    def build(self, passages: Sequence[Passage], tell: Tell = untold) -> list[Built]:
-        """The facts of each passage; see :class:`polyad.indexing.builder.HyperedgeBuilder`."""
-        replies = self._replies(passages, tell)
+    def build(self, passages: Sequence[Passage], on_message: OnMessage = no_message) -> list[Built]:
+        """The facts of each passage; see :class:`polyad.indexing.hyperedge_builder.HyperedgeBuilder`."""
+        replies = self._replies(passages, on_message)
         return [self._built(passage, own) for passage, own in zip(passages, replies, strict=True)]
 
     # Asking
 
-    def _replies(self, passages: Sequence[Passage], tell: Tell) -> list[_Replies]:
+    def _replies(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_Replies]:
         """What the language model says of each passage, asked again where a reply was unreadable, then for more."""
         found = [_Replies(passage) for passage in passages]
         prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
-        self._ask_until_readable(prompts, found, tell)
-        self._ask_for_the_rest(found, tell)
+        self._ask_until_readable(prompts, found, on_message)
+        self._ask_for_the_rest(found, on_message)
         for _ in range(self._settings.gleaning):
-            self._glean(found, tell)
-            self._ask_for_the_rest(found, tell)
+            self._glean(found, on_message)
+            self._ask_for_the_rest(found, on_message)
         return found
 
-    def _ask_until_readable(self, prompts: Mapping[int, Prompt], found: list[_Replies], tell: Tell) -> None:
+    def _ask_until_readable(self, prompts: Mapping[int, Prompt], found: list[_Replies], on_message: OnMessage) -> None:
         """Ask, and where a reply cannot be read ask again, saying why, as often as the settings allow."""
         asked = prompts
         for attempt in range(1, self._settings.attempts + 1):
-            self._ask(asked, found, tell)
+            self._ask(asked, found, on_message)
             asked = {
                 place: self._style.again(prompts[place], failure, attempt)
                 for place in asked
                 if isinstance(failure := found[place].failure, UnreadableReplyError)
             }
 
-    def _glean(self, found: list[_Replies], tell: Tell) -> None:
+    def _glean(self, found: list[_Replies], on_message: OnMessage) -> None:
         """Ask once more for what the replies about each passage missed."""
         more = {
             place: self._style.more(replies.passage, "\n".join(replies.said))
             for place, replies in enumerate(found)
             if replies.said and not replies.failure
         }
-        self._ask(more, found, tell)
+        self._ask(more, found, on_message)
         for place in more:
             if isinstance(found[place].failure, UnreadableReplyError):
                 found[place].failure = None  # the earlier replies are good, and asking the same again is of no use
                 found[place].notes["gleaning rounds without a usable reply"] += 1
 
-    def _ask_for_the_rest(self, found: list[_Replies], tell: Tell) -> None:
+    def _ask_for_the_rest(self, found: list[_Replies], on_message: OnMessage) -> None:
         """Where an earlier run kept a reply that was cut, ask for what it had no room for.
 
         A reply that is cut in this run is left to the next, which recalls it: a model that never comes to an end is
@@ -134,11 +134,11 @@ class FactBuilder:
             for place, replies in enumerate(found)
             if replies.is_cut and replies.is_recalled
         }:
-            self._ask_until_readable(prompts, found, tell)
+            self._ask_until_readable(prompts, found, on_message)
             for place in prompts:
                 found[place].end_of_rest()
 
-    def _ask(self, prompts: Mapping[int, Prompt], found: list[_Replies], tell: Tell) -> None:
+    def _ask(self, prompts: Mapping[int, Prompt], found: list[_Replies], on_message: OnMessage) -> None:
         """Ask the prompt of each place, and put what the reply says, or why there is none, where it belongs."""
         places = list(prompts)
         paid: set[tuple[str, str]] = set()  # of equal prompts, only the first reply is not recalled
@@ -156,7 +156,7 @@ class FactBuilder:
             replies.is_recalled = (prompt.system, prompt.user) not in paid
             replies.read(outcome, self._style, self._settings.max_records)
             done += 1
-            tell(f"extracted {done:,} of {len(places):,} passages, {self._account()}")
+            on_message(f"extracted {done:,} of {len(places):,} passages, {self._account()}")
 
         if places:
             self._language_model.complete([prompts[place] for place in places], take, self._budget)
@@ -227,7 +227,7 @@ class FactBuilder:
         return members
 
     def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
-        """See :class:`polyad.indexing.builder.HyperedgeBuilder`; of a gleaning round half the first reply is expected.
+        """As :class:`~polyad.indexing.hyperedge_builder.HyperedgeBuilder`; a gleaning round is half the first reply.
 
         Whatever follows a reply that is not known yet is guessed; after one that is, the next prompt is known too.
         """

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.embedded.ids import EntityKeys
-from polyad.embedded.names import SubjectNames
+from polyad.embedded.subject_names import SubjectNames
 from polyad.model import BoolArray, IntArray
 
 SUBJECTS = [

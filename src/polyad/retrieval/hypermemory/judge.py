@@ -31,7 +31,7 @@ _VERDICT_SCHEMA = object_of(reason=STRING, sufficient=BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class Offer:
     """What is to be scored in one prompt.
 
     Attributes:
@@ -118,7 +118,7 @@ class Judge:
         """Whether no further prompt may be sent."""
         return self.calls >= self._max_calls or self._fuse.is_blown
 
-    def edge_scores(self, offers: Sequence[Candidates]) -> list[tuple[float, ...] | None]:
+    def edge_scores(self, offers: Sequence[Offer]) -> list[tuple[float, ...] | None]:
         """S_F of the hyperedges of each entity (equation 14), all asked at once; None where no call was left.
 
         Raises:
@@ -126,7 +126,7 @@ class Judge:
         """
         return self._scores(offers, self._edge_instructions, ("Entity", "Texts"), selective=True)
 
-    def entity_scores(self, offers: Sequence[Candidates]) -> list[tuple[float, ...] | None]:
+    def entity_scores(self, offers: Sequence[Offer]) -> list[tuple[float, ...] | None]:
         """S_E of the entities of each hyperedge (equation 15), likewise."""
         return self._scores(offers, _ENTITIES, ("Text", "Entities"), selective=False)
 
@@ -187,7 +187,7 @@ class Judge:
         return {"llm_calls": self.calls, "llm_requests": self.requests, **repairs}
 
     def _scores(
-        self, offers: Sequence[Candidates], system: str, labels: tuple[str, str], *, selective: bool
+        self, offers: Sequence[Offer], system: str, labels: tuple[str, str], *, selective: bool
     ) -> list[tuple[float, ...] | None]:
         # Shares of one whole: a candidate that is alone has all of it, whatever the model would say.
         asked = [position for position, offer in enumerate(offers) if len(offer.items) > 1]
@@ -210,7 +210,7 @@ class Judge:
                 scores.append(None)
         return scores
 
-    def _read(self, outcome: Reply | LanguageModelError, offer: Candidates, selective: bool) -> tuple[float, ...]:
+    def _read(self, outcome: Reply | LanguageModelError, offer: Offer, selective: bool) -> tuple[float, ...]:
         if isinstance(outcome, LanguageModelError):
             self._note(outcome, Repair.UNREADABLE)
             return shares(offer.similarities())
@@ -294,7 +294,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _laid_out(question: str, offer: Candidates, labels: tuple[str, str]) -> str:
+def _laid_out(question: str, offer: Offer, labels: tuple[str, str]) -> str:
     about, items = labels
     numbered = "\n".join(f"{number}. {item}" for number, item in enumerate(offer.items, start=1))
     return f"Question: {one_line(question)}\n\n{about}: {offer.about}\n\n{items}:\n{numbered}"
