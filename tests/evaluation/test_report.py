@@ -10,8 +10,9 @@ import pytest
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.records import Asked, Found, to_json
-from polyad.evaluation.report import run_folders, varied_numbers, write_report
+from polyad.evaluation.report import run_folders, write_report
 from polyad.evaluation.run_folder import load
+from polyad.evaluation.summary import varied_numbers
 
 QUERIES = [Question(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) for number in range(4)]
 
@@ -71,7 +72,7 @@ def test_the_tables_hold_the_measures_in_per_cent(tmp_path: Path) -> None:
 def test_the_page_needs_no_other_file_and_shows_what_is_written(tmp_path: Path) -> None:
     write_report([kept(tmp_path / "run")], tmp_path / "report")
     page = (tmp_path / "report" / "report.html").read_text()
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
     assert not re.search(r"<(script|link|img|iframe)|(?:src|href)=[\"'](?!#)", page)
     assert "Who &lt;b&gt;0&lt;/b&gt;?" in page
     assert "x&lt;y&gt;" in page
@@ -99,6 +100,39 @@ def test_settings_that_differ_are_drawn(
     drawn = [path.name.removeprefix("a$b-") for path in write_report(runs, tmp_path / "report")]
     assert [name for name in drawn if name.startswith("sensitivity") and name.endswith("svg")] == pictures
     assert "| one: _bm25 |" in (tmp_path / "report" / "tables.md").read_text()
+
+
+def test_what_is_known_of_the_index_is_drawn_and_tabulated(tmp_path: Path) -> None:
+    run = kept(tmp_path / "run")
+    construction = {
+        "arity": {"2": 3},
+        "degree": {"3": 2},
+        "sentences": {"1": 1, "2": 2},
+        "words": 30,
+        "neighbourhood": {"entity": "$Tarn", "hyperedges": [["$Tarn", "Aldby"]] * 3},
+    }
+    (run / "construction.json").write_text(json.dumps(construction))
+    index = {"seconds": 2.0, "encode_seconds": 1.5, "tokens": 4000, "written": 3, "passages": 3}
+    (run / "cost.json").write_text(json.dumps({"index": index}))
+    drawn = [path.name for path in write_report([run], tmp_path / "report")]
+    assert {f"a$b-{name}.svg" for name in ("cost", "construction", "neighbourhood")} <= set(drawn)
+    tables = (tmp_path / "report" / "tables.md").read_text()
+    assert "| run | 3 | 2 | 2.00 | 3.00 | 1.67 | 10.0 |" in tables
+    assert re.search(r"^\| _bm25 \| 8.0 .*\| 500.0 \| 0 \|$", tables, re.MULTILINE)
+
+
+def test_a_damaged_construction_is_refused_by_name(tmp_path: Path) -> None:
+    run = kept(tmp_path / "run")
+    for damage in ('{"arity": {}}', '{"arity": 3, "degree": {}, "sentences": {}, "words": 1, "neighbourhood": null}'):
+        (run / "construction.json").write_text(damage)
+        with pytest.raises(ConfigurationError, match=r"construction.json'.*expected what polyad eval writes"):
+            load(run)
+
+
+def test_more_systems_than_can_be_told_apart_are_bars_alone(tmp_path: Path) -> None:
+    runs = [kept(tmp_path / "runs" / f"{number}", name="tarn") for number in range(6)]
+    drawn = {path.name for path in write_report(runs, tmp_path / "report")}
+    assert drawn == {"tables.md", "report.html", "tarn-recall.png", "tarn-recall.svg"}
 
 
 def test_other_data_sets_have_tables_of_their_own(tmp_path: Path) -> None:

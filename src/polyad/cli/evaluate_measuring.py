@@ -19,6 +19,7 @@ from polyad.evaluation import experiment
 from polyad.evaluation.answer_files import AnswerWriter, answers_of
 from polyad.evaluation.answering import NEAREST, RETRIEVED, Answered, answered, compare
 from polyad.evaluation.answering import judge as judge_answers
+from polyad.evaluation.construction import construction_of
 from polyad.evaluation.datasets import Dataset, Question, texts_of
 from polyad.evaluation.experiment import BUDGETS, Cover, RetrieverResult
 from polyad.evaluation.judges import JUDGES, requests_for
@@ -113,6 +114,7 @@ def measure(
         sizes = eval_index_json(report, statistics) | {"embedder": statistics.settings["embedder"]}
         if writer:
             writer.keep_index(sizes)
+            writer.keep_construction(partial(construction_of, engine.catalogue))
         depth, cover = settings.command.depth, _cover(engine, dataset, settings.stages)
         results = [_asked(engine, name, dataset.queries, depth, writer, progress, cover) for name in names]
         if writer and answers:

@@ -51,6 +51,10 @@ class Catalogue:
         """Every hyperedge, sorted by id."""
         return self._store.all_hyperedges()
 
+    def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
+        """The incidences of each of some hyperedges, by its id; sorted by entity key."""
+        return self._store.incidences(hyperedge_ids)
+
     def origin(self, document_id: str) -> Origin:
         """What is known of a document beside its text. Raises NotFoundError; so do the next four."""
         return self._store.origins([document_id])[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
+from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MARKERS = "osD^vPX*<>"
+_DASHES = ("-", "--", ":", "-.")
+_SHADES = ("#000000", "#555555", "#888888")
+
 
 def new_figure(name: str, width: float, height: float) -> Figure | None:
     """An empty figure of so many inches; without matplotlib None, and a warning that there will be no ``name``."""
@@ -23,6 +29,16 @@ def new_figure(name: str, width: float, height: float) -> Figure | None:
         logger.warning("no picture %s, because matplotlib is missing; pip install 'polyad[plots]'", name)
         return None
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def styles() -> Iterator[tuple[str, str, str]]:
+    """Marker, dash and shade for one line after the other, of which those of ten in a row differ in every print."""
+    return zip(cycle(_MARKERS), cycle(_DASHES), cycle(_SHADES), strict=False)
+
+
+def plain(name: str) -> str:
+    """A name as it is written: to matplotlib dollars are formulas, and what begins with ``_`` is not to be shown."""
+    return f" {name}".replace("$", r"\$")
 
 
 def save_figure(figure: Figure, path: Path) -> None:

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation import run_pictures
 from polyad.evaluation.comparison import System
+from polyad.evaluation.construction import mean
 from polyad.evaluation.experiment import BUDGETS
 from polyad.evaluation.measures import recall
 from polyad.evaluation.named_measures import measure_called
@@ -22,10 +23,8 @@ from polyad.evaluation.pictures import save_figure
 from polyad.evaluation.records import Asked
 from polyad.evaluation.run_folder import MANIFEST, Run, load
 from polyad.evaluation.significance import interval
+from polyad.evaluation.summary import Summaries, summed_up
 from polyad.text.files import write_whole
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TABLES, PAGE = "tables.md", "report.html"
 
@@ -46,11 +45,6 @@ class Group:
     title: str
     name: str
     systems: Mapping[str, System]
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether it is known which documents hold the evidence."""
-        return any(record.query.gold for system in self.systems.values() for record in system.records)
 
     @property
     def first(self) -> Run:
@@ -90,18 +84,23 @@ def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) ->
         ConfigurationError: a run cannot be read, or nothing can be written.
     """
     runs = [load(folder) for folder in folders]
-    groups, seed = grouped(runs), runs[0].seed if seed is None else seed
+    seed = runs[0].seed if seed is None else seed
+    groups = [(group, summed_up(group.title, group.name, group.systems, seed)) for group in grouped(runs)]
+    own = [tables(summaries, evidence_table(group, seed), answer_table(group)) for group, summaries in groups]
     try:
         out.mkdir(parents=True, exist_ok=True)
-        write_whole(out / TABLES, tables_in_markdown(groups, seed))
-        files, drawings = [out / TABLES], {}
-        for group in groups:
-            for name, figure in _figures(group, seed):
+        titled = {group.title: found for (group, _), found in zip(groups, own, strict=True)}
+        write_whole(out / TABLES, tables_in_markdown(titled))
+        files, parts = [out / TABLES], []
+        for (group, summaries), found in zip(groups, own, strict=True):
+            drawings = {}
+            for name, figure in run_pictures.figures(summaries):
                 for kind in ("png", "svg"):
                     files.append(out / f"{group.name}-{name}.{kind}")
                     save_figure(figure, files[-1])
-                drawings[group.name, name] = _inline(files[-1])
-        write_whole(out / PAGE, _page(groups, drawings, seed))
+                drawings[name] = _inline(files[-1])
+            parts.append(_part(group, found, drawings))
+        write_whole(out / PAGE, _page(parts))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(out)!r}: {error.strerror}") from error
     return [*files, out / PAGE]
@@ -148,19 +147,23 @@ def _numbered(name: str) -> Iterator[str]:
 # Tables
 
 
-def quality_table(group: Group, seed: int) -> Table:
-    """Measures in per cent; of recall also where it lies with 95 per cent confidence."""
-    k = group.first.k
-    names = [f"all_recall@{k}", f"hits@{k}", f"mrr@{k}", f"ndcg@{k}", *(f"recall@{budget}w" for budget in BUDGETS)]
+def quality_table(summaries: Summaries) -> Table:
+    """Measures in per cent; of recall also where it lies with 95 per cent confidence, and how it differs.
+
+    The differences are to the first system, in percentage points, with the p value corrected by Holm. Empty where
+    nobody has judged which documents hold the evidence.
+    """
     rows = []
-    for name, system in group.systems.items():
-        judged = [record for record in system.records if record.query.gold]
-        values = [measure_called(f"recall@{k}")(record) for record in judged]
-        low, high = interval(values, seed)
-        row = {"retriever": name, f"recall@{k}": _percent(statistics.fmean(values))}
-        row["95 %"] = f"{_percent(low)} - {_percent(high)}"
-        for measure in map(measure_called, names):
-            row[measure.name] = _percent(statistics.fmean(map(measure, judged)))
+    for name, summary in summaries.judged.items():
+        first, *others = summary.measures
+        recall, by = summary.recall, summary.difference
+        row = {
+            "retriever": name,
+            first: _percent(recall.mean),
+            "95 %": f"{_percent(recall.low)} - {_percent(recall.high)}",
+        }
+        row |= {other: _percent(summary.measures[other].mean) for other in others}
+        row |= {"by": f"{100 * by.mean:+.1f}", "p": f"{by.p:.4f}"} if by else {"by": "", "p": ""}
         rows.append(row)
     return rows
 
@@ -208,37 +211,51 @@ def answer_table(group: Group) -> Table:
     ]
 
 
-def _tables(group: Group, seed: int) -> list[Table]:
-    tables = (
-        quality_table(group, seed) if group.is_judged else [],
-        evidence_table(group, seed),
-        answer_table(group),
-        cost_table(group),
-    )
-    return [table for table in tables if table]
-
-
-def cost_table(group: Group) -> Table:
-    """Times in milliseconds and tokens of a question; of the index, the time and the sizes."""
+def cost_table(summaries: Summaries) -> Table:
+    """Times in milliseconds and tokens of a question; of the index, the time, the sizes, and what 1,000 tokens took."""
     rows = []
-    for name, system in group.systems.items():
-        (result,) = [found for found in system.run.results() if found.retriever == system.retriever]
-        index = system.run.index
+    for name, summary in summaries.systems.items():
+        index = summary.index
+        thousands = index.get("tokens", 0) / 1000 if "seconds" in index else 0
         rows.append(
             {
                 "retriever": name,
-                "p50 ms": f"{result.latency_p50:.1f}",
-                "p95 ms": f"{result.latency_p95:.1f}",
-                "encoder ms": f"{result.encode_p50:.1f}",
-                "LLM tokens": f"{result.llm_tokens_per_query:.0f}",
+                "p50 ms": f"{summary.p50:.1f}",
+                "p95 ms": f"{summary.p95:.1f}",
+                "encoder ms": f"{summary.encode_p50:.1f}",
+                "LLM tokens": f"{summary.llm_tokens:.0f}",
                 "indexing s": _number(index.get("seconds")),
                 "passages": _number(index.get("passages")),
                 "hyperedges": _number(index.get("hyperedges")),
                 "entities": _number(index.get("entities")),
                 "memory MB": _number(index.get("peak_rss_mb")),
+                "indexing ms / 1k tokens": f"{1000 * index['seconds'] / thousands:.1f}" if thousands else "-",
+                "LLM tokens / 1k tokens": f"{index.get('llm_tokens', 0) / thousands:.0f}" if thousands else "-",
             }
         )
     return rows
+
+
+def construction_table(summaries: Summaries) -> Table:
+    """The hypergraphs in numbers; empty where none is known."""
+    return [
+        {
+            "hypergraph": name,
+            "hyperedges": _number(one.hyperedges),
+            "entities": _number(one.entities),
+            "entities a hyperedge": f"{mean(one.arity):.2f}",
+            "hyperedges an entity": f"{mean(one.degree):.2f}",
+            "sentences a hyperedge": f"{mean(one.sentences):.2f}",
+            "words a hyperedge": f"{one.words / max(1, one.hyperedges):.1f}",
+        }
+        for name, one in summaries.constructions.items()
+    ]
+
+
+def tables(summaries: Summaries, *measured: Table) -> list[Table]:
+    """The tables of a group that are not empty; with those that are ``measured`` in more than a summary tells."""
+    own = (quality_table(summaries), *measured, cost_table(summaries), construction_table(summaries))
+    return [table for table in own if table]
 
 
 def _percent(value: float) -> str:
@@ -249,70 +266,24 @@ def _number(value: Any) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def tables_in_markdown(groups: Sequence[Group], seed: int) -> str:
-    """The tables of each group."""
+def tables_in_markdown(groups: Mapping[str, Sequence[Table]]) -> str:
+    """The tables of each group, by its title."""
     parts = ["# Results\n"]
-    for group in groups:
-        parts.append(f"## {group.title}\n")
-        parts += [_in_markdown(table) for table in _tables(group, seed)]
+    for title, own in groups.items():
+        parts.append(f"## {title}\n")
+        parts += [in_markdown(table) for table in own]
     return "\n".join(parts)
 
 
-def _in_markdown(table: Table) -> str:
+def in_markdown(table: Table) -> str:
+    """A table in Markdown, numbers to the right."""
+
     def line(cells: Sequence[str]) -> str:
         return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
 
     columns = list(table[0])
     rule = line(["---", *("---:" for _ in columns[1:])])
     return line(columns) + rule + "".join(line(list(row.values())) for row in table)
-
-
-# Pictures
-
-
-def _figures(group: Group, seed: int) -> Iterator[tuple[str, Figure]]:
-    """The pictures of a group that there is something to draw for, by name."""
-    if not group.is_judged:
-        return
-    systems = group.systems
-    drawn = {
-        "recall": run_pictures.bars(systems, seed),
-        "recall-by-depth": run_pictures.recall_by_depth(systems),
-        "recall-by-words": run_pictures.recall_by_words(systems),
-        "recall-by-time": run_pictures.quality_by_time(systems),
-        "recall-by-tokens": run_pictures.quality_by_tokens(systems),
-    }
-    numbers = varied_numbers([system.run for system in systems.values()])
-    by_retriever: dict[str, list[System]] = {}
-    for system in systems.values():
-        by_retriever.setdefault(system.retriever, []).append(system)
-    if len(numbers) == 1:
-        drawn["sensitivity"] = _sensitivity(list(systems.values()), numbers)
-    elif len(numbers) == 2:
-        drawn |= {f"sensitivity-{name}": _sensitivity(own, numbers) for name, own in by_retriever.items()}
-    yield from ((name, figure) for name, figure in drawn.items() if figure is not None)
-
-
-def _sensitivity(systems: Sequence[System], numbers: Sequence[str]) -> Figure | None:
-    values = [[_value(system.run, name) for name in numbers] for system in systems]
-    return run_pictures.sensitivity(systems, numbers, values)
-
-
-def varied_numbers(runs: Sequence[Run]) -> list[str]:
-    """The settings, as ``section.key``, whose values are numbers and differ between runs."""
-    stages = [run.manifest["settings"]["stages"] for run in runs]
-    return [
-        f"{section}.{key}"
-        for section, keys in stages[0].items()
-        for key in keys
-        if len({repr(stage[section][key]) for stage in stages}) > 1
-        and all(isinstance(stage[section][key], int | float) for stage in stages)
-    ]
-
-
-def _value(run: Run, name: str) -> float:
-    section, _, key = name.partition(".")
-    return float(run.manifest["settings"]["stages"][section][key])
 
 
 def _inline(path: Path) -> str:
@@ -333,22 +304,23 @@ figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
 """
 
 
-def _page(groups: Sequence[Group], drawings: Mapping[tuple[str, str], str], seed: int) -> str:
-    parts = [
+def _page(parts: Sequence[str]) -> str:
+    head = [
         "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
         f"<title>Results</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>Results</h1>",
     ]
-    for group in groups:
-        parts.append(f"<h2>{escape(group.title)}</h2>")
-        parts += [_in_html(table) for table in _tables(group, seed)]
-        for (name, picture), drawing in drawings.items():
-            if name == group.name:
-                parts.append(f"<figure aria-label='{escape(picture)}'>{drawing}</figure>")
-        parts.append("<details><summary>Each question</summary>" + _in_html(_question_table(group)) + "</details>")
-        parts.append("<details><summary>What was measured with what</summary>" + _in_html(_setup_table(group)))
-        parts.append("</details>")
-    return "\n".join([*parts, "</body>\n</html>\n"])
+    return "\n".join([*head, *parts, "</body>\n</html>\n"])
+
+
+def _part(group: Group, own: Sequence[Table], drawings: Mapping[str, str]) -> str:
+    """What the page says of one group."""
+    parts = [f"<h2>{escape(group.title)}</h2>"]
+    parts += [_in_html(table) for table in own]
+    parts += [f"<figure aria-label='{escape(name)}'>{drawing}</figure>" for name, drawing in drawings.items()]
+    parts.append("<details><summary>Each question</summary>" + _in_html(_question_table(group)) + "</details>")
+    parts.append("<details><summary>What was measured with what</summary>" + _in_html(_setup_table(group)))
+    return "\n".join([*parts, "</details>"])
 
 
 def _in_html(table: Table) -> str:

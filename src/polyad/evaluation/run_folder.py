@@ -2,15 +2,15 @@
 
 ``manifest.json`` says what the run is of: data set, settings, code, machine. ``per_query.jsonl`` holds a record of each
 question and retriever, in the order in which they were asked, ``passages.jsonl`` the texts that came back, each once.
-``cost.json`` is what indexing and asking took. From these ``run.trec`` is made, the rankings for other tools, and
-``results.json``, what ``polyad eval --json`` prints. A question is in the folder or not, whatever dies when: the next
-run asks those that are not.
+``cost.json`` is what indexing and asking took, ``construction.json`` the hypergraph in numbers. From these ``run.trec``
+is made, the rankings for other tools, and ``results.json``, what ``polyad eval --json`` prints. A question is in the
+folder or not, whatever dies when: the next run asks those that are not.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from urllib.parse import quote
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answer_files import answers_of
 from polyad.evaluation.answering import Average, averages
+from polyad.evaluation.construction import Construction
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.experiment import PASSAGES, RetrieverResult, summarise
 from polyad.evaluation.line_files import LineFile, json_lines
@@ -31,7 +32,7 @@ FORMAT = 1
 """Of the folder; another one is not read."""
 
 MANIFEST, COST, PER_QUERY, PASSAGES_FILE = "manifest.json", "cost.json", "per_query.jsonl", "passages.jsonl"
-TREC, RESULTS = "run.trec", "results.json"
+CONSTRUCTION, TREC, RESULTS = "construction.json", "run.trec", "results.json"
 
 Json = Mapping[str, Any]
 
@@ -86,6 +87,11 @@ class RunWriter:
         if not (self.folder / COST).exists():
             _write_json(self.folder / COST, {"index": dict(index)})
 
+    def keep_construction(self, make: Callable[[], Construction]) -> None:
+        """Write what the index is like, the first time."""
+        if not (self.folder / CONSTRUCTION).exists():
+            _write_json(self.folder / CONSTRUCTION, make().to_json())
+
     def lacks(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
         """Those of the questions that have not been put to a retriever."""
         return [query for query in queries if (retriever, query.id) not in self._known]
@@ -117,12 +123,14 @@ class Run:
         manifest: What it is of.
         index: What indexing took, and how large the index is.
         records: By retriever, in the order of the manifest and of the questions.
+        construction: The hypergraph that was searched, in numbers; None in runs of earlier versions.
     """
 
     folder: Path
     manifest: Json
     index: Json
     records: Mapping[str, Sequence[Asked]]
+    construction: Construction | None = None
 
     @property
     def k(self) -> int:
@@ -206,7 +214,7 @@ def load(folder: Path) -> Run:
             )
     cost = _read_json(folder / COST)
     records = {name: [found[name, id] for id in wanted] for name in manifest["retrievers"]}
-    return Run(folder, manifest, cost["index"], records)
+    return Run(folder, manifest, cost["index"], records, _construction(folder))
 
 
 def write_derived(run: Run) -> None:
@@ -293,6 +301,16 @@ def _records(folder: Path) -> Iterator[Asked]:
             raise ConfigurationError(
                 f"{str(path)!r}, line {number}: expected the record of a question as polyad eval writes it"
             ) from error
+
+
+def _construction(folder: Path) -> Construction | None:
+    path = folder / CONSTRUCTION
+    if not path.exists():
+        return None
+    try:
+        return Construction.from_json(_read_json(path))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigurationError(f"{str(path)!r}: expected what polyad eval writes there") from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -2,66 +2,54 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Mapping, Sequence, Sized
-from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from typing import TYPE_CHECKING
 
-from polyad.evaluation.comparison import System
-from polyad.evaluation.experiment import PASSAGES
-from polyad.evaluation.measures import recall
-from polyad.evaluation.pictures import new_figure
-from polyad.evaluation.significance import interval
+from polyad.evaluation.construction_pictures import distributions, neighbourhood
+from polyad.evaluation.pictures import new_figure, plain, styles
+from polyad.evaluation.summary import WORDS, Summaries, Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARKERS = "osD^vPX*<>"
-_DASHES = ("-", "--", ":", "-.")
-_SHADES = ("#000000", "#555555", "#888888")
-_WORDS = (100, 200, 300, 500, 750, 1000, 1500, 2000)
+_MOST_LINES = 10
+"""In one picture: with more, the styles begin again and nothing can be told apart."""
 
-Named = Mapping[str, System]
+Named = Mapping[str, Summary]
 """Systems by the name that they have in a picture."""
 
 
-def _styles() -> Any:
-    """A style for each line, of which those of ten in a row differ in every print."""
-    return zip(cycle(_MARKERS), cycle(_DASHES), cycle(_SHADES), strict=False)
-
-
-def _plain(name: str) -> str:
-    """A name as it is written: to matplotlib dollars are formulas, and what begins with ``_`` is not to be shown."""
-    return f" {name}".replace("$", r"\$")
+def figures(summaries: Summaries) -> Iterator[tuple[str, Figure]]:
+    """The pictures of a group that there is something to draw for, by name."""
+    systems = summaries.judged
+    drawn = {"recall": bars(systems)} if systems else {}
+    if 0 < len(systems) <= _MOST_LINES:
+        drawn |= {
+            "recall-by-depth": recall_by_depth(systems),
+            "recall-by-words": recall_by_words(systems),
+            "recall-by-time": quality_by_time(systems),
+            "recall-by-tokens": quality_by_tokens(systems),
+            "cost": cost(systems),
+        }
+    drawn |= sensitivities(systems) if systems else {}
+    if summaries.constructions:
+        drawn["construction"] = distributions(summaries.constructions)
+        drawn["neighbourhood"] = neighbourhood(next(iter(summaries.constructions.values())))
+    yield from ((name, figure) for name, figure in drawn.items() if figure is not None)
 
 
 def recall_by_depth(systems: Named) -> Figure | None:
     """Recall over the number of documents: how deep one has to look (HyperGraphRAG, Figure 6)."""
-    deepest = min(system.run.k for system in systems.values()) * PASSAGES // 2
-    return _lines(
-        "recall by depth",
-        "documents",
-        range(1, deepest + 1),
-        {
-            name: [
-                statistics.fmean(recall(one.documents, one.query.gold, k) for one in system.records)
-                for k in range(1, deepest + 1)
-            ]
-            for name, system in systems.items()
-        },
-    )
+    deepest = min(len(system.by_depth) for system in systems.values())
+    lines = {name: system.by_depth[:deepest] for name, system in systems.items()}
+    return _lines("recall by depth", "documents", range(1, deepest + 1), lines)
 
 
 def recall_by_words(systems: Named) -> Figure | None:
     """Recall over the words of text returned: what a reader, or a language model, has to read for it."""
-
-    def reached(system: System, budget: int) -> float:
-        read = [(one.within_words(budget), one.query.gold) for one in system.records]
-        return statistics.fmean(recall(documents, gold, len(documents)) for documents, gold in read)
-
-    lines = {name: [reached(system, budget) for budget in _WORDS] for name, system in systems.items()}
-    return _lines("recall by words", "words of returned text", _WORDS, lines)
+    lines = {name: [system.by_words[budget] for budget in WORDS] for name, system in systems.items()}
+    return _lines("recall by words", "words of returned text", WORDS, lines)
 
 
 def _lines(name: str, across: str, places: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Figure | None:
@@ -69,9 +57,9 @@ def _lines(name: str, across: str, places: Sequence[int], lines: Mapping[str, Se
     if figure is None:
         return None
     axes = figure.subplots()
-    for (label, values), (marker, dash, shade) in zip(lines.items(), _styles(), strict=False):
+    for (label, values), (marker, dash, shade) in zip(lines.items(), styles(), strict=False):
         percent = [100 * value for value in values]
-        axes.plot(places, percent, label=_plain(label), marker=marker, linestyle=dash, color=shade, markersize=5)
+        axes.plot(places, percent, label=plain(label), marker=marker, linestyle=dash, color=shade, markersize=5)
     axes.set_xlabel(across)
     axes.set_ylabel("recall, per cent")
     axes.grid(color="#dddddd")
@@ -86,32 +74,24 @@ def _height(lines: Sized) -> float:
 
 def quality_by_time(systems: Named) -> Figure | None:
     """Recall at k over the time of a question (HyperRAG, Figure 3)."""
-    return _points(
-        systems,
-        "recall by time",
-        "milliseconds a question, median",
-        lambda system: statistics.median(one.milliseconds for one in system.records),
-    )
+    return _points(systems, "recall by time", "milliseconds a question, median", lambda system: system.p50)
 
 
 def quality_by_tokens(systems: Named) -> Figure | None:
     """Recall at k over the tokens of a language model that a question took; None where none took any."""
-    spent = {name: system for name, system in systems.items() if _tokens(system) > 0}
-    return _points(spent, "recall by tokens", "tokens of a language model a question", _tokens) if spent else None
+    spent = {name: system for name, system in systems.items() if system.llm_tokens > 0}
+    across = "tokens of a language model a question"
+    return _points(spent, "recall by tokens", across, lambda system: system.llm_tokens) if spent else None
 
 
-def _tokens(system: System) -> float:
-    return statistics.fmean(one.llm_tokens for one in system.records)
-
-
-def _points(systems: Named, name: str, across: str, place: Callable[[System], float]) -> Figure | None:
+def _points(systems: Named, name: str, across: str, place: Callable[[Summary], float]) -> Figure | None:
     figure = new_figure(name, 7, _height(systems))
     if figure is None:
         return None
     axes = figure.subplots()
-    for (label, system), (marker, _, shade) in zip(systems.items(), _styles(), strict=False):
-        point = (max(place(system), 0.01), 100 * statistics.fmean(_recalls(system)))
-        axes.plot(*point, label=_plain(label), marker=marker, color=shade, linestyle="", markersize=8)
+    for (label, system), (marker, _, shade) in zip(systems.items(), styles(), strict=False):
+        point = (max(place(system), 0.01), 100 * system.recall.mean)
+        axes.plot(*point, label=plain(label), marker=marker, color=shade, linestyle="", markersize=8)
     figure.legend(loc="outside lower left")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
@@ -123,76 +103,115 @@ def _points(systems: Named, name: str, across: str, place: Callable[[System], fl
     return figure
 
 
-def bars(systems: Named, seed: int) -> Figure | None:
-    """Recall at k of each system, with the interval in which it lies with 95 per cent confidence."""
+def bars(systems: Named) -> Figure | None:
+    """Recall at k of each system, with the interval in which it lies with 95 per cent confidence (HyperSU, Figure 3).
+
+    The dashed line is the first of them: what the others gain or lose.
+    """
     figure = new_figure("recall", 7, 0.45 * len(systems) + 1)
     if figure is None:
         return None
     axes = figure.subplots()
     for row, system in enumerate(systems.values()):
-        values = _recalls(system)
-        low, high = interval(values, seed)
-        mean = statistics.fmean(values)
-        axes.barh(row, 100 * mean, color="#cccccc", edgecolor="#000000")
-        axes.errorbar(100 * mean, row, xerr=[[100 * (mean - low)], [100 * (high - mean)]], color="#000000", capsize=4)
-    axes.set_yticks(range(len(systems)), [_plain(name) for name in systems])
+        mean, low, high = (100 * value for value in (system.recall.mean, system.recall.low, system.recall.high))
+        axes.barh(row, mean, color="#cccccc", edgecolor="#000000")
+        axes.errorbar(mean, row, xerr=[[mean - low], [high - mean]], color="#000000", capsize=4)
+        axes.text(1, row, f"{mean:.1f}", va="center")
+    axes.axvline(100 * next(iter(systems.values())).recall.mean, color="#000000", linestyle="--", linewidth=0.8)
+    axes.set_yticks(range(len(systems)), [plain(name) for name in systems])
     axes.invert_yaxis()
+    axes.set_xlim(0, 100)
     axes.set_xlabel("recall, per cent, and where it lies with 95 per cent confidence")
     return figure
 
 
-def _recalls(system: System) -> list[float]:
-    return [recall(one.documents, one.query.gold, system.run.k) for one in system.records]
+def cost(systems: Named) -> Figure | None:
+    """What a question takes, and what indexing takes for each 1,000 tokens of the source (HyperGraphRAG, Table 3).
+
+    Of both the part in the embedder is hatched. Indexing is left out where it is not known what it took.
+    """
+    is_known = all(one.index.get("tokens") and "seconds" in one.index for one in systems.values())
+    figure = new_figure("cost", 7, 0.4 * len(systems) + 1.2)
+    if figure is None:
+        return None
+    asking, *others = figure.subplots(1, 2 if is_known else 1, sharey=True, squeeze=False)[0]
+    for row, system in enumerate(systems.values()):
+        _stacked(asking, row, system.encode_p50, system.p50)
+        for indexing in others:
+            seconds = system.index.get("encode_seconds", 0.0), system.index["seconds"]
+            _stacked(indexing, row, *(1000 * part / (system.index["tokens"] / 1000) for part in seconds))
+            indexing.set_xlabel("milliseconds for 1,000 tokens indexed")
+    asking.set_yticks(range(len(systems)), [plain(name) for name in systems])
+    asking.invert_yaxis()
+    asking.set_xlabel("milliseconds a question")
+    return figure
 
 
-def sensitivity(systems: Sequence[System], names: Sequence[str], values: Sequence[Sequence[float]]) -> Figure | None:
+def _stacked(axes: Axes, row: int, embedding: float, whole: float) -> None:
+    """A bar of which the part in the embedder is hatched."""
+    axes.barh(row, embedding, color="#ffffff", edgecolor="#000000", hatch="///")
+    axes.barh(row, max(0.0, whole - embedding), left=embedding, color="#bbbbbb", edgecolor="#000000")
+    axes.annotate(f"{whole:.3g}", (whole, row), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.margins(x=0.18)
+
+
+def sensitivities(systems: Named) -> dict[str, Figure | None]:
+    """Recall at k over the settings that differ: one as lines, two as a heat map of each retriever."""
+    names = list(next(iter(systems.values())).settings)
+    if len(names) == 1:
+        return {"sensitivity": sensitivity(list(systems.values()), names)}
+    if len(names) != 2:
+        return {}
+    by_retriever: dict[str, list[Summary]] = {}
+    for system in systems.values():
+        by_retriever.setdefault(system.retriever, []).append(system)
+    return {f"sensitivity-{name}": sensitivity(own, names) for name, own in by_retriever.items()}
+
+
+def sensitivity(systems: Sequence[Summary], names: Sequence[str]) -> Figure | None:
     """Recall at k over one setting as lines, a line a retriever, or over two as a heat map (HyperSU, Figures 4 to 6).
 
     Args:
         systems: What was measured.
         names: Of one setting or two that differ between them.
-        values: Of these settings, in each system.
     """
     figure = new_figure("sensitivity", 7, 4.5)
     if figure is None:
         return None
-    means = [100 * statistics.fmean(_recalls(system)) for system in systems]
     axes = figure.subplots()
+    axes.set_xlabel(names[0])
     if len(names) == 1:
-        _sensitivity_lines(axes, systems, [value[0] for value in values], means)
-        axes.set_xlabel(names[0])
+        _sensitivity_lines(axes, systems, names[0])
         axes.set_ylabel("recall, per cent")
     else:
-        _heat_map(axes, values, means)
-        axes.set_xlabel(names[0])
+        _heat_map(axes, [tuple(system.settings[name] for name in names) for system in systems], systems)
         axes.set_ylabel(names[1])
         axes.set_title("recall, per cent", fontsize=10)
     return figure
 
 
-def _sensitivity_lines(axes: Axes, systems: Sequence[System], places: Sequence[float], means: Sequence[float]) -> None:
+def _sensitivity_lines(axes: Axes, systems: Sequence[Summary], name: str) -> None:
     retrievers = list(dict.fromkeys(system.retriever for system in systems))
-    for retriever, (marker, dash, shade) in zip(retrievers, _styles(), strict=False):
+    for retriever, (marker, dash, shade) in zip(retrievers, styles(), strict=False):
         points = sorted(
-            (place, mean)
-            for system, place, mean in zip(systems, places, means, strict=True)
-            if system.retriever == retriever
+            (system.settings[name], 100 * system.recall.mean) for system in systems if system.retriever == retriever
         )
-        axes.plot(*zip(*points, strict=True), label=retriever, marker=marker, linestyle=dash, color=shade)
+        axes.plot(*zip(*points, strict=True), label=plain(retriever), marker=marker, linestyle=dash, color=shade)
     axes.grid(color="#dddddd")
     axes.legend()
 
 
-def _heat_map(axes: Axes, values: Sequence[Sequence[float]], means: Sequence[float]) -> None:
+def _heat_map(axes: Axes, places: Sequence[tuple[float, ...]], systems: Sequence[Summary]) -> None:
     """Shades of grey with the numbers in them."""
-    across, down = (sorted({value[place] for value in values}) for place in (0, 1))
+    means = [100 * system.recall.mean for system in systems]
+    across, down = (sorted({place[axis] for place in places}) for axis in (0, 1))
     grid = [[float("nan")] * len(across) for _ in down]
-    for (first, second), mean in zip(values, means, strict=True):
+    for (first, second), mean in zip(places, means, strict=True):
         grid[down.index(second)][across.index(first)] = mean
     axes.imshow(grid, cmap="Greys", aspect="auto", origin="lower", vmin=min(means) - 1, vmax=max(means) + 8)
     axes.set_xticks(range(len(across)), [f"{value:g}" for value in across])
     axes.set_yticks(range(len(down)), [f"{value:g}" for value in down])
-    for (first, second), mean in zip(values, means, strict=True):
+    for (first, second), mean in zip(places, means, strict=True):
         place = (across.index(first), down.index(second))
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
         axes.text(*place, f"{mean:.1f}", ha="center", va="center", bbox=box)

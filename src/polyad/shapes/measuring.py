@@ -21,6 +21,8 @@ def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, ob
     return {
         "seconds": round(report.seconds, 3),
         "encode_seconds": round(report.encode_seconds, 3),
+        "written": report.counts.passages,
+        "tokens": statistics.tokens,
         "passages": statistics.passages,
         "hyperedges": statistics.hyperedges,
         "entities": statistics.entities,

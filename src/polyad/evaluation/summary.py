@@ -1,0 +1,254 @@
+"""What the records of a run come to: all that its pictures, and its tables but those of single questions, are made of.
+
+A summary is small and says nothing of what the documents say, so it can be kept where a run folder cannot: the results
+in ``docs/results`` are made of summaries.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from polyad.evaluation.comparison import System
+from polyad.evaluation.construction import Construction
+from polyad.evaluation.experiment import BUDGETS, PASSAGES, percentile
+from polyad.evaluation.measures import recall
+from polyad.evaluation.named_measures import measure_called
+from polyad.evaluation.records import Asked
+from polyad.evaluation.run_folder import Run
+from polyad.evaluation.significance import holm, interval, randomised
+
+WORDS = (100, 200, 300, 500, 750, 1000, 1500, 2000)
+"""Budgets at which recall is drawn."""
+
+_DIGITS = 6
+
+_OF_INDEXING = ("seconds", "encode_seconds", "peak_rss_mb")
+
+_OF_THE_INDEX = (*_OF_INDEXING, "tokens", "passages", "hyperedges", "entities")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The mean over the questions, and the interval in which it lies with 95 per cent confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How a system differs from the first of its group in recall at k, paired by question.
+
+    Attributes:
+        mean, low, high: As of an :class:`Estimate`; in [-1, 1].
+        p: Of a two-sided randomisation test, corrected by Holm for all systems of the group.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What one retriever did in one run.
+
+    Attributes:
+        retriever: Its name.
+        k: Depth of the ranking, in documents.
+        questions: How many were asked.
+        measures: By name, in [0, 1]; empty, as what follows, where nobody has judged which documents hold the evidence.
+        by_depth: Recall of the first 1, 2, 3, ... documents.
+        by_words: Recall of what fits into a budget of words, by the budget.
+        p50, p95: Milliseconds of a question, the encoding included.
+        encode_p50: Milliseconds in the embedder.
+        llm_tokens: Of a language model, a question.
+        index: What indexing took, and how large the index is; ``llm_tokens`` are those of indexing.
+        settings: Those that are numbers and differ within the group, by ``section.key``.
+        difference: To the first of the group; None for that one.
+    """
+
+    retriever: str
+    k: int
+    questions: int
+    measures: Mapping[str, Estimate]
+    by_depth: Sequence[float]
+    by_words: Mapping[int, float]
+    p50: float
+    p95: float
+    encode_p50: float
+    llm_tokens: float
+    index: Mapping[str, float]
+    settings: Mapping[str, float] = field(default_factory=dict)
+    difference: Difference | None = None
+
+    @property
+    def recall(self) -> Estimate:
+        """At k."""
+        return self.measures[f"recall@{self.k}"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summaries:
+    """Systems that were asked the same.
+
+    Attributes:
+        title: Of the data set, with its number of questions.
+        name: For files.
+        systems: By the name they have in tables and pictures.
+        constructions: The hypergraphs that were searched, each once, by the name of the first run on it.
+    """
+
+    title: str
+    name: str
+    systems: Mapping[str, Summary]
+    constructions: Mapping[str, Construction] = field(default_factory=dict)
+
+    @property
+    def judged(self) -> Mapping[str, Summary]:
+        """The systems of which recall is known; all of them, or none where nobody has judged the documents."""
+        return {name: system for name, system in self.systems.items() if system.measures}
+
+
+def summed_up(title: str, name: str, systems: Mapping[str, System], seed: int) -> Summaries:
+    """Sum up systems that were asked the same.
+
+    Args:
+        title: Of the data set, with its number of questions.
+        name: For files.
+        systems: By name; at least one.
+        seed: Of intervals and tests.
+    """
+    runs = [system.run for system in systems.values()]
+    varied = varied_numbers(runs)
+    summaries = {label: _summary(system, varied, seed) for label, system in systems.items()}
+    first, *others = systems
+    compared = [other for other in others if summaries[other].measures]
+    pairs = [_differences(systems[first], systems[other]) for other in compared]
+    corrected = holm([randomised(values, seed) for values in pairs])
+    for other, values, p in zip(compared, pairs, corrected, strict=True):
+        difference = Difference(*_rounded(statistics.fmean(values), *interval(values, seed), p))
+        summaries[other] = replace(summaries[other], difference=difference)
+    return Summaries(title=title, name=name, systems=summaries, constructions=_constructions(systems))
+
+
+def varied_numbers(runs: Sequence[Run]) -> list[str]:
+    """The settings, as ``section.key``, whose values are numbers and differ between runs."""
+    stages = [run.manifest["settings"]["stages"] for run in runs]
+    return [
+        f"{section}.{key}"
+        for section, keys in stages[0].items()
+        for key in keys
+        if len({repr(stage[section][key]) for stage in stages}) > 1
+        and all(isinstance(stage[section][key], int | float) for stage in stages)
+    ]
+
+
+def _summary(system: System, varied: Sequence[str], seed: int) -> Summary:
+    records, k = system.records, system.run.k
+    judged = _judged(system)
+    names = [f"recall@{k}", f"all_recall@{k}", f"hits@{k}", f"mrr@{k}", f"ndcg@{k}"]
+    names += [f"recall@{budget}w" for budget in BUDGETS]
+    totals = [record.milliseconds for record in records]
+    return Summary(
+        retriever=system.retriever,
+        k=k,
+        questions=len(records),
+        measures={name: _estimate([measure_called(name)(one) for one in judged], seed) for name in names if judged},
+        by_depth=[
+            round(statistics.fmean(recall(one.documents, one.query.gold, depth) for one in judged), _DIGITS)
+            for depth in range(1, k * PASSAGES // 2 + 1)
+            if judged
+        ],
+        by_words={
+            budget: round(statistics.fmean(map(measure_called(f"recall@{budget}w"), judged)), _DIGITS)
+            for budget in WORDS
+            if judged
+        },
+        p50=round(statistics.median(totals), 2),
+        p95=round(percentile(totals, 95), 2),
+        encode_p50=round(statistics.median(record.encode_ms for record in records), 2),
+        llm_tokens=round(statistics.fmean(record.llm_tokens for record in records), 1),
+        index=_index(system.run),
+        settings={name: _value(system.run, name) for name in varied},
+    )
+
+
+def _estimate(values: Sequence[float], seed: int) -> Estimate:
+    return Estimate(*_rounded(statistics.fmean(values), *interval(values, seed)))
+
+
+def _rounded(*values: float) -> tuple[float, ...]:
+    return tuple(round(value, _DIGITS) for value in values)
+
+
+def _judged(system: System) -> list[Asked]:
+    """The records of questions of which it is known which documents hold the evidence."""
+    return [record for record in system.records if record.query.gold]
+
+
+def _differences(one: System, other: System) -> list[float]:
+    measure = measure_called(f"recall@{one.run.k}")
+    return [measure(after) - measure(before) for before, after in zip(_judged(one), _judged(other), strict=True)]
+
+
+def _index(run: Run) -> dict[str, float]:
+    """What is known of the index; not what indexing took where the run found it made."""
+    is_whole = run.index.get("written", run.index.get("passages")) == run.index.get("passages")
+    unknown = () if is_whole else _OF_INDEXING
+    found = {name: run.index[name] for name in _OF_THE_INDEX if name not in unknown and run.index.get(name) is not None}
+    if is_whole and "llm" in run.index:
+        usage = run.index["llm"]
+        found["llm_tokens"] = usage["prompt_tokens"] + usage["completion_tokens"]
+    return found
+
+
+def _value(run: Run, name: str) -> float:
+    section, _, key = name.partition(".")
+    return float(run.manifest["settings"]["stages"][section][key])
+
+
+def _constructions(systems: Mapping[str, System]) -> dict[str, Construction]:
+    """Each hypergraph once, under the name of the first run that searched it."""
+    found: dict[str, Construction] = {}
+    for system in systems.values():
+        construction = system.run.construction
+        if construction is not None and construction not in found.values():
+            found[system.run.folder.name] = construction
+    return found
+
+
+def to_json(summaries: Summaries) -> dict[str, Any]:
+    """As JSON holds them."""
+    return asdict(summaries)
+
+
+def from_json(value: Mapping[str, Any]) -> Summaries:
+    """What :func:`to_json` gave, also when it went through a file, where all keys are texts.
+
+    Raises:
+        KeyError, TypeError, ValueError: it did not give that.
+    """
+    return Summaries(
+        title=value["title"],
+        name=value["name"],
+        systems={name: _summary_from(one) for name, one in value["systems"].items()},
+        constructions={name: Construction.from_json(one) for name, one in value["constructions"].items()},
+    )
+
+
+def _summary_from(value: Mapping[str, Any]) -> Summary:
+    difference = value["difference"]
+    return Summary(
+        **{
+            **value,
+            "measures": {name: Estimate(**one) for name, one in value["measures"].items()},
+            "by_words": {int(budget): reached for budget, reached in value["by_words"].items()},
+            "difference": Difference(**difference) if difference else None,
+        }
+    )

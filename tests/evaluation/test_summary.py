@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from polyad.evaluation.comparison import System
+from polyad.evaluation.construction import Construction
+from polyad.evaluation.datasets import Question
+from polyad.evaluation.records import Asked, Found
+from polyad.evaluation.run_folder import Run
+from polyad.evaluation.significance import interval, randomised
+from polyad.evaluation.summary import Summaries, from_json, summed_up, to_json
+
+QUERIES = [Question(f"q{number}", "Who?", frozenset({"a", "b"})) for number in range(6)]
+
+INDEX = {
+    "seconds": 3.0,
+    "encode_seconds": 2.0,
+    "tokens": 1500,
+    "written": 7,
+    "passages": 7,
+    "hyperedges": 9,
+    "entities": 4,
+    "peak_rss_mb": 80.0,
+    "llm": {"prompt_tokens": 20, "completion_tokens": 5},
+    "failed": 0,
+}
+
+
+def system(retriever: str, found: int, *, folder: str = "one", decay: float = 0.5) -> System:
+    """A retriever that finds both documents of so many questions and one of the others."""
+    records = [
+        Asked(
+            retriever,
+            query,
+            (Found("p", "a", 2.0, 90), Found("r", "b" if place < found else "c", 1.0, 60)),
+            (),
+            1.0,
+            3.0 + place,
+        )
+        for place, query in enumerate(QUERIES)
+    ]
+    manifest = {"k": 5, "settings": {"stages": {"hypersu": {"decay": decay}}}}
+    construction = Construction({2: 9}, {1: 4}, {1: 9}, 5, None)
+    run = Run(Path(folder), manifest, INDEX, {retriever: records}, construction)
+    return System(retriever, run, records)
+
+
+def both() -> Summaries:
+    return summed_up("tarn, 6 questions", "tarn", {"first": system("bm25", 1), "second": system("default", 5)}, 3)
+
+
+def test_means_come_with_their_intervals() -> None:
+    first = both().systems["first"]
+    values = [1.0, 0.5, 0.5, 0.5, 0.5, 0.5]
+    low, high = interval(values, 3)
+    assert (first.recall.mean, first.recall.low, first.recall.high) == pytest.approx((3.5 / 6, low, high), abs=1e-6)
+    assert first.measures["all_recall@5"].mean == pytest.approx(1 / 6, abs=1e-6)
+    assert list(first.by_depth) == pytest.approx([0.5, *[3.5 / 6] * 9], abs=1e-6)
+    assert (first.by_words[100], first.by_words[200]) == pytest.approx((0.5, 3.5 / 6), abs=1e-6)
+    assert (first.p50, first.encode_p50, first.questions) == (6.5, 1.0, 6)
+
+
+def test_others_are_compared_with_the_first_question_by_question() -> None:
+    found = both()
+    differences = [0.0, 0.5, 0.5, 0.5, 0.5, 0.0]
+    second = found.systems["second"].difference
+    assert found.systems["first"].difference is None
+    assert second is not None
+    assert (second.mean, second.p) == pytest.approx((2 / 6, randomised(differences, 3)), abs=1e-6)
+    assert (second.low, second.high) == pytest.approx(interval(differences, 3), abs=1e-6)
+
+
+def test_p_values_are_corrected_for_all_others() -> None:
+    third = summed_up(
+        "tarn", "tarn", {name: system(name, found) for name, found in (("a", 1), ("b", 5), ("c", 5))}, 3
+    ).systems["c"]
+    alone, together = both().systems["second"].difference, third.difference
+    assert alone is not None
+    assert together is not None
+    assert together.p == pytest.approx(2 * alone.p, abs=1e-6)
+
+
+def test_an_index_that_was_found_made_says_nothing_of_what_it_took() -> None:
+    made = system("bm25", 1)
+    found = replace(made, run=replace(made.run, index={**INDEX, "written": 0, "seconds": 0.2}))
+    summaries = summed_up("tarn", "tarn", {"made": made, "found": found}, 0).systems
+    assert summaries["made"].index == {
+        **{name: INDEX[name] for name in ("seconds", "encode_seconds", "peak_rss_mb")},
+        **{name: INDEX[name] for name in ("tokens", "passages", "hyperedges", "entities")},
+        "llm_tokens": 25,
+    }
+    assert summaries["found"].index == {name: INDEX[name] for name in ("tokens", "passages", "hyperedges", "entities")}
+
+
+def test_settings_that_differ_and_hypergraphs_come_along_each_once() -> None:
+    found = summed_up(
+        "tarn",
+        "tarn",
+        {"low": system("hypersu", 1, folder="low", decay=0.1), "high": system("hypersu", 2, folder="high", decay=0.9)},
+        0,
+    )
+    assert [one.settings for one in found.systems.values()] == [{"hypersu.decay": 0.1}, {"hypersu.decay": 0.9}]
+    assert list(found.constructions) == ["low"]
+
+
+def test_a_summary_is_read_from_a_file_as_it_was_written() -> None:
+    found = both()
+    assert from_json(json.loads(json.dumps(to_json(found)))) == found
