@@ -71,7 +71,8 @@ def test_a_run_that_is_kept_prints_what_its_files_say(run: Run, benchmark: Path,
     shape = measure(run, "tarn", "--retriever", "bm25,default", "-k", "2", "--out", "kept", "--store", "kb")
     files = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
     assert files.keys() == {
-        *("manifest.json", "cost.json", "per_query.jsonl", "passages.jsonl", "run.trec", "results.json")
+        *("manifest.json", "cost.json", "construction.json", "per_query.jsonl", "passages.jsonl", "run.trec"),
+        "results.json",
     }
     assert shape == json.loads(files["results.json"])
     (tmp_path / "kept" / "results.json").unlink()
@@ -358,3 +359,45 @@ def test_answers_need_a_model_and_a_folder(run: Run, benchmark: Path) -> None:
     assert "give one with --out DIR" in error_of(run("eval", "tarn", "--answers"))
     assert "--answers needs a language model" in error_of(run("eval", "tarn", "--answers", "--out", "kept"))
     assert "judge is 'luck'; expected one of gpt_acc" in error_of(run("eval", "tarn", "--judge", "luck", "--out", "k"))
+
+
+def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
+    run: Run, benchmark: Path, tmp_path: Path
+) -> None:
+    command = ["eval", "tarn", "--retriever", "bm25,default", "--embedder", "hashing:64", "--out", "kept", "--refusal"]
+    killed = KILLED.replace("RunWriter.keep", "RefusalWriter.keep").replace(
+        "evaluation.run_folder import RunWriter", "evaluation.refusal import RefusalWriter"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", killed, "2", "asked.log", *command], cwd=tmp_path, capture_output=True, timeout=120
+    )
+    assert process.returncode == -signal.SIGKILL
+    path = tmp_path / "kept" / "without_gold.jsonl"
+    assert len(path.read_text().splitlines()) == 2
+    found = run(*command, "--json")
+    assert found.exit_code == 0, found.output
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["retriever"], line["query_id"]) for line in lines] == [
+        (name, id) for name in ("bm25", "default") for id in FIVE
+    ]
+    assert {passage["document_id"] for line in lines for passage in line["passages"]} == {"isk"}
+    bm25, default = (result["refusal"] for result in json.loads(found.stdout)["results"])
+    assert (bm25["by"], default["by"], bm25["questions"]) == ("score", "relevance", 3)
+    assert bm25["refused"] >= 2 / 3, "the Isk says nothing of a bell"
+    before = path.read_bytes()
+    people = run(*command)
+    assert "without gold documents; refused where 5 % of the others are" in people.stdout
+    assert path.read_bytes() == before
+    assert run("report", "kept", "--out", "report").exit_code == 0
+    assert "| told apart |" in (tmp_path / "report" / "tables.md").read_text()
+    assert "--refusal write into the folder of a run" in error_of(run("eval", "tarn", "--refusal"))
+
+
+def test_refusal_needs_gold_documents_and_others(run: Run, benchmark: Path) -> None:
+    with (benchmark / "qrels" / "test.tsv").open("a") as file:
+        file.write("q3\tisk\t1\n")
+    command = ("eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--refusal")
+    assert "each document of tarn is gold: without them nothing is left" in error_of(run(*command))
+    (benchmark / "qrels" / "test.tsv").unlink()
+    (benchmark / "qrels").rmdir()
+    assert "--refusal takes gold documents out of the index" in error_of(run(*command))

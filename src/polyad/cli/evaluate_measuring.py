@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration
 from polyad.config import EncoderSettings, LanguageModelSettings, Settings, SplitSettings
 from polyad.engine import Engine, registry
-from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
+from polyad.errors import ConfigurationError, LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation import experiment
 from polyad.evaluation.answer_files import AnswerWriter, answers_of
 from polyad.evaluation.answering import NEAREST, RETRIEVED, Answered, answered, compare
@@ -24,6 +27,7 @@ from polyad.evaluation.datasets import Dataset, Question, texts_of
 from polyad.evaluation.experiment import BUDGETS, Cover, RetrieverResult
 from polyad.evaluation.judges import JUDGES, requests_for
 from polyad.evaluation.manifest import manifest_of
+from polyad.evaluation.refusal import RefusalWriter, without_gold_of
 from polyad.evaluation.run_folder import Run, RunWriter, load
 from polyad.evaluation.splits import splits_of
 from polyad.evaluation.statement_recall import Covered, StatementRecall
@@ -145,9 +149,55 @@ def _cover(engine: Engine, dataset: Dataset, settings: Settings) -> Cover:
     return cover
 
 
-def is_complete(writer: RunWriter, names: Sequence[str], queries: Sequence[Question], *, answers: bool) -> bool:
+def measure_refusal(
+    settings: Configuration, dataset: Dataset, names: Sequence[str], directory: Path, folder: Path, progress: Progress
+) -> None:
+    """Ask a run's questions once more, in a copy of its index that has no gold document of any of them.
+
+    Args:
+        settings: Of everything.
+        dataset: With the questions.
+        names: Of retrievers.
+        directory: Of the index, which nobody has open.
+        folder: Of the run.
+        progress: Told how far it is.
+
+    Raises:
+        ConfigurationError: without gold documents nothing is left.
+    """
+    gold = {id for query in dataset.queries for id in query.gold}
+    with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as place:
+        missing = {name: found for name in names if (found := writer.lacks(name, dataset.queries))}
+        if not missing:
+            return
+        copy = Path(shutil.copytree(directory, Path(place) / "index"))
+        with open_engine(settings, reranks=True, directory=copy) as engine:
+            known = engine.catalogue.sources()
+            if not known.keys() - gold:
+                raise ConfigurationError(
+                    f"each document of {dataset.name} is gold: without them nothing is left to search"
+                )
+            engine.remove(sorted(gold & known.keys()))
+            for name, queries in missing.items():
+                search, prepare = partial(_search, engine, name), partial(engine.prepare, name, progress)
+                tokens = partial(_tokens, engine)
+                told = len(dataset.queries) - len(queries)
+                deque(
+                    experiment.ask(
+                        name, search, queries, settings.command.depth, progress, tokens, prepare, writer.keep, told
+                    ),
+                    maxlen=0,
+                )
+
+
+def is_complete(
+    writer: RunWriter, names: Sequence[str], queries: Sequence[Question], *, answers: bool, refusal: bool = False
+) -> bool:
     """Whether a run lacks nothing of what is asked for."""
     if any(writer.lacks(name, queries) for name in names):
+        return False
+    without = without_gold_of(writer.folder) if refusal else {}
+    if refusal and any((name, query.id) not in without for name in names for query in queries if query.gold):
         return False
     known = answers_of(writer.folder)[0] if answers else {}
     return not answers or all((name, query.id) in known for name in names for query in queries)
@@ -171,13 +221,18 @@ def _asked(
             missing,
             depth,
             progress,
-            lambda: (engine.models.usage.tokens, engine.models.usage_uncached.tokens),
+            partial(_tokens, engine),
             partial(engine.prepare, name, progress),
             writer.keep if writer else experiment.keep_nothing,
             len(queries) - len(missing),
             cover,
         )
     return experiment.summarise(name, records, depth)
+
+
+def _tokens(engine: Engine) -> tuple[int, int]:
+    """Spent on language models so far, and what they would be had no reply been recalled."""
+    return engine.models.usage.tokens, engine.models.usage_uncached.tokens
 
 
 def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:

@@ -16,6 +16,7 @@ from polyad.cli.evaluate_measuring import (
     is_complete,
     judge,
     measure,
+    measure_refusal,
     require_model,
     warn_of_weights,
     writer_for,
@@ -44,6 +45,7 @@ from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation import datasets, layouts, run_folder
 from polyad.evaluation.answering import RETRIEVED
+from polyad.evaluation.refusal import require_gold
 from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of
 from polyad.presets import PRESETS
@@ -90,6 +92,10 @@ def evaluate(
         str | None,
         typer.Option("--judge", metavar="A,B,...", help=f"Have answers judged: {', '.join(JUDGED)}; needs --out."),
     ] = None,
+    refusal: Annotated[
+        bool,
+        typer.Option("--refusal", help="Also ask with the gold documents taken out of the index; needs --out."),
+    ] = False,
     seed: Annotated[
         int,
         typer.Option(metavar="N", min=0, show_default=False, help="Of the intervals in the reports of a run. [0]"),
@@ -106,7 +112,9 @@ def evaluate(
     With --out the run is kept in a folder. The same command takes up one that was stopped, and asks only what is
     missing. `polyad report` and `polyad compare` read such folders. With --answers its questions are answered too, by
     the language model from what each retriever found, and compared with the accepted answers; --judge has a language
-    model say how good they are. An average of fewer than 95 per cent of the answers has a star.
+    model say how good they are. An average of fewer than 95 per cent of the answers has a star. With --refusal they are
+    asked again with all gold documents taken out of the index: the share that would be refused where a limit refuses 5
+    per cent of those that can be answered.
 
     Example: polyad eval musique/ --retriever bm25,standard,default --limit 200 --store musique-kb
     """
@@ -128,11 +136,13 @@ def evaluate(
         require_one_of("retriever", name, RETRIEVERS)
     require_use_of_rewriting(rewrite, names)
     require_model(names, settings)
-    judges = _judges(judged, answers=answers, out=out, settings=settings)
+    judges = _judges(judged, answers=answers, refusal=refusal, out=out, settings=settings)
     whole, depth = layouts.load(folder), settings.command.depth
     dataset = replace(whole, queries=queries_of(whole, split, limit))
+    if refusal:
+        require_gold(dataset.queries)
     writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
-    if writer and is_complete(writer, names, dataset.queries, answers=answers):
+    if writer and is_complete(writer, names, dataset.queries, answers=answers, refusal=refusal):
         _finish(writer, dataset, settings, judges, answers=answers, json=json, quiet=quiet)
         return
     with (
@@ -151,6 +161,8 @@ def evaluate(
             max_cost=max_cost,
             max_tokens=max_tokens,
         )
+        if writer and refusal:
+            measure_refusal(settings, dataset, names, directory, writer.folder, progress)
     output.warn_of_failures(found.report)
     output.warn_of_others(found.report, found.statistics.documents)
     output.warn_of_judgements(dataset, found.sources)
@@ -172,13 +184,17 @@ def _usual(settings: Configuration) -> str:
     return f"standard,{PRESETS[preset].retriever if preset else 'default'}"
 
 
-def _judges(judged: str | None, *, answers: bool, out: Path | None, settings: Configuration) -> list[str]:
+def _judges(
+    judged: str | None, *, answers: bool, refusal: bool, out: Path | None, settings: Configuration
+) -> list[str]:
     """The judged measures that are named; refuses what cannot be kept, or lacks its model."""
     names = list(dict.fromkeys(name.strip() for name in judged.split(","))) if judged else []
     for name in names:
         require_one_of("judge", name, JUDGED)
-    if (answers or names) and out is None:
-        raise ConfigurationError("--answers and --judge write into the folder of a run; give one with --out DIR")
+    if (answers or names or refusal) and out is None:
+        raise ConfigurationError(
+            "--answers, --judge and --refusal write into the folder of a run; give one with --out DIR"
+        )
     if (answers or set(names) - {RETRIEVED}) and settings.language_model is None:
         raise NoLanguageModelError("--answers" if answers else "--judge")
     return names
@@ -205,6 +221,7 @@ def _finish(
         output.say_json(run.to_json())
     else:
         output.show_eval(dataset, run.k, run.index, run.results())
+        output.show_refusals(run.refusals())
         output.show_answers(run.answers())
     if run.index["failed"] or not is_complete(writer, list(run.records), dataset.queries, answers=answers):
         raise typer.Exit(1)

@@ -20,7 +20,8 @@ from rich.text import Text
 from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
 from polyad.evaluation.answering import Average
 from polyad.evaluation.datasets import Dataset, Question
-from polyad.evaluation.experiment import RetrieverResult, in_per_cent, table_row
+from polyad.evaluation.experiment import RetrieverResult, evidence_row, in_per_cent, table_row
+from polyad.evaluation.refusal import FALSE_REFUSALS, Refusal
 from polyad.evaluation.signal_training import K, TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.indexing.report import IndexReport
@@ -309,6 +310,26 @@ def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Se
     say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
     say(f"memory at its peak: {index['peak_rss_mb']} MB")
     show_table([table_row(result) for result in results])
+    if any(result.evidence for result in results):
+        say("stated evidence that is covered within so many words of returned text, and by any passage, in per cent:")
+        show_table([evidence_row(result) for result in results])
+
+
+def show_refusals(refusals: Mapping[str, Refusal]) -> None:
+    """Print how well each retriever refuses, in per cent; nothing where that was not measured."""
+    if refusals:
+        say(f"without gold documents; refused where {100 * FALSE_REFUSALS:.0f} % of the others are, in per cent:")
+        rows = [
+            {
+                "retriever": name,
+                "refused": in_per_cent(one.refused),
+                "told apart": in_per_cent(one.told_apart),
+                "by": one.by,
+                "questions": str(len(one.flags)),
+            }
+            for name, one in refusals.items()
+        ]
+        show_table(rows)
 
 
 def show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Question
+from polyad.evaluation.line_files import json_lines
 from polyad.evaluation.statement_recall import Covered
 from polyad.model import Evidence, ScoredPassage, Timings
 from polyad.text.words import count_words
@@ -21,12 +24,25 @@ class Found:
         passage_id, document_id: Which it is.
         score: The retriever's.
         words: Length of its text; see :mod:`polyad.text.words`.
+        relevance: How likely it is to be evidence, in [0, 1]; None where the retriever does not say.
     """
 
     passage_id: str
     document_id: str
     score: float
     words: int
+    relevance: float | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """A passage of a line of ``per_query.jsonl``."""
+        told = {} if self.relevance is None else {"relevance": self.relevance}
+        return {
+            "passage_id": self.passage_id,
+            "document_id": self.document_id,
+            "score": self.score,
+            "words": self.words,
+            **told,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +131,8 @@ _words_of = lru_cache(maxsize=1 << 14)(count_words)
 
 def _found(hit: ScoredPassage) -> Found:
     passage = hit.passage
-    return Found(passage.id, passage.document_id, float(hit.score), _words_of(passage.text))
+    relevance = None if hit.relevance is None else float(hit.relevance)
+    return Found(passage.id, passage.document_id, float(hit.score), _words_of(passage.text), relevance)
 
 
 _TELLING = ("type", "easy", "hard")
@@ -132,10 +149,7 @@ def to_json(record: Asked) -> dict[str, object]:
         "gold": sorted(query.gold),
         "answers": list(query.answers),
         **{name: value for name in _TELLING for value in [getattr(query, name)] if value},
-        "passages": [
-            {"passage_id": one.passage_id, "document_id": one.document_id, "score": one.score, "words": one.words}
-            for one in record.passages
-        ],
+        "passages": [one.to_json() for one in record.passages],
         "hyperedges": list(record.hyperedges),
         "timings_ms": {"encode": record.encode_ms, "retrieve": record.retrieve_ms},
         "llm_tokens": record.llm_tokens,
@@ -151,7 +165,13 @@ def from_json(line: Mapping[str, Any]) -> Asked:
         KeyError, TypeError, ValueError: it did not write that.
     """
     passages = tuple(
-        Found(str(one["passage_id"]), str(one["document_id"]), float(one["score"]), int(one["words"]))
+        Found(
+            str(one["passage_id"]),
+            str(one["document_id"]),
+            float(one["score"]),
+            int(one["words"]),
+            float(one["relevance"]) if "relevance" in one else None,
+        )
         for one in line["passages"]
     )
     query = Question(
@@ -174,6 +194,21 @@ def from_json(line: Mapping[str, Any]) -> Asked:
         int(line.get("llm_tokens_uncached", line["llm_tokens"])),  # of a run that knew no difference
         _covered(line["evidence"]) if "evidence" in line else None,
     )
+
+
+def records_in(path: Path) -> Iterator[Asked]:
+    """The records of a file.
+
+    Raises:
+        ConfigurationError: it cannot be read, or a line is something else: says file and line.
+    """
+    for number, line in enumerate(json_lines(path), 1):
+        try:
+            yield from_json(line)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"{str(path)!r}, line {number}: expected the record of a question as polyad eval writes it"
+            ) from error
 
 
 def _covered(told: Mapping[str, Any]) -> Covered:

@@ -86,7 +86,10 @@ def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) ->
     runs = [load(folder) for folder in folders]
     seed = runs[0].seed if seed is None else seed
     groups = [(group, summed_up(group.title, group.name, group.systems, seed)) for group in grouped(runs)]
-    own = [tables(summaries, evidence_table(group, seed), answer_table(group)) for group, summaries in groups]
+    own = [
+        tables(summaries, evidence_table(group, seed), refusal_table(group, seed), answer_table(group))
+        for group, summaries in groups
+    ]
     try:
         out.mkdir(parents=True, exist_ok=True)
         titled = {group.title: found for (group, _), found in zip(groups, own, strict=True)}
@@ -189,6 +192,18 @@ def evidence_table(group: Group, seed: int) -> Table:
     return rows
 
 
+def refusal_table(group: Group, seed: int) -> Table:
+    """Of questions whose gold documents were taken out, how many would be refused; empty where none were asked."""
+    rows = []
+    for name, system in group.systems.items():
+        found = system.run.refusals().get(system.retriever)
+        if found:
+            row = {"retriever": name, "refused": _percent(found.refused)}
+            row["95 %"] = " - ".join(map(_percent, interval([float(flag) for flag in found.flags], seed)))
+            rows.append({**row, "told apart": _percent(found.told_apart), "by": found.by})
+    return rows
+
+
 def by_type(records: Sequence[Asked]) -> dict[str, Sequence[Asked]]:
     """All records under an empty name, and below it those of each type of question where there are several."""
     kinds = list(dict.fromkeys(record.query.type for record in records))
@@ -250,6 +265,12 @@ def construction_table(summaries: Summaries) -> Table:
         }
         for name, one in summaries.constructions.items()
     ]
+
+
+def _measured(group: Group, seed: int) -> Iterator[Table]:
+    yield evidence_table(group, seed)
+    yield refusal_table(group, seed)
+    yield answer_table(group)
 
 
 def tables(summaries: Summaries, *measured: Table) -> list[Table]:

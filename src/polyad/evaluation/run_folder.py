@@ -24,7 +24,8 @@ from polyad.evaluation.construction import Construction
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.experiment import PASSAGES, RetrieverResult, summarise
 from polyad.evaluation.line_files import LineFile, json_lines
-from polyad.evaluation.records import Asked, from_json, to_json
+from polyad.evaluation.records import Asked, records_in, to_json
+from polyad.evaluation.refusal import Refusal, refusal, without_gold_of
 from polyad.model import Evidence
 from polyad.text.files import write_whole
 
@@ -63,7 +64,7 @@ class RunWriter:
                 manifest = {**manifest, "retrievers": names}
             _write_json(folder / MANIFEST, manifest)
             self._known: dict[tuple[str, str], Asked] = {}
-            for record in _records(folder):
+            for record in records_in(folder / PER_QUERY):
                 self._known.setdefault(record.key, record)
             self._texts = {line["passage_id"] for line in json_lines(folder / PASSAGES_FILE)}
         except BaseException:
@@ -166,9 +167,15 @@ class Run:
             if found
         }
 
+    def refusals(self) -> dict[str, Refusal]:
+        """How well each retriever refuses that was asked without gold documents, too."""
+        without = without_gold_of(self.folder)
+        found = {name: refusal(records, without) for name, records in self.records.items()}
+        return {name: one for name, one in found.items() if one}
+
     def to_json(self) -> dict[str, object]:
         """The shape that ``polyad eval --json`` prints."""
-        answers = self.answers()
+        answers, refusals = self.answers(), self.refusals()
         return {
             "dataset": self.dataset,
             "k": self.k,
@@ -181,6 +188,7 @@ class Run:
                     if result.retriever in answers
                     else {}
                 )
+                | ({"refusal": refusals[result.retriever].to_json()} if result.retriever in refusals else {})
                 for result in self.results()
             ],
         }
@@ -202,7 +210,7 @@ def load(folder: Path) -> Run:
             f"{str(folder / MANIFEST)!r} has format {manifest.get('format')!r}; expected {FORMAT}: measure again"
         )
     found: dict[tuple[str, str], Asked] = {}
-    for record in _records(folder):
+    for record in records_in(folder / PER_QUERY):
         found.setdefault(record.key, record)
     wanted = manifest["dataset"]["questions"]
     for name in manifest["retrievers"]:
@@ -290,17 +298,6 @@ def _difference(name: str, before: object, after: object) -> tuple[str, object, 
 def _short(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
-
-
-def _records(folder: Path) -> Iterator[Asked]:
-    path = folder / PER_QUERY
-    for number, line in enumerate(json_lines(path), 1):
-        try:
-            yield from_json(line)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ConfigurationError(
-                f"{str(path)!r}, line {number}: expected the record of a question as polyad eval writes it"
-            ) from error
 
 
 def _construction(folder: Path) -> Construction | None:
