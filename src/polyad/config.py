@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ContextBudget = Literal["shares", "fixed"]
 AnswerPrompt = Literal["concise", "think-answer", "sections"]
 AnswerForm = Literal["text", "entity", "entities"]
+NamesLinked = Literal["all", "found"]
 
 
 T = TypeVar("T")
@@ -184,16 +185,34 @@ class EncoderSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSettings:
+    """What of a passage and its hyperedges is embedded.
+
+    Attributes:
+        hyperedge_titles: Whether a hyperedge is embedded under its passage's title, which says what "it" refers to, as
+            passages always are. Off, its text alone, as in the papers.
+    """
+
+    hyperedge_titles: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionSettings:
-    """Limits on what is asked.
+    """Limits on what is asked, and what it is taken to name.
 
     Attributes:
         max_characters: Longer questions are refused. 8,000: a page or two, above what embedders read of a text.
+        names: Which words of a question link to entities. ``all``: those that are an entity's name, whether or not they
+            are found to be names, and names that end like a subject's. ``found``: names that the mention extractor
+            finds, or the language model where a retriever asks it, and that are an entity's name exactly, as in the
+            papers.
     """
 
     max_characters: int = 8000
+    names: NamesLinked = "all"
 
     def __post_init__(self) -> None:
+        require(self.names in get_args(NamesLinked), "names", self.names, "all or found")
         require(self.max_characters > 0, "max_characters", self.max_characters, "a number of characters above 0")
 
 

@@ -128,9 +128,9 @@ def test_a_fact_is_joined_by_the_headings_above_the_sentence_that_it_is_from() -
     assert [key for key, _, role, _ in members(brass) if role] == ["analytical engine", "machines", "notes"]
 
 
-def test_without_joining_the_subject_is_a_member_only_where_it_is_named() -> None:
+def test_without_joining_the_subject_is_a_member_like_others_and_only_where_it_is_named() -> None:
     (met, brass), _ = facts_of(reply_of(MET, BRASS), join_subject=False)
-    assert ("ada lovelace", "Ada Lovelace", "subject", True) in members(met)
+    assert ("ada lovelace", "Ada Lovelace", "", True) in members(met)
     assert [key for key, *_ in members(brass)] == ["analytical engine", "brass"]
 
 

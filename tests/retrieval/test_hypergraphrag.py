@@ -16,6 +16,7 @@ from polyad.calibration import MEASURED, PAPERS
 from polyad.config import Settings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
+from polyad.errors import ConfigurationError
 from polyad.model import (
     SUBJECT,
     Argument,
@@ -259,6 +260,23 @@ def test_without_passage_retrieval_no_passage_is_there_by_similarity(store: Sqli
     evidence = retrieved(store, use_passages=False)
     assert [id for id, _ in passages(evidence)] == ["p1", "p2", "p3"]
     assert all("similar to the question" not in hit.reason for hit in evidence.passages)
+
+
+def test_of_chunks_those_above_the_threshold_are_handed_on_and_no_others(store: SqliteStore) -> None:
+    evidence = retrieved(store, handed_on="chunks")
+    assert passages(evidence) == [("p4", 1.0)], "the others are not similar, whatever their hyperedges are"
+    assert edges(evidence) == edges(retrieved(store))
+    assert passages(retrieved(store, handed_on="chunks", passage_threshold=1.0)) == []
+    assert passages(retrieved(store, handed_on="chunks", use_passages=False)) == [], 'the ablation "w/o CR"'
+    everything = retrieved(store, handed_on="chunks", passage_threshold=0.0, k=1)
+    assert passages(everything) == [("p4", 1.0)]
+
+
+def test_all_hyperedges_are_expanded_where_none_are_left_out(store: SqliteStore) -> None:
+    assert len(edges(retrieved(store, expanded=1))) == 1
+    assert edges(retrieved(store, expanded=0)) == edges(retrieved(store, expanded=200))
+    with pytest.raises(ConfigurationError, match="expanded is -1; expected 0 or more"):
+        HyperGraphRAGSettings(expanded=-1)
 
 
 def test_without_anything_nothing_is_found(store: SqliteStore) -> None:

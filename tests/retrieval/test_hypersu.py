@@ -308,6 +308,7 @@ def clues_from(reply: Line, max_clues: int = 3) -> list[str]:
 def test_without_a_model_the_clues_are_the_question_and_its_remainder() -> None:
     assert QuestionClues().clues(LINKED) == [QUESTION, "Where was the director of born?"]
     assert QuestionClues().clues(LinkedQuestion(QUESTION, {}, (), QUESTION)) == [QUESTION]
+    assert QuestionClues(use_remainder=False).clues(LINKED) == [QUESTION]
 
 
 @pytest.mark.parametrize(

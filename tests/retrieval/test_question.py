@@ -94,6 +94,16 @@ def test_a_name_short_for_a_subject_is_linked_to_it(tmp_path: Path) -> None:
     assert found.remainder == "Where did live?"
 
 
+def test_where_only_found_names_count_nothing_else_is_linked(view: View, tmp_path: Path) -> None:
+    found = QuestionLinker(view, RuleMentionExtractor(), names="found").link("is carla diaz from Lima?")
+    assert linked(view, found) == {"lima": "Lima"}
+    with Engine.open(tmp_path / "lent", embedder=HashingEmbedder(8)) as engine:
+        engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
+    lent = ViewKeeper(SqliteStore.open(tmp_path / "lent"), 8).current()
+    found = QuestionLinker(lent, RuleMentionExtractor(), names="found").link("Where did Jeffrey Smart live?")
+    assert (found.entities, [mention.name for mention in found.unlinked]) == ({}, ["Jeffrey Smart"])
+
+
 def test_names_the_index_does_not_know_are_kept_apart(link: Link, view: View) -> None:
     found = link("Did Zacharias Quux visit Lima?")
     assert linked(view, found) == {"lima": "Lima"}

@@ -27,7 +27,7 @@ from polyad.evaluation.splits import queries_of
 from polyad.protocols import Progress
 from polyad.text.counting import counted
 
-_OF_THE_INDEX = ("read", "split", "segmentation", "facts")
+_OF_THE_INDEX = ("read", "split", "embedding", "segmentation", "facts")
 """Sections that decide what is in an index."""
 
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Where the runs and their report go.")]

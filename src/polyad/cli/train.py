@@ -14,6 +14,7 @@ import typer
 from polyad.cli import output
 from polyad.cli.options import Embedder, Json, Mentions, Method, Quiet, directory_for, open_engine, settings_from
 from polyad.cli.settings import Configuration, require_one_of
+from polyad.config import QuestionSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, experiment, signal_training, triple_training
@@ -159,6 +160,7 @@ def _train_hyperretriever(
             *training_parts(engine, progress),
             settings=chosen,
             learning=learning,
+            names=settings.stages.of(QuestionSettings).names,
             seed=seed,
             progress=progress,
         )

@@ -17,6 +17,7 @@ from polyad.answering.answer import CitingAnswerer
 from polyad.answering.citations import located
 from polyad.config import (
     AnswerSettings,
+    EmbeddingSettings,
     EncoderSettings,
     LanguageModelSettings,
     NearestSettings,
@@ -328,7 +329,7 @@ class Engine:
 
     def _indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
         splitter = SentenceSplitter(self.models.settings.of(SplitSettings), methods[method].usual_passages)
-        return Indexer(self._store, self.models.embedder, splitter, builder)
+        return Indexer(self._store, self.models.embedder, splitter, builder, self.models.settings.of(EmbeddingSettings))
 
     def remove(self, document_ids: str | Sequence[str]) -> None:
         """Remove a document or several, and everything that came from them.

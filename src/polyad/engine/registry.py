@@ -21,8 +21,10 @@ from polyad.config import (
     LONG_PASSAGES,
     SHORT_PASSAGES,
     AnswerSettings,
+    EmbeddingSettings,
     EncoderSettings,
     LanguageModelSettings,
+    NamesLinked,
     NearestSettings,
     QuestionSettings,
     ReadSettings,
@@ -95,24 +97,32 @@ def _question_names(models: Models) -> MentionExtractor:
     return QuestionNames(language_model, models.extractor) if language_model else models.extractor
 
 
+def _names(models: Models) -> NamesLinked:
+    return models.settings.of(QuestionSettings).names
+
+
 def _hypersu(models: Models) -> Retriever:
     settings, language_model = models.settings.of(HyperSUSettings), models.language_model
-    agent = LanguageModelClues(language_model, settings.max_clues) if language_model else QuestionClues()
-    return HyperSURetriever(models.embedder, models.extractor, agent, settings)
+    rules = QuestionClues(use_remainder=settings.use_remainder)
+    agent = LanguageModelClues(language_model, settings.max_clues) if language_model else rules
+    return HyperSURetriever(models.embedder, models.extractor, agent, settings, _names(models))
 
 
 def _hypergraphrag(models: Models) -> Retriever:
-    return HyperGraphRAGRetriever(models.embedder, _question_names(models), models.settings.of(HyperGraphRAGSettings))
+    settings = models.settings.of(HyperGraphRAGSettings)
+    return HyperGraphRAGRetriever(models.embedder, _question_names(models), settings, _names(models))
 
 
 def _hyperretriever(models: Models) -> Retriever:
-    return HyperRetriever(models.embedder, _question_names(models), models.settings.of(HyperRetrieverSettings))
+    settings = models.settings.of(HyperRetrieverSettings)
+    return HyperRetriever(models.embedder, _question_names(models), settings, names=_names(models))
 
 
 def _hypermemory(models: Models) -> Retriever:
     language_model = models.require_language_model("the retriever 'hypermemory'")
+    settings = models.settings.of(HyperMemorySettings)
     return HyperMemoryRetriever(
-        models.embedder, _question_names(models), language_model, models.settings.of(HyperMemorySettings)
+        models.embedder, _question_names(models), language_model, settings, names=_names(models)
     )
 
 
@@ -391,6 +401,7 @@ _STAGES: Mapping[str, type] = {
     "read": ReadSettings,
     "split": SplitSettings,
     "encoder": EncoderSettings,
+    "embedding": EmbeddingSettings,
     "question": QuestionSettings,
     "nearest": NearestSettings,
     "answer": AnswerSettings,

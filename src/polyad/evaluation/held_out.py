@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyad import model
+from polyad.config import QuestionSettings
 from polyad.engine import Engine, registry
 from polyad.evaluation import experiment
 from polyad.evaluation.datasets import Question
@@ -47,10 +48,11 @@ def held_out(
         progress: Told after each question.
     """
     view, embedder, extractor = training_parts(engine, progress)
+    names = engine.models.settings.of(QuestionSettings).names
     retrievers: dict[str, Retriever] = {
-        "hyperretriever": HyperRetriever(embedder, extractor, settings, scorer),
+        "hyperretriever": HyperRetriever(embedder, extractor, settings, scorer, names),
         "hyperretriever, untrained": HyperRetriever(
-            embedder, extractor, settings, TripleScorer.untrained(scorer.recipe)
+            embedder, extractor, settings, TripleScorer.untrained(scorer.recipe), names
         ),
         **{name: registry.retrievers[name].make(engine.models) for name in BESIDE},
         "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), linear),

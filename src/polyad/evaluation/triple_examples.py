@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyad.config import NamesLinked
 from polyad.evaluation.datasets import Question
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import Hypergraph, distinct
@@ -111,6 +112,7 @@ def collect(
     seed: int = 0,
     progress: Progress = silent,
     learning: HyperRetrieverTraining = USUAL,
+    names: NamesLinked = "all",
 ) -> TripleExamples:
     """Walk towards the evidence of some questions and label what is met.
 
@@ -129,9 +131,10 @@ def collect(
         seed: Of the choice where a hop has more than :data:`POSITIVES` or :data:`NEGATIVES`.
         progress: Told of each question.
         learning: What the scorer will read, and what is right.
+        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
     """
     recipe = recipe_of(settings, embedder, learning)
-    preparer = QuestionPreparer(view, embedder, QuestionLinker(view, extractor), signals=recipe.signals)
+    preparer = QuestionPreparer(view, embedder, QuestionLinker(view, extractor, names=names), signals=recipe.signals)
     space = SearchSpace.of(view, binary=settings.binary)
     graph = space.whole()
     passages = space.passages(np.arange(graph.edge_count))

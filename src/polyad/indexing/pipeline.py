@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 
+from polyad.config import EmbeddingSettings
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.embedding import Pending, embed
 from polyad.indexing.hyperedge_builder import Built, HyperedgeBuilder, hyperedge_id, passage_id
@@ -133,6 +134,9 @@ class _Whole:
     notes: Counter[str]
 
 
+_USUAL = EmbeddingSettings()
+
+
 class Indexer:
     """Brings a store up to date with documents.
 
@@ -145,7 +149,15 @@ class Indexer:
     the store keeps the vectors until the document is there.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, splitter: Splitter, builder: HyperedgeBuilder) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        splitter: Splitter,
+        builder: HyperedgeBuilder,
+        settings: EmbeddingSettings = _USUAL,
+    ) -> None:
+        self._settings = settings
         self._store = store
         self._embedder = embedder
         self._splitter = splitter
@@ -237,7 +249,8 @@ class Indexer:
 
     @property
     def _made_by(self) -> str:
-        return f"{self._splitter.name} {self._builder.name} {self._embedder.name}"
+        plain = "" if self._settings.hyperedge_titles else " without-titles"
+        return f"{self._splitter.name} {self._builder.name} {self._embedder.name}{plain}"
 
     def _put(self, changed: Sequence[_Changed], told: RunProgress, is_again: bool) -> IndexCounts:
         """Build and store documents; when the batch fails, each by itself, to find the one at fault."""
@@ -391,8 +404,9 @@ class Indexer:
         texts: dict[str, int] = {}
         first_of: list[Passage] = []  # the passage that each of the texts is from
         for passage, found in drafts:
-            for text in (passage.text, *(draft.hyperedge.text for draft in found.hyperedges)):
-                if texts.setdefault(embedding_text(passage.title, text), len(texts)) == len(first_of):
+            edges = (embedding_text(self._title(passage), draft.hyperedge.text) for draft in found.hyperedges)
+            for text in (embedding_text(passage.title, passage.text), *edges):
+                if texts.setdefault(text, len(texts)) == len(first_of):
                     first_of.append(passage)
 
         def embedded(done: int) -> None:
@@ -413,12 +427,18 @@ class Indexer:
                 INCOMPLETE if found.failure else digests[passage.id],
                 vector_of(passage.title, passage.text),
                 tuple(
-                    IndexedHyperedge(draft.hyperedge, draft.incidences, vector_of(passage.title, draft.hyperedge.text))
-                    for draft in found.hyperedges
+                    IndexedHyperedge(
+                        edge.hyperedge, edge.incidences, vector_of(self._title(passage), edge.hyperedge.text)
+                    )
+                    for edge in found.hyperedges
                 ),
             )
             for passage, found in drafts
         }
+
+    def _title(self, passage: Passage) -> str:
+        """What the hyperedges of a passage are embedded under."""
+        return passage.title if self._settings.hyperedge_titles else ""
 
 
 def _in_words(passage: Passage, document: Document) -> str:

@@ -26,6 +26,8 @@ class SegmentationSettings:
         max_words: Longest unit, in words (200).
         window: Sentences in a unit of method ``window`` (Table 11: 3).
         percentile: For ``semantic-chunking``: cut where the distance of neighbours is above this percentile, 0-100.
+        join_subject: Whether what a unit stands under, the title and headings of its passage, is a member of it, and
+            what its sentences define is marked as its subject. Off, V_u is what appears in the unit (definition 3).
     """
 
     method: Segmentation = "mdl"
@@ -36,6 +38,7 @@ class SegmentationSettings:
     max_words: int = 200
     window: int = 3
     percentile: float = 80.0
+    join_subject: bool = True
 
     def __post_init__(self) -> None:
         require(self.method in get_args(Segmentation), "method", self.method, f"one of {get_args(Segmentation)}")

@@ -74,6 +74,9 @@ class Subjects:
         return [(key, part) for key, part in self.sections if part.start < span.end and span.start < part.end]
 
 
+NO_SUBJECTS = Subjects((), ())
+
+
 def subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tuple[str, Mention]]) -> Subjects:
     """Find the subjects of a passage.
 

@@ -14,7 +14,7 @@ from polyad.indexing.hyperedge_builder import Built, DraftHyperedge, OnMessage, 
 from polyad.indexing.mentions.keys import mention_key
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.semantic_units import Candidates, Segmenter, word_vectors
-from polyad.indexing.subjects import RULES, subjects
+from polyad.indexing.subjects import NO_SUBJECTS, RULES, subjects
 from polyad.model import (
     SUBJECT,
     FloatArray,
@@ -65,7 +65,8 @@ class SemanticUnitBuilder:
     @property
     def name(self) -> str:
         """The method, its settings and the extractor's name."""
-        return f"semantic-units {self._extractor.name} {RULES} {astuple(self._settings)}"
+        *common, joins = astuple(self._settings)
+        return f"semantic-units {self._extractor.name} {RULES if joins else 'no-subjects'} {tuple(common)}"
 
     def build(
         self,
@@ -112,7 +113,8 @@ class SemanticUnitBuilder:
     def _units(self, analysis: _Analysis, embeddings: FloatArray) -> list[DraftHyperedge]:
         partition = self._segmenter.choose(analysis.candidates, embeddings, _mention_counts(analysis))
         passage = analysis.passage
-        about = subjects(passage, analysis.sentences, analysis.mentions)
+        joins = self._settings.join_subject
+        about = subjects(passage, analysis.sentences, analysis.mentions) if joins else NO_SUBJECTS
         units = []
         for position, (first, last) in enumerate(partition):
             start, end = analysis.sentences[first].start, analysis.sentences[last - 1].end

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from polyad.config import NamesLinked
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
 from polyad.retrieval.similar_names import SimilarNames
@@ -41,17 +42,26 @@ class QuestionLinker:
         view: The index.
         extractor: The one the index was built with.
         similar: Links names that are no entity's to the entity with the most similar name; None for exact names only.
+        names: ``found`` for names that the extractor finds and no others, each an entity's exactly.
     """
 
-    def __init__(self, view: View, extractor: MentionExtractor, similar: SimilarNames | None = None) -> None:
+    def __init__(
+        self,
+        view: View,
+        extractor: MentionExtractor,
+        similar: SimilarNames | None = None,
+        names: NamesLinked = "all",
+    ) -> None:
         self._view = view
+        self._links_all = names == "all"
         self._extractor = extractor
         self._similar = similar
         self._vocabulary = Vocabulary(view.find)
 
     def link(self, question: str) -> LinkedQuestion:
         """Find the entities that ``question`` names."""
-        found = [*self._vocabulary.find(question), *self._extractor.extract([question])[0]]
+        known = self._vocabulary.find(question) if self._links_all else ()
+        found = [*known, *self._extractor.extract([question])[0]]
         mentions = sorted(found, key=lambda mention: (mention.start, -mention.end))
         keys = [self._key(mention.name) for mention in mentions]
         rows = self._rows(keys)
@@ -76,7 +86,9 @@ class QuestionLinker:
     def _rows(self, keys: Sequence[str]) -> dict[str, int]:
         """The row of the entity that each key stands for, where there is one: of that name, or of a similar one."""
         known = self._view.find(key for key in keys if key)
-        rows = known | self._view.subjects_of([key for key in dict.fromkeys(keys) if key and key not in known])
+        rows = known
+        if self._links_all:
+            rows = known | self._view.subjects_of([key for key in dict.fromkeys(keys) if key and key not in known])
         if self._similar:
             rows |= self._similar.nearest([key for key in keys if key and key not in rows])
         return rows

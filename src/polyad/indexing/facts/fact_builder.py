@@ -19,7 +19,7 @@ from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.hyperedge_builder import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
 from polyad.indexing.mentions.keys import named_key
 from polyad.indexing.reply_scores import ENTITY_SCORES, FACT_SCORES
-from polyad.indexing.subjects import RULES, Subjects, subjects
+from polyad.indexing.subjects import NO_SUBJECTS, RULES, Subjects, subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply, Splitter
 from polyad.text.counting import counted
@@ -78,7 +78,7 @@ class FactBuilder:
         settings = self._settings
         return (
             f"facts {self._style.name} gleaning={settings.gleaning} drop_ungrounded={settings.drop_ungrounded} "
-            f"join_subject={settings.join_subject} {RULES}"
+            f"join_subject={settings.join_subject} {RULES if settings.join_subject else 'no-subjects'}"
         )
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = no_message) -> list[Built]:
@@ -175,7 +175,8 @@ class FactBuilder:
         usual = FACT_SCORES.usual(fact.score for fact in extraction.facts)
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
-        about = subjects(passage, sentences, _mentions(extraction.facts, grounder))
+        joins = self._settings.join_subject
+        about = subjects(passage, sentences, _mentions(extraction.facts, grounder)) if joins else NO_SUBJECTS
         notes = replies.notes + Counter(extraction.notes)
         importance = _Importance(extraction.facts)
         drafts = []
@@ -186,7 +187,7 @@ class FactBuilder:
             score = usual if fact.score is None else fact.score
             edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score)
             members = self._members(id, fact, about, grounder, importance, notes)
-            for key, section in about.of(span) if self._settings.join_subject else ():
+            for key, section in about.of(span):
                 if key not in members:
                     notes[JOINED] += 1
                     members[key] = Incidence(

@@ -23,7 +23,7 @@ class FactSettings:
             counts as one that cannot be read. 10,000: a passage of 1,200 tokens has some 100.
         drop_ungrounded: Whether entities whose name does not occur in the passage are left out, not only flagged.
         join_subject: Whether what a fact stands under, the title and headings of its passage, are members of it; where
-            there are none, what the passage defines or begins with.
+            there are none, what the passage defines or begins with. Off, nothing is marked as a fact's subject either.
     """
 
     style: ExtractionStyleName = "compact"

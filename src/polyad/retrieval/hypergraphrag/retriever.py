@@ -19,6 +19,7 @@ from functools import partial
 import numpy as np
 
 from polyad.calibration import PAPERS, Calibration, calibration_for
+from polyad.config import NamesLinked
 from polyad.hypergraph.sparse import Order, Scores, best_places, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols import Embedder, MentionExtractor
@@ -61,11 +62,19 @@ class HyperGraphRAGRetriever:
         embedder: The one the index was built with.
         extractor: Finds the names in the question.
         settings: See :class:`polyad.retrieval.hypergraphrag.settings.HyperGraphRAGSettings`.
+        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
     """
 
     name = "hypergraphrag"
 
-    def __init__(self, embedder: Embedder, extractor: MentionExtractor, settings: HyperGraphRAGSettings) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        extractor: MentionExtractor,
+        settings: HyperGraphRAGSettings,
+        names: NamesLinked = "all",
+    ) -> None:
+        self._names = names
         self._embedder = embedder
         self._extractor = extractor
         self._settings = settings
@@ -77,12 +86,13 @@ class HyperGraphRAGRetriever:
         Where K* has fewer passages than are wanted the most similar others follow, unless ``use_passages`` is off.
         """
         question = query.text
-        linked = QuestionLinker(view, self._extractor).link(question)
+        linked = QuestionLinker(view, self._extractor, names=self._names).link(question)
         names = _names(linked) or [question]
         each = names if self._settings.names == "each" and len(names) > 1 else []
         vectors = self._embedder.encode([question, ", ".join(names), *each], "query")
         knowledge = self._knowledge(view, vectors[0], vectors[1:])
-        hits = self._ranked(view, knowledge, vectors[0], query.k)
+        choose = self._ranked if self._settings.handed_on == "ranked" else self._chunks
+        hits = choose(view, knowledge, vectors[0], query.k)
         return self._evidence(view, question, ", ".join(names), knowledge, hits)
 
     def _knowledge(self, view: View, question: FloatArray, names: FloatArray) -> _Knowledge:
@@ -128,6 +138,17 @@ class HyperGraphRAGRetriever:
         ((rows, values),) = view.nearest("hyperedge", question[None], settings.hyperedges, weighted=True)
         return Scores.of(rows, values).above(self._thresholds.hyperedge_threshold)
 
+    def _chunks(self, view: View, _: _Knowledge, question: FloatArray, k: int) -> list[Hit]:
+        """K_chunk, the best first; none where no passage is retrieved by similarity."""
+        if not self._settings.use_passages:
+            return []
+        ((near, cosines),) = view.nearest("passage", question[None], min(k, self._settings.passages))
+        return [
+            (row, cosine, "similar to the question")
+            for row, cosine in zip(near.tolist(), cosines.tolist(), strict=True)
+            if cosine > self._thresholds.passage_threshold
+        ]
+
     def _ranked(self, view: View, knowledge: _Knowledge, question: FloatArray, k: int) -> list[Hit]:
         """(row, score, reason) of the best passages of K*."""
         lists = {
@@ -154,7 +175,7 @@ class HyperGraphRAGRetriever:
         return filled(view, hits, question, k) if self._settings.use_passages else hits
 
     def _evidence(self, view: View, question: str, names: str, knowledge: _Knowledge, hits: list[Hit]) -> Evidence:
-        shown = min(len(knowledge.edges), self._settings.expanded)
+        shown = min(len(knowledge.edges), self._settings.expanded or len(knowledge.edges))
         by_similarity = np.isin(knowledge.edges[:shown], knowledge.retrieved.rows).tolist()
         edges, scores = knowledge.edges[:shown].tolist(), knowledge.edge_scores[:shown].tolist()
         brought = knowledge.via[:shown].tolist()

@@ -16,8 +16,10 @@ class HyperGraphRAGSettings:
         entities: k_V, entities retrieved (60).
         hyperedges: k_H, hyperedges retrieved (60).
         passages: k_C, passages added by similarity (5; 3 in the paper's first version).
-        expanded: Hyperedges of K_H in the evidence, best first. The paper takes all, which for entities that everything
-            names are thousands. 200.
+        expanded: Hyperedges of K_H in the evidence, best first; 0 for all, as in the paper, which for entities that
+            everything names are thousands. 200.
+        handed_on: Passages in the evidence: ``ranked``, the best of K* and where these are too few the most similar; or
+            ``chunks``, K_chunk alone, the k_C most similar of those above tau_C, as the paper has it (section 4.3).
         thresholds: ``measured`` takes those found for the embedder, ``paper`` those of the paper (50, 5 and 0.5), which
             are also taken for an embedder that was not measured. Encoders differ in how high their cosines are.
         entity_threshold: tau_V, cosine times score (0, 100]. None takes that of ``thresholds``; so do the next two.
@@ -34,6 +36,7 @@ class HyperGraphRAGSettings:
     hyperedges: int = 60
     passages: int = 5
     expanded: int = 200
+    handed_on: Literal["ranked", "chunks"] = "ranked"
     names: Literal["together", "each"] = "each"
     thresholds: Literal["measured", "paper"] = "measured"
     entity_threshold: float | None = None
@@ -46,7 +49,9 @@ class HyperGraphRAGSettings:
     def __post_init__(self) -> None:
         require(self.names in ("together", "each"), "names", self.names, "together or each")
         require(self.thresholds in ("measured", "paper"), "thresholds", self.thresholds, "measured or paper")
-        for name in ("entities", "hyperedges", "passages", "expanded"):
+        require(self.handed_on in ("ranked", "chunks"), "handed_on", self.handed_on, "ranked or chunks")
+        require(self.expanded >= 0, "expanded", self.expanded, "0 or more")
+        for name in ("entities", "hyperedges", "passages"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         for name, highest in (("entity_threshold", 100), ("hyperedge_threshold", 10), ("passage_threshold", 1)):
             value = getattr(self, name)

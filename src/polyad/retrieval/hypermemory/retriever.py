@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from polyad.config import NamesLinked
 from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor
 from polyad.retrieval.evidence import entity_names, evidence
@@ -42,6 +43,7 @@ class HyperMemoryRetriever:
         settings: See :class:`polyad.retrieval.hypermemory.settings.HyperMemorySettings`.
         extractor_calls: How often the extractor asks the language model for one question; 0 for one that goes by
             rules.
+        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
     """
 
     name = "hypermemory"
@@ -54,7 +56,9 @@ class HyperMemoryRetriever:
         settings: HyperMemorySettings,
         *,
         extractor_calls: int = 1,
+        names: NamesLinked = "all",
     ) -> None:
+        self._names = names
         self._embedder = embedder
         self._extractor = extractor
         self._language_model = language_model
@@ -88,7 +92,7 @@ class HyperMemoryRetriever:
         )
         vector = self._embedder.encode([question], "query")[0]
         search = BeamSearch(view, self._embedder, judge, settings, vector)
-        topics = list(QuestionLinker(view, self._extractor).link(question).entities)
+        topics = list(QuestionLinker(view, self._extractor, names=self._names).link(question).entities)
         search.run(topics or search.starts())
         failed = judge.repairs[Repair.FAILED]
         if 2 * failed > judge.calls - self._extractor_calls:

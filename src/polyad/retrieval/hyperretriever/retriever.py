@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from polyad.config import NamesLinked
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores, best_places, union
@@ -63,6 +64,7 @@ class HyperRetriever:
         extractor: Finds the names in the question.
         settings: See :class:`polyad.retrieval.hyperretriever.settings.HyperRetrieverSettings`.
         scorer: By default that of the settings.
+        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
 
     Raises:
         ConfigurationError: the scorer is for another embedder or variant, or there is none.
@@ -76,7 +78,9 @@ class HyperRetriever:
         extractor: MentionExtractor,
         settings: HyperRetrieverSettings,
         scorer: TripleScorer | None = None,
+        names: NamesLinked = "all",
     ) -> None:
+        self._names = names
         wanted = embedder.name, embedder.dimension, signal_names(rewriting=False) if settings.signals else ()
         scorer = scorer or TripleScorer.from_settings(settings.weights, *wanted)
         scorer.recipe.require(*wanted)
@@ -95,7 +99,7 @@ class HyperRetriever:
         question = query.text
         if not view.passage_count:
             return evidence(view, question, self.name, [])
-        linker = QuestionLinker(view, self._extractor)
+        linker = QuestionLinker(view, self._extractor, names=self._names)
         walked = QuestionPreparer(view, self._embedder, linker, signals=self._scorer.recipe.signals).prepare(question)
         found = self._search(walked, view)
         strongest = _strongest_of_each(found)

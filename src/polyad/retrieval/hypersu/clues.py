@@ -26,11 +26,17 @@ class QuestionClues:
 
     The second asks for what is sought, not for more about what is known: "Where did the director of film die?" is
     nearer to the biography of a director than the question that names the film.
+
+    Args:
+        use_remainder: Whether there is a second.
     """
+
+    def __init__(self, *, use_remainder: bool = True) -> None:
+        self._use_remainder = use_remainder
 
     def clues(self, question: LinkedQuestion) -> list[str]:
         """The question and its remainder."""
-        return list(dict.fromkeys([question.text, question.remainder]))
+        return list(dict.fromkeys([question.text, *([question.remainder] if self._use_remainder else [])]))
 
 
 class LanguageModelClues:

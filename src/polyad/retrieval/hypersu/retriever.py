@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from polyad.calibration import calibration_for
+from polyad.config import NamesLinked
 from polyad.hypergraph.frontier import Walk, expand
 from polyad.hypergraph.sparse import Scores, best_places, union
 from polyad.model import Evidence, FloatArray, Query, TraceStep
@@ -49,6 +50,7 @@ class HyperSURetriever:
         extractor: Finds the names in the question.
         clue_agent: Derives clues; ignored when the settings switch clues off.
         settings: See :class:`polyad.retrieval.hypersu.settings.HyperSUSettings`.
+        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
     """
 
     name = "hypersu"
@@ -59,7 +61,9 @@ class HyperSURetriever:
         extractor: MentionExtractor,
         clue_agent: ClueAgent,
         settings: HyperSUSettings,
+        names: NamesLinked = "all",
     ) -> None:
+        self._names = names
         self._embedder = embedder
         self._extractor = extractor
         self._clue_agent = clue_agent
@@ -85,7 +89,7 @@ class HyperSURetriever:
     def _linker(self, view: View) -> QuestionLinker:
         threshold = self._settings.link_threshold
         similar = SimilarNames(view, self._embedder, threshold) if threshold < 1 else None
-        return QuestionLinker(view, self._extractor, similar)
+        return QuestionLinker(view, self._extractor, similar, self._names)
 
     def _expand(
         self, view: View, linked: LinkedQuestion, clues: list[str], clue_vectors: FloatArray, question: FloatArray

@@ -25,6 +25,8 @@ class HyperSUSettings:
         dense_weight: In [0, 1]. The published code mixes the passage's cosine in with 0.5; the paper does not (0).
         link_threshold: Lowest cosine at which a name in the question is taken for an entity of another name, in (0, 1];
             1 links exact names only, as in the paper's experiments (C.2): on the benchmarks a lower one gains nothing.
+        use_remainder: Whether, without a language model, the question without the names it links to is a further clue.
+            Off, the question is the only one, as in the paper where no planner is used (section 4.2).
         use_clues: Off, the question is the only clue (the paper's ablation "w/o clue agent").
     """
 
@@ -40,11 +42,12 @@ class HyperSUSettings:
     units_per_passage: int = 3
     dense_weight: float = 0.0
     link_threshold: float = 1.0
+    use_remainder: bool = True
     use_clues: bool = True
 
     def __post_init__(self) -> None:
         if not self.use_clues:
-            require_idle(self, ["max_clues"], "use_clues")
+            require_idle(self, ["max_clues", "use_remainder"], "use_clues")
         threshold = self.activation_threshold
         require(threshold is None or 0 <= threshold < 1, "activation_threshold", threshold, "0 or more, below 1")
         require(0 < self.link_threshold <= 1, "link_threshold", self.link_threshold, "above 0, at most 1")
