@@ -84,6 +84,15 @@ def test_p_values_are_corrected_for_all_others() -> None:
     assert together.p == pytest.approx(2 * alone.p, abs=1e-6)
 
 
+def test_what_was_run_several_times_is_compared_with_its_own_first_run() -> None:
+    systems = {
+        f"{folder}: {name}": system(name, found, folder=folder)
+        for folder, name, found in (("as set", "a", 1), ("as set", "b", 4), ("without", "a", 2), ("without", "b", 3))
+    }
+    found = summed_up("tarn", "tarn", systems, 3).systems.values()
+    assert [one.difference and round(one.difference.mean, 4) for one in found] == [None, None, 0.0833, -0.0833]
+
+
 def test_an_index_that_was_found_made_says_nothing_of_what_it_took() -> None:
     made = system("bm25", 1)
     found = replace(made, run=replace(made.run, index={**INDEX, "written": 0, "seconds": 0.2}))

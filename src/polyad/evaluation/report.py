@@ -136,7 +136,7 @@ def _name(run: Run, retriever: str, together: Sequence[Run]) -> str:
     folders = [other.folder.name for other in together]
     folder = run.folder.name if folders.count(run.folder.name) == 1 else str(run.folder)
     is_alone = len({name for other in together for name in other.records}) == 1
-    return folder if is_alone else f"{folder}: {retriever}"
+    return folder if is_alone or folder == retriever else f"{folder}: {retriever}"
 
 
 def _numbered(name: str) -> Iterator[str]:
@@ -153,8 +153,9 @@ def _numbered(name: str) -> Iterator[str]:
 def quality_table(summaries: Summaries) -> Table:
     """Measures in per cent; of recall also where it lies with 95 per cent confidence, and how it differs.
 
-    The differences are to the first system, in percentage points, with the p value corrected by Holm. Empty where
-    nobody has judged which documents hold the evidence.
+    The differences are to the first system, or the first of the same retriever where some were run several times; in
+    percentage points, with the p value corrected by Holm. Empty where nobody has judged which documents hold the
+    evidence.
     """
     rows = []
     for name, summary in summaries.judged.items():

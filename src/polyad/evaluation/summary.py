@@ -41,7 +41,9 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How a system differs from the first of its group in recall at k, paired by question.
+    """How a system differs from a baseline in recall at k, paired by question.
+
+    The baseline is the first system of its group; where retrievers were run several times, the first of the same one.
 
     Attributes:
         mean, low, high: As of an :class:`Estimate`; in [-1, 1].
@@ -70,7 +72,7 @@ class Summary:
         llm_tokens: Of a language model, a question.
         index: What indexing took, and how large the index is; ``llm_tokens`` are those of indexing.
         settings: Those that are numbers and differ within the group, by ``section.key``.
-        difference: To the first of the group; None for that one.
+        difference: To its baseline; None for what is one itself.
     """
 
     retriever: str
@@ -127,9 +129,8 @@ def summed_up(title: str, name: str, systems: Mapping[str, System], seed: int) -
     runs = [system.run for system in systems.values()]
     varied = varied_numbers(runs)
     summaries = {label: _summary(system, varied, seed) for label, system in systems.items()}
-    first, *others = systems
-    compared = [other for other in others if summaries[other].measures]
-    pairs = [_differences(systems[first], systems[other]) for other in compared]
+    compared = {other: baseline for other, baseline in _baselines(systems).items() if summaries[other].measures}
+    pairs = [_differences(systems[baseline], systems[other]) for other, baseline in compared.items()]
     corrected = holm([randomised(values, seed) for values in pairs])
     for other, values, p in zip(compared, pairs, corrected, strict=True):
         difference = Difference(*_rounded(statistics.fmean(values), *interval(values, seed), p))
@@ -181,6 +182,17 @@ def _summary(system: System, varied: Sequence[str], seed: int) -> Summary:
 
 def _estimate(values: Sequence[float], seed: int) -> Estimate:
     return Estimate(*_rounded(statistics.fmean(values), *interval(values, seed)))
+
+
+def _baselines(systems: Mapping[str, System]) -> dict[str, str]:
+    """What each system is compared with; see :class:`Difference`."""
+    retrievers = [system.retriever for system in systems.values()]
+    first: dict[str, str] = {}
+    for label, system in systems.items():
+        first.setdefault(system.retriever, label)
+    is_repeated = len(first) < len(retrievers)
+    own = {label: first[system.retriever] if is_repeated else next(iter(systems)) for label, system in systems.items()}
+    return {label: baseline for label, baseline in own.items() if baseline != label}
 
 
 def _rounded(*values: float) -> tuple[float, ...]:
