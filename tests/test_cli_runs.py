@@ -242,7 +242,7 @@ def test_an_ablation_measures_without_each_part(run: Run, benchmark: Path) -> No
 def answer_and_judge(request: Request) -> str:
     """Right about the bell, wrong about all else; one judgement of it all is no JSON, whoever asks."""
     asked = str(request["messages"][-1]["content"])
-    if "<given_answer>" not in asked:
+    if "<given_answer>" not in asked and "<text>" not in asked:
         return "Ines Moreau [1]." if "bell of Tarn?" in asked else "I do not know."
     if '{"score": 0}' in asked:
         return '{"score": 5}'

@@ -6,9 +6,14 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
 from polyad.evaluation.answer_measures import (
+    answer_relevance_in_words,
     contains,
-    contains_letters,
+    context_recall_in_words,
+    entity_recall,
     exact_match,
+    hyperrag_em,
+    name_hits,
+    name_reciprocal_rank,
     normalised,
     rouge_l,
     token_f1,
@@ -37,8 +42,35 @@ def test_an_answer_is_as_good_as_the_accepted_one_nearest_to_it(
 
 
 def test_letters_within_a_word_count_for_the_lenient_measure_alone() -> None:
-    assert (contains("It is a party.", ["art"]), contains_letters("It is a party.", ["art"])) == (0.0, 1.0)
-    assert contains_letters("party", ["the"]) == 0.0, "nothing is left of it to be found"
+    assert (contains("It is a party.", ["art"]), hyperrag_em("It is a party.", ["art"])) == (0.0, 1.0)
+    assert (contains("Ines", ["Ines Moreau"]), hyperrag_em("Ines", ["Ines Moreau"])) == (0.0, 1.0), "either way round"
+    assert hyperrag_em("rein", ["The rain", "in Re Ines"]) == 1.0, "across blanks"
+    assert (hyperrag_em("", ["Ines"]), hyperrag_em("Ines", ["", " "]), hyperrag_em("Ines", [])) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("names", "rank", "hit"),
+    [
+        (["Isk", "the ALDBY!", "Tarn"], 1 / 2, 1.0),
+        (["Isk"] * 10 + ["Tarn"], 1 / 11, 0.0),
+        (["Isk"], 0.0, 0.0),
+        ([], 0.0, 0.0),
+    ],
+)
+def test_names_are_ranked_as_hyperrag_compares_them(names: list[str], rank: float, hit: float) -> None:
+    assert name_reciprocal_rank(names, ["Tarn", "Aldby"]) == pytest.approx(rank)
+    assert name_hits(names, ["Tarn", "Aldby"]) == hit
+
+
+def test_the_measures_of_hypergraphrag_v1_are_parts_of_different_words() -> None:
+    accepted = ["Ines Moreau cast it in 1702", "Moreau"]
+    assert context_recall_in_words("It was cast by INES, Ines!", accepted[:1]) == 0.5
+    assert context_recall_in_words("Moreau, in Aldby", accepted) == 1.0, "the best of the accepted"
+    assert context_recall_in_words("Moreau", ["!"]) is None
+    assert entity_recall("moreau cast it in Aldby; Ines knew", accepted[:1]) == 0.5, "a capital is part of a name"
+    assert entity_recall("Moreau", ["in 1702"]) is None, "there is no name to be found"
+    assert answer_relevance_in_words("Who cast the bell?", "Moreau cast the bell.") == 0.75
+    assert answer_relevance_in_words("?", "Moreau") is None
 
 
 def test_normalising_an_answer_leaves_its_words() -> None:

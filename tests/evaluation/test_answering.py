@@ -8,7 +8,8 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answer_files import AnswerWriter, answers_of
-from polyad.evaluation.answering import ATTEMPTS, Answered, Average, Judgement, Judgements, averages, compare, judge
+from polyad.evaluation.answering import ATTEMPTS, Answered, Judgement, Judgements, cases, compare, judge
+from polyad.evaluation.averages import Average, averages
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.judges import CORRECT, requests_for
 from polyad.protocols import Prompt
@@ -24,7 +25,7 @@ BY_KEY = {one.key: one for one in ANSWERS}
 
 def judged(model: ScriptedLanguageModel, known: Judgements | None = None) -> tuple[Judgements, list[Judgement]]:
     judgements, kept = known or Judgements(), []  # type: ignore[var-annotated]
-    judge(ANSWERS, QUERIES, [CORRECT], model, judgements, kept.append)
+    judge(cases([CORRECT], QUERIES, BY_KEY, {}), model, judgements, kept.append)
     return judgements, kept
 
 
@@ -74,8 +75,11 @@ def test_answers_are_measured_against_the_accepted_ones_that_are_nearest() -> No
         "em": 0.5,
         "f1": 0.5,
         "contain_acc": 0.5,
-        "contain_letters": 0.5,
+        "hyperrag_em": 0.5,
         "rouge_l": 0.5,
+        "c_rec_words": 0.5,
+        "c_erec": 0.5,
+        "a_rel_words": 0.0,
     }
     assert {(average.counted, average.asked) for average in found.values()} == {(2, 2)}
 
@@ -96,7 +100,7 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
         return "?" if "diversity" in prompt.user and "Isk" in prompt.user else '{"score": 8}'
 
     judges = requests_for(["graphrag_bench", "g_e"])
-    judge(ANSWERS, QUERIES, judges, ScriptedLanguageModel(reply), judgements, lambda _: None)
+    judge(cases(judges, QUERIES, BY_KEY, {}), ScriptedLanguageModel(reply), judgements, lambda _: None)
     found = averages("bm25", QUERIES.values(), BY_KEY, judgements)
     assert found["graphrag_bench"] == Average(None, 0, 2), "the cosine is missing"
     assert found["g_e"].value == pytest.approx((0.8 + 1.0) / 2)
@@ -107,8 +111,68 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
     assert averages("bm25", QUERIES.values(), BY_KEY, judgements)["graphrag_bench"].counted == 2
 
 
+STATED = {
+    "q1": Question("q1", "Who?", frozenset(), ("Ines Moreau",), evidence=("She cast it.", "In 1702.")),
+    "q2": Question("q2", "Where?", frozenset(), ("Aldby",)),
+}
+TEXTS = {("bm25", "q1"): "She cast it.", ("bm25", "q2"): ""}
+
+
+def test_what_was_found_is_judged_where_there_is_something_to_judge_it_by() -> None:
+    judges = requests_for(["context_recall", "context_relevance", "evidence_recall", "faithfulness", "coverage"])
+    found = cases(judges, STATED, {}, TEXTS)
+    assert [case.key[1:] for case in found] == [
+        ("q1", "context_recall"),
+        ("q1", "context_relevance"),
+        ("q1", "evidence_recall"),
+        ("q2", "context_recall"),
+        ("q2", "context_relevance"),
+    ], "no answer was given, and nothing is stated of q2"
+    assert [case.key[1:] for case in cases(judges[3:], STATED, {("bm25", "q1"): ANSWERS[0]}, TEXTS)] == [
+        ("q1", "faithfulness"),
+        ("q1", "coverage"),
+    ]
+
+
+def test_a_text_that_is_empty_is_worth_nothing_and_nobody_is_asked() -> None:
+    judges, judgements = requests_for(["context_relevance", "evidence_recall"]), Judgements()
+    model = ScriptedLanguageModel(['{"grade": 2}', '{"supported": [1]}'])
+    judge(cases(judges, STATED, {}, TEXTS), model, judgements, lambda _: None)
+    assert len(model.prompts) == 2
+    averaged = averages("bm25", STATED.values(), {}, judgements)
+    assert averaged == {"context_relevance": Average(0.5, 2, 2), "evidence_recall": Average(0.5, 1, 1)}
+
+
+def test_an_empty_answer_is_not_unfaithful_and_covers_nothing() -> None:
+    judges, judgements = requests_for(["faithfulness", "coverage"]), Judgements()
+    answers = {one.key: one for one in (ANSWERS[0], Answered("bm25", "q2", ""))}
+    model = ScriptedLanguageModel(['{"supported": ["x"], "unsupported": []}', '{"covered": ["x"], "missing": []}'])
+    judge(cases(judges, STATED, answers, TEXTS), model, judgements, lambda _: None)
+    found = averages("bm25", STATED.values(), answers, judgements)
+    assert (found["faithfulness"], found["coverage"]) == (Average(1.0, 1, 1), Average(0.5, 2, 2))
+
+
+def test_names_are_measured_over_easy_and_over_hard_answers() -> None:
+    both = Question("q1", "Who?", frozenset(), ("Anna", "Berta"), easy=("Anna",), hard=("Berta",))
+    easy = Question("q2", "Where?", frozenset(), ("Isk",), easy=("Isk",))
+    answers = {
+        one.key: one
+        for one in (
+            Answered("bm25", "q1", "Bert; the Berta; Anna", names=("Bert", "the Berta", "Anna")),
+            Answered("bm25", "q2", "", names=()),
+        )
+    }
+    found = {name: one.value for name, one in averages("bm25", [both, easy], answers, Judgements()).items()}
+    assert (found["mrr"], found["hits@10"], found["em"], found["hyperrag_em"]) == (0.25, 0.5, 0.0, 0.5)
+    assert found["mrr, easy"] == pytest.approx(1 / 6)
+    assert found["hits@10, easy"] == 0.5
+    assert (found["mrr, hard"], found["em, hard"], found["hyperrag_em, hard"]) == (0.5, 0.0, 1.0)
+    texts = averages("bm25", [both], {("bm25", "q1"): Answered("bm25", "q1", "Anna")}, Judgements())
+    assert (texts["em, easy"].value, "mrr" in texts) == (1.0, False), "a text has no ranks"
+
+
 def test_answers_and_judgements_are_read_as_they_were_written(tmp_path: Path) -> None:
-    one = Answered("bm25", "q1", "Moré [1].", ("a#0",), 30, 1 / 3, "cut")
+    one = Answered("bm25", "q1", "Moré [1].", ("a#0",), 30, 1 / 3, "cut", ("Moré",))
     with AnswerWriter(tmp_path) as writer:
         writer.keep_answer(one)
         for value in (None, 1.0):

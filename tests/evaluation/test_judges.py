@@ -5,14 +5,19 @@ import json
 import pytest
 
 from polyad.evaluation.judges import (
+    CONTEXT_RECALL,
+    CONTEXT_RELEVANCE,
     CORRECT,
+    COVERAGE,
     DIMENSIONS,
+    EVIDENCE_RECALL,
+    FAITHFULNESS,
     STATEMENTS,
-    Shown,
     generation_evaluation,
     graphrag_bench_accuracy,
     requests_for,
 )
+from polyad.evaluation.judging import Judge, Shown
 
 QUESTION = Shown("Who cast the bell?", ["Ines Moreau", "Moreau"], "It was Ines Moreau.")
 
@@ -34,7 +39,7 @@ QUESTION = Shown("Who cast the bell?", ["Ines Moreau", "Moreau"], "It was Ines M
     ],
 )
 def test_only_what_was_asked_for_is_a_judgement(reply: str, value: float | None) -> None:
-    assert CORRECT.read(reply) == value
+    assert CORRECT.read(reply, QUESTION) == value
 
 
 @pytest.mark.parametrize(
@@ -45,12 +50,12 @@ def test_statements_are_weighed_as_their_f1(
     both: int, answer_only: int, reference_only: int, value: float | None
 ) -> None:
     said = {"both": ["x"] * both, "answer_only": ["y"] * answer_only, "reference_only": ["z"] * reference_only}
-    assert STATEMENTS.read(json.dumps(said)) == value
+    assert STATEMENTS.read(json.dumps(said), QUESTION) == value
 
 
 def test_statements_that_are_no_texts_are_no_judgement() -> None:
-    assert STATEMENTS.read('{"both": [1], "answer_only": [], "reference_only": []}') is None
-    assert STATEMENTS.read('{"both": 2, "answer_only": 0, "reference_only": 0}') is None
+    assert STATEMENTS.read('{"both": [1], "answer_only": [], "reference_only": []}', QUESTION) is None
+    assert STATEMENTS.read('{"both": 2, "answer_only": 0, "reference_only": 0}', QUESTION) is None
 
 
 @pytest.mark.parametrize(
@@ -58,15 +63,52 @@ def test_statements_that_are_no_texts_are_no_judgement() -> None:
     [("10", 1.0), ("0", 0.0), ("7", 0.7), ("11", None), ("7.5", None), ("true", None), ('"7"', None)],
 )
 def test_a_score_is_a_whole_number_up_to_ten(score: str, value: float | None) -> None:
-    assert DIMENSIONS[0].read(f'{{"score": {score}}}') == value
+    assert DIMENSIONS[0].read(f'{{"score": {score}}}', QUESTION) == value
 
 
 def test_a_prompt_shows_question_answer_and_all_that_is_accepted() -> None:
     prompt = CORRECT.prompt(QUESTION)
-    for text in (QUESTION.text, QUESTION.answer, *QUESTION.accepted):
+    for text in (QUESTION.question, QUESTION.answer, *QUESTION.accepted):
         assert text in prompt.user
     assert CORRECT.prompt(QUESTION, attempt=1).user != prompt.user, "else a kept reply would come back"
     assert len({judge.prompt(QUESTION).user for judge in DIMENSIONS}) == 7
+
+
+FOUND = Shown("Who?", ["Ines"], "Ines.", "The bell was cast by Ines.", ["It is a bell.", "Ines cast it.", "In 1702."])
+
+
+@pytest.mark.parametrize(
+    ("judge", "reply", "value"),
+    [
+        (COVERAGE, '{"covered": ["a"], "missing": ["b", "c", "d"]}', 0.25),
+        (COVERAGE, '{"covered": [], "missing": []}', None),
+        (COVERAGE, '{"covered": 1, "missing": 3}', None),
+        (FAITHFULNESS, '{"supported": ["a"], "unsupported": []}', 1.0),
+        (CONTEXT_RECALL, '{"supported": [], "unsupported": ["a"]}', 0.0),
+        (CONTEXT_RECALL, '{"unsupported": ["a"], "supported": ["b"]}', 0.5),
+        (CONTEXT_RELEVANCE, '{"grade": 1}', 0.5),
+        (CONTEXT_RELEVANCE, '{"grade": 3}', None),
+        (CONTEXT_RELEVANCE, '{"grade": true}', None),
+        (EVIDENCE_RECALL, '{"supported": [3, 1]}', 2 / 3),
+        (EVIDENCE_RECALL, '{"supported": []}', 0.0),
+        (EVIDENCE_RECALL, '{"supported": [4]}', None),
+        (EVIDENCE_RECALL, '{"supported": [0]}', None),
+        (EVIDENCE_RECALL, '{"supported": [1, 1]}', None),
+        (EVIDENCE_RECALL, '{"supported": ["1"]}', None),
+    ],
+)
+def test_the_judges_of_graphrag_bench_count_parts(judge: Judge, reply: str, value: float | None) -> None:
+    assert judge.read(reply, FOUND) == (None if value is None else pytest.approx(value))
+
+
+def test_a_judge_is_shown_what_it_judges_and_no_more() -> None:
+    faithful, relevant = FAITHFULNESS.prompt(FOUND).user, CONTEXT_RELEVANCE.prompt(FOUND).user
+    assert FOUND.text in faithful
+    assert "<given_answer>\nInes.\n</given_answer>" in faithful
+    assert "reference_answers" not in faithful
+    assert FOUND.text in relevant
+    assert "answer>" not in relevant
+    assert "2. Ines cast it." in EVIDENCE_RECALL.prompt(FOUND).user
 
 
 def test_measures_are_put_together_from_judges() -> None:

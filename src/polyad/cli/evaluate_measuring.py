@@ -15,17 +15,18 @@ from pathlib import Path
 from polyad.cli import output
 from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration
-from polyad.config import EncoderSettings, LanguageModelSettings, Settings, SplitSettings
+from polyad.config import AnswerSettings, EncoderSettings, LanguageModelSettings, Settings, SplitSettings
 from polyad.engine import Engine, registry
 from polyad.errors import ConfigurationError, LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation import experiment
 from polyad.evaluation.answer_files import AnswerWriter, answers_of
-from polyad.evaluation.answering import NEAREST, RETRIEVED, Answered, answered, compare
+from polyad.evaluation.answering import NEAREST, RETRIEVED, Answered, answered, cases, compare
 from polyad.evaluation.answering import judge as judge_answers
 from polyad.evaluation.construction import construction_of
 from polyad.evaluation.datasets import Dataset, Question, texts_of
 from polyad.evaluation.experiment import BUDGETS, Cover, RetrieverResult
 from polyad.evaluation.judges import JUDGES, requests_for
+from polyad.evaluation.judging import TEXT
 from polyad.evaluation.manifest import manifest_of
 from polyad.evaluation.refusal import RefusalWriter, without_gold_of
 from polyad.evaluation.run_folder import Run, RunWriter, load
@@ -280,9 +281,9 @@ def _answer(
 def _answered(engine: Engine, retriever: str, k: int, query: Question) -> Answered:
     started, spent = time.perf_counter(), engine.models.usage.tokens  # of this thread
     answer = engine.ask(query.text, k, retriever=retriever)
-    return answered(
-        retriever, query, answer, engine.models.usage.tokens - spent, 1000 * (time.perf_counter() - started)
-    )
+    in_names = engine.models.settings.of(AnswerSettings).form != "text"
+    tokens, milliseconds = engine.models.usage.tokens - spent, 1000 * (time.perf_counter() - started)
+    return answered(retriever, query, answer, tokens, milliseconds, in_names=in_names)
 
 
 def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:
@@ -300,9 +301,9 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
     with AnswerWriter(folder) as writer:
         if judges:
             model = registry.load_language_model(_language_model(settings, "a judge"))
-            judge_answers(
-                writer.answers.values(), queries, judges, model, writer.judgements, writer.keep_judgement, progress
-            )
+            found = _found(run) if any(TEXT in judging.shows for judging in judges) else {}
+            wanted = cases(judges, queries, writer.answers, found)
+            judge_answers(wanted, model, writer.judgements, writer.keep_judgement, progress)
         if not {"graphrag_bench", RETRIEVED} & {*measures}:
             return
         embedder = _embedder(run, settings)
@@ -327,16 +328,28 @@ def _embedder(run: Run, settings: Configuration) -> Embedder:
 
 
 def _retrieved(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:
-    """What each retriever found for each question, as one text, and the gold documents as another."""
-    passages = run.texts()
+    """What each retriever found for each question, as one text, and the gold documents as another.
+
+    Where documents are not judged, the evidence that the data set states stands for them.
+    """
     gold = texts_of(dataset, {id for query in dataset.queries for id in query.gold})
+    queries = {query.id: query for query in dataset.queries}
     pairs: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
+    for (name, id), text in _found(run).items():
+        wanted = [gold[one] for one in sorted(queries[id].gold) if one in gold] or list(queries[id].evidence)
+        pairs[name, id] = text, ["\n\n".join(wanted)] if wanted else []
+    return pairs
+
+
+def _found(run: Run) -> dict[tuple[str, str], str]:
+    """The first passages that each retriever found for each question, k of them, as one text."""
+    passages = run.texts()
+    found = {}
     for name, records in run.records.items():
         for record in records:
             texts = [f"{text['title']}\n{text['text']}" for text in map(passages.get, record.first(run.k)) if text]
-            wanted = [gold[id] for id in sorted(record.query.gold) if id in gold]
-            pairs[name, record.query.id] = "\n\n".join(texts), ["\n\n".join(wanted)] if wanted else []
-    return pairs
+            found[name, record.query.id] = "\n\n".join(text.strip() for text in texts)
+    return found
 
 
 def warn_of_weights(names: Sequence[str], whole: Dataset, dataset: Dataset, settings: Settings, embedder: str) -> None:

@@ -24,6 +24,7 @@ from polyad.cli.evaluate_measuring import (
 from polyad.cli.options import (
     Depth,
     Embedder,
+    Form,
     Json,
     MaxCost,
     MaxTokens,
@@ -88,6 +89,7 @@ def evaluate(
     answers: Annotated[
         bool, typer.Option("--answers", help="Also answer each question with the language model; needs --out.")
     ] = False,
+    form: Form = None,
     judged: Annotated[
         str | None,
         typer.Option("--judge", metavar="A,B,...", help=f"Have answers judged: {', '.join(JUDGED)}; needs --out."),
@@ -125,6 +127,7 @@ def evaluate(
         method=method,
         rewrite=rewrite,
         rerank=rerank,
+        form=form,
         embedder=embedder,
         mentions=mentions,
         model=model,

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
-from polyad.evaluation.answering import Average
+from polyad.evaluation.averages import Average
 from polyad.evaluation.datasets import Dataset, Question
 from polyad.evaluation.experiment import RetrieverResult, evidence_row, in_per_cent, table_row
 from polyad.evaluation.refusal import FALSE_REFUSALS, Refusal

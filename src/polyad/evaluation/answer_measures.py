@@ -10,8 +10,11 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
+from polyad.text.words import terms
+
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_WORD = re.compile(r"\w+")
 _ROUGE_SEPARATOR = re.compile("[^a-z0-9]+")
 
 
@@ -65,14 +68,86 @@ def contains(answer: str, accepted: Sequence[str]) -> float:
     return float(any(words and f" {words} " in given for words in map(normalised, accepted)))
 
 
-def contains_letters(answer: str, accepted: Sequence[str]) -> float:
-    """As :func:`contains` with any letters in a row, even within words: what HyperRAG's code calls exact match.
+def hyperrag_em(answer: str, accepted: Sequence[str]) -> float:
+    """1 when answer or accepted answer stands in the other, letter for letter without blanks: not exact at all.
 
-    >>> contains_letters("It is a party.", ["art"])
-    1.0
+    Source: what HyperRAG's code (``qa_eval_EM_F1.py``) counts as exact match: lower case, blanks removed, one in the
+    other either way round. An empty answer is wrong.
+
+    >>> hyperrag_em("It is a party.", ["art"]), hyperrag_em("Ines", ["Ines Moreau"]), hyperrag_em("", ["art"])
+    (1.0, 1.0, 0.0)
     """
-    given = normalised(answer)
-    return float(any(words and words in given for words in map(normalised, accepted)))
+    given = _without_blanks(answer)
+    others = [other for other in map(_without_blanks, accepted) if other]
+    return float(bool(given) and any(given in other or other in given for other in others))
+
+
+def _without_blanks(text: str) -> str:
+    return text.strip().replace(" ", "").lower()
+
+
+def name_reciprocal_rank(names: Sequence[str], accepted: Sequence[str]) -> float:
+    """1 / rank of the first name that is accepted, 0 when there is none: MRR of answers in names.
+
+    Source: HyperRAG, section 4.1.2, for WikiTopics; its code compares names as :func:`normalised` does.
+
+    >>> name_reciprocal_rank(["Isk", "The Aldby"], ["Aldby", "Tarn"])
+    0.5
+    """
+    known = {normalised(one) for one in accepted}
+    return next((1 / rank for rank, name in enumerate(names, 1) if normalised(name) in known), 0.0)
+
+
+def name_hits(names: Sequence[str], accepted: Sequence[str], k: int = 10) -> float:
+    """1 when an accepted name is among the first ``k``, else 0: Hits@10 of answers in names (HyperRAG, section 4.1.2).
+
+    >>> name_hits(["Isk", "Aldby"], ["Aldby"], k=1)
+    0.0
+    """
+    return float(name_reciprocal_rank(names[:k], accepted) > 0)
+
+
+def context_recall_in_words(answer: str, accepted: Sequence[str]) -> float | None:
+    """Part of the different words of an accepted answer that are in the answer; None where it has none.
+
+    Source: C-Rec of HyperGraphRAG v1, equation 22, which counts tokens of GPT-2. Here they are words without case and
+    punctuation, hence the name ``c_rec_words``: the numbers are not those of the paper.
+
+    >>> context_recall_in_words("The otter eats.", ["an otter eats fish"])
+    0.5
+    """
+    given = set(terms(answer))
+    parts = [len(words & given) / len(words) for words in (set(terms(one)) for one in accepted) if words]
+    return max(parts, default=None)
+
+
+def entity_recall(answer: str, accepted: Sequence[str]) -> float | None:
+    """Part of the capitalised words of an accepted answer that are in the answer; None where it has none.
+
+    Source: C-ERec of HyperGraphRAG v1, equation 23, whose entities are the words with a capital.
+
+    >>> entity_recall("It was Moreau.", ["Ines Moreau"])
+    0.5
+    """
+    given = _capitalised(answer)
+    parts = [len(words & given) / len(words) for words in map(_capitalised, accepted) if words]
+    return max(parts, default=None)
+
+
+def answer_relevance_in_words(question: str, answer: str) -> float | None:
+    """Part of the different words of the question that are in the answer; None where it has none.
+
+    Source: A-Rel of HyperGraphRAG v1, equation 24, which counts tokens of GPT-2; here words, as ``a_rel_words``.
+
+    >>> answer_relevance_in_words("What do otters eat?", "Otters eat fish.")
+    0.5
+    """
+    words = set(terms(question))
+    return len(words & set(terms(answer))) / len(words) if words else None
+
+
+def _capitalised(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text) if word[0].isupper()}
 
 
 def rouge_l(answer: str, accepted: Sequence[str]) -> float:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
-from polyad.evaluation.answer_measures import contains, contains_letters, exact_match, rouge_l, token_f1
 from polyad.evaluation.datasets import Question
-from polyad.evaluation.judges import DIMENSIONS, Judge, Shown, generation_evaluation, graphrag_bench_accuracy
+from polyad.evaluation.judging import TEXT, Judge, Shown
 from polyad.model import Answer
 from polyad.protocols import Embedder, LanguageModel, Progress, Prompt, Reply, silent
 
@@ -20,18 +18,6 @@ ATTEMPTS = 3
 NEAREST, RETRIEVED = "cosine", "r_s"
 """Comparisons by vectors: of an answer with the accepted ones, and of what was retrieved with the gold documents, which
 is HyperGraphRAG's R-S (v2, appendix E)."""
-
-ENOUGH = 0.95
-"""Share of the answers that must be judged for an average to be shown without a mark."""
-
-WRITTEN: Mapping[str, Callable[[str, Sequence[str]], float]] = {
-    "em": exact_match,
-    "f1": token_f1,
-    "contain_acc": contains,
-    "contain_letters": contains_letters,
-    "rouge_l": rouge_l,
-}
-"""Measures of an answer against the accepted ones, without a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +31,7 @@ class Answered:
         tokens: Of the language model.
         milliseconds: Finding and answering, beside others that were answered at the same time.
         note: Why there is no answer, or it was cut.
+        names: Of an answer that was asked for as names, best first; None of one that is a text.
     """
 
     retriever: str
@@ -54,6 +41,7 @@ class Answered:
     tokens: int = 0
     milliseconds: float = 0.0
     note: str = ""
+    names: tuple[str, ...] | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -70,6 +58,7 @@ class Answered:
             "llm_tokens": self.tokens,
             "milliseconds": self.milliseconds,
             "note": self.note,
+            **({} if self.names is None else {"names": list(self.names)}),
         }
 
     @classmethod
@@ -83,13 +72,17 @@ class Answered:
             int(line["llm_tokens"]),
             float(line["milliseconds"]),
             str(line["note"]),
+            tuple(map(str, line["names"])) if "names" in line else None,
         )
 
 
-def answered(retriever: str, query: Question, answer: Answer, tokens: int, milliseconds: float) -> Answered:
-    """The record of an answer."""
+def answered(
+    retriever: str, query: Question, answer: Answer, tokens: int, milliseconds: float, *, in_names: bool = False
+) -> Answered:
+    """The record of an answer; ``in_names`` says whether it was asked for in names."""
     cited = tuple(dict.fromkeys(citation.passage_id for citation in answer.citations))
-    return Answered(retriever, query.id, answer.text, cited, tokens, milliseconds, answer.note)
+    names = answer.entities if in_names else None
+    return Answered(retriever, query.id, answer.text, cited, tokens, milliseconds, answer.note, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +151,70 @@ class Judgements:
         return key not in self.values and self.attempts.get(key, 0) < ATTEMPTS
 
 
-def judge(
-    answers: Iterable[Answered],
-    queries: Mapping[str, Question],
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is to be judged by whom.
+
+    Attributes:
+        retriever, query_id: Whose answer, or what it found, to which question.
+        judge: To be asked.
+        shown: To the judge.
+    """
+
+    retriever: str
+    query_id: str
+    judge: Judge
+    shown: Shown
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Of its judgement."""
+        return self.retriever, self.query_id, self.judge.name
+
+
+def cases(
     judges: Sequence[Judge],
+    queries: Mapping[str, Question],
+    answers: Mapping[tuple[str, str], Answered],
+    found: Mapping[tuple[str, str], str],
+) -> list[Case]:
+    """What some judges can be asked about: where there is something in each section that they are shown.
+
+    What was found may be nothing: then there is no need to ask.
+
+    Args:
+        judges: Each is asked about each question.
+        queries: By id.
+        answers: By retriever and question.
+        found: The text of what was found, likewise; empty where no judge reads it.
+    """
+    made = []
+    for retriever, id in dict.fromkeys([*answers, *found]):
+        query, given = queries[id], answers.get((retriever, id))
+        shown = Shown(
+            query.text, query.answers, given.text if given else "", found.get((retriever, id), ""), query.evidence
+        )
+        sections = shown.sections()
+        made += [
+            Case(retriever, id, judging, shown)
+            for judging in judges
+            if all(sections[name].strip() for name in judging.shows if name != TEXT)
+        ]
+    return made
+
+
+def judge(
+    wanted: Sequence[Case],
     model: LanguageModel,
     known: Judgements,
     keep: Callable[[Judgement], None],
     progress: Progress = silent,
 ) -> None:
-    """Have answers judged, each by each judge, as far as that has not been done.
+    """Have cases judged, as far as that has not been done; a text that was to be found and is empty is worth 0.
 
     Args:
-        answers: With a text; to questions with accepted answers.
-        queries: By id.
-        judges: To be asked.
-        model: Who they are.
+        wanted: The cases.
+        model: Who the judges are.
         known: What has been judged; is kept up to date.
         keep: Called with each reply as it comes.
         progress: Told after each.
@@ -181,21 +222,18 @@ def judge(
     Raises:
         NoMoreRepliesError: asking further is of no use; what came is kept.
     """
-    wanted = [
-        (one, judging, Shown(query.text, query.answers, one.text))
-        for one in answers
-        for query in [queries[one.query_id]]
-        if one.text and query.answers
-        for judging in judges
-    ]
-    while pending := [item for item in wanted if known.is_open((*item[0].key, item[1].name))]:
-        attempts = [known.attempts.get((*one.key, judging.name), 0) for one, judging, _ in pending]
-        prompts = [item[1].prompt(item[2], attempt) for item, attempt in zip(pending, attempts, strict=True)]
+    for case in wanted:
+        if TEXT in case.judge.shows and not case.shown.text.strip() and known.is_open(case.key):
+            nothing = Judgement(*case.key, "", "", 0.0)
+            keep(nothing)
+            known.add(nothing)
+    while pending := [case for case in wanted if known.is_open(case.key)]:
+        prompts = [case.judge.prompt(case.shown, known.attempts.get(case.key, 0)) for case in pending]
         _ask(pending, prompts, model, known, keep, progress)
 
 
 def _ask(
-    pending: Sequence[tuple[Answered, Judge, Shown]],
+    pending: Sequence[Case],
     prompts: Sequence[Prompt],
     model: LanguageModel,
     known: Judgements,
@@ -210,9 +248,9 @@ def _ask(
         progress(done, len(pending), "judgements")
         if isinstance(outcome, NoMoreRepliesError):
             return
-        one, judging, _ = pending[position]
+        case = pending[position]
         reply = outcome.text if isinstance(outcome, Reply) else ""
-        made = Judgement(*one.key, judging.name, prompts[position].user, reply, judging.read(reply))
+        made = Judgement(*case.key, prompts[position].user, reply, case.judge.read(reply, case.shown))
         keep(made)
         known.add(made)
 
@@ -244,91 +282,3 @@ def compare(
             made = Judgement(retriever, query_id, name, "", "", cosine)
             keep(made)
             known.add(made)
-
-
-@dataclass(frozen=True, slots=True)
-class Average:
-    """A mean, and of how many of those that it should be of; ``value`` is None where there is none."""
-
-    value: float | None
-    counted: int
-    asked: int
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether so few are missing that the mean may stand for all."""
-        return self.asked > 0 and self.counted >= ENOUGH * self.asked
-
-    def to_json(self) -> dict[str, object]:
-        """As ``polyad eval --json`` prints it."""
-        value = None if self.value is None else round(self.value, 4)
-        return {"value": value, "counted": self.counted, "asked": self.asked, "enough": self.is_enough}
-
-    def shown(self) -> str:
-        """In per cent; with a star and the counts where too few were counted."""
-        value = "-" if self.value is None else f"{100 * self.value:.1f}"
-        return value if self.is_enough else f"{value}* ({self.counted} / {self.asked})"
-
-
-def averages(
-    retriever: str, queries: Iterable[Question], answers: Mapping[tuple[str, str], Answered], judgements: Judgements
-) -> dict[str, Average]:
-    """Every measure of what one retriever's answers are worth; empty where it has none, and nothing was judged.
-
-    Of the questions that have accepted answers; R-S of all. A question without an answer counts as missing, not as
-    wrong: a model that could not be reached has said nothing. An empty answer, for want of evidence, is wrong.
-
-    Args:
-        retriever: Its name.
-        queries: All that were to be answered.
-        answers: By retriever and question.
-        judgements: Of them.
-    """
-    asked = list(queries)
-    wanted = [query for query in asked if query.answers]
-    given = [(query, answers[retriever, query.id]) for query in wanted if (retriever, query.id) in answers]
-    found = {}
-    if given:
-        found = {
-            name: _average([measure(one.text, query.answers) for query, one in given], len(wanted))
-            for name, measure in WRITTEN.items()
-        }
-    judged_by = {key[2] for key in judgements.attempts if key[0] == retriever}
-    for name, (judges, value_of) in _JUDGED.items():
-        if judged_by & judges:
-            values = [value_of(query, one, judgements.values) if one.text else 0.0 for query, one in given]
-            found[name] = _average([value for value in values if value is not None], len(wanted))
-    if RETRIEVED in judged_by:
-        cosines = [judgements.values.get((retriever, query.id, RETRIEVED)) for query in asked]
-        found[RETRIEVED] = _average([value for value in cosines if value is not None], len(asked))
-    return found
-
-
-def _average(values: Sequence[float], asked: int) -> Average:
-    return Average(statistics.fmean(values) if values else None, len(values), asked)
-
-
-_Values = Mapping[tuple[str, str, str], float]
-
-
-def _gpt_acc(_: Question, one: Answered, values: _Values) -> float | None:
-    return values.get((*one.key, "gpt_acc"))
-
-
-def _graphrag_bench(_: Question, one: Answered, values: _Values) -> float | None:
-    f1, cosine = values.get((*one.key, "statement_f1")), values.get((*one.key, NEAREST))
-    return None if f1 is None or cosine is None else graphrag_bench_accuracy(f1, cosine)
-
-
-def _g_e(query: Question, one: Answered, values: _Values) -> float | None:
-    scores = [values.get((*one.key, dimension.name)) for dimension in DIMENSIONS]
-    given = [score for score in scores if score is not None]
-    return generation_evaluation(given, token_f1(one.text, query.answers)) if len(given) == len(scores) else None
-
-
-_JUDGED = {
-    "gpt_acc": ({"gpt_acc"}, _gpt_acc),
-    "graphrag_bench": ({"statement_f1"}, _graphrag_bench),
-    "g_e": ({dimension.name for dimension in DIMENSIONS}, _g_e),
-}
-"""The judges that each judged measure is made of, and its value where all of them have given one."""

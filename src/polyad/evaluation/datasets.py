@@ -6,7 +6,7 @@ Other layouts are read by modules of their own: see :mod:`polyad.evaluation.layo
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -245,3 +245,11 @@ def texts_in(value: object) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value] if isinstance(value, str) else []
     texts = (str(item.get("text", "")) if isinstance(item, dict) else str(item) for item in items)
     return tuple(text for text in texts if text.strip())
+
+
+def several_types(queries: Iterable[Question]) -> dict[str, list[Question]]:
+    """Questions by their type, in the order in which types come first; empty where there is only one."""
+    found: dict[str, list[Question]] = {}
+    for query in queries:
+        found.setdefault(query.type or "other", []).append(query)
+    return found if len(found) > 1 else {}

@@ -135,7 +135,7 @@ def _found(hit: ScoredPassage) -> Found:
     return Found(passage.id, passage.document_id, float(hit.score), _words_of(passage.text), relevance)
 
 
-_TELLING = ("type", "easy", "hard")
+_TELLING = ("type", "evidence", "easy", "hard")
 """Of a question, what few data sets say."""
 
 
@@ -154,7 +154,7 @@ def to_json(record: Asked) -> dict[str, object]:
         "timings_ms": {"encode": record.encode_ms, "retrieve": record.retrieve_ms},
         "llm_tokens": record.llm_tokens,
         "llm_tokens_uncached": record.llm_tokens_uncached,
-        **({"evidence": record.covered.to_json()} if record.covered else {}),
+        **({"covered": record.covered.to_json()} if record.covered else {}),
     }
 
 
@@ -180,6 +180,7 @@ def from_json(line: Mapping[str, Any]) -> Asked:
         frozenset(line["gold"]),
         tuple(line["answers"]),
         str(line.get("type", "")),
+        tuple(line.get("evidence", ())),
         easy=tuple(line.get("easy", ())),
         hard=tuple(line.get("hard", ())),
     )
@@ -192,7 +193,7 @@ def from_json(line: Mapping[str, Any]) -> Asked:
         float(line["timings_ms"]["retrieve"]),
         int(line["llm_tokens"]),
         int(line.get("llm_tokens_uncached", line["llm_tokens"])),  # of a run that knew no difference
-        _covered(line["evidence"]) if "evidence" in line else None,
+        _covered(line["covered"]) if "covered" in line else None,
     )
 
 
@@ -212,5 +213,5 @@ def records_in(path: Path) -> Iterator[Asked]:
 
 
 def _covered(told: Mapping[str, Any]) -> Covered:
-    at_words = {int(budget): int(count) for budget, count in told["covered"].items()}
+    at_words = {int(budget): int(count) for budget, count in told["at_words"].items()}
     return Covered(int(told["statements"]), int(told["coverable"]), at_words)

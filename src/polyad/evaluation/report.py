@@ -5,6 +5,7 @@ Runs of one data set, on the same questions, share their tables and pictures.
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation import run_pictures
+from polyad.evaluation.averages import Average
 from polyad.evaluation.comparison import System
 from polyad.evaluation.construction import mean
+from polyad.evaluation.datasets import several_types
 from polyad.evaluation.experiment import BUDGETS
 from polyad.evaluation.measures import recall
 from polyad.evaluation.named_measures import measure_called
@@ -181,8 +184,11 @@ def evidence_table(group: Group, seed: int) -> Table:
     rows = []
     for name, system in group.systems.items():
         stated = [record for record in system.records if record.covered]
-        for kind, records in by_type(stated).items():
-            row = {"retriever": name, "questions": kind or "all", "counted": str(len(records))}
+        by_id = {record.query.id: record for record in stated}
+        kinds = {"all": list(by_id), **_types(stated)} if stated else {}
+        for kind, ids in kinds.items():
+            records = [by_id[id] for id in ids]
+            row = {"retriever": name, "questions": kind, "counted": str(len(records))}
             for budget in BUDGETS:
                 values = [measure_called(f"evidence_recall@{budget}w")(record) for record in records]
                 row[f"evidence_recall@{budget}w"] = _percent(statistics.fmean(values))
@@ -191,6 +197,12 @@ def evidence_table(group: Group, seed: int) -> Table:
             ceiling = [one.coverable / one.statements for record in records if (one := record.covered)]
             rows.append({**row, "in the index": _percent(statistics.fmean(ceiling))})
     return rows
+
+
+def _types(records: Sequence[Asked]) -> dict[str, list[str]]:
+    """Ids of questions by their type, where there are several."""
+    found = several_types(record.query for record in records)
+    return {kind: [query.id for query in queries] for kind, queries in found.items()}
 
 
 def refusal_table(group: Group, seed: int) -> Table:
@@ -205,26 +217,53 @@ def refusal_table(group: Group, seed: int) -> Table:
     return rows
 
 
-def by_type(records: Sequence[Asked]) -> dict[str, Sequence[Asked]]:
-    """All records under an empty name, and below it those of each type of question where there are several."""
-    kinds = list(dict.fromkeys(record.query.type for record in records))
-    named = {kind: [record for record in records if record.query.type == kind] for kind in kinds}
-    several = {kind or "other": own for kind, own in named.items()} if len(named) > 1 else {}
-    return ({"": records} if records else {}) | several
-
-
 def answer_table(group: Group) -> Table:
-    """Measures of the answers in per cent, with a star where too few were judged; empty where there are none."""
-    found = {name: system.run.answers().get(system.retriever, {}) for name, system in group.systems.items()}
+    """Measures of the answers in per cent, with a star where too few were judged; empty where there are none.
+
+    Of each measure the best average is in bold, where there are several and enough were judged.
+    """
+    return _answer_rows(
+        {name: system.run.answers().get(system.retriever, {}) for name, system in group.systems.items()}
+    )
+
+
+def answer_tables_by_type(group: Group) -> list[Table]:
+    """The same for the questions of each type, where there are several."""
+    kinds: dict[str, dict[str, Mapping[str, Average]]] = {}
+    for name, system in group.systems.items():
+        for kind, found in system.run.answers_by_type().items():
+            kinds.setdefault(kind, {})[name] = found.get(system.retriever, {})
+    return [[{"questions": kind, **row} for row in _answer_rows(found)] for kind, found in kinds.items()]
+
+
+def _answer_rows(found: Mapping[str, Mapping[str, Average]]) -> Table:
     measures = list(dict.fromkeys(measure for averages in found.values() for measure in averages))
+    best = {
+        measure: _best([averages[measure] for averages in found.values() if measure in averages])
+        for measure in measures
+    }
     return [
         {
             "retriever": name,
-            **{measure: averages[measure].shown() if measure in averages else "-" for measure in measures},
+            **{
+                measure: _emphasised(averages[measure], best[measure]) if measure in averages else "-"
+                for measure in measures
+            },
         }
         for name, averages in found.items()
         if measures
     ]
+
+
+def _best(averages: Sequence[Average]) -> float | None:
+    """The highest of several averages of enough answers; None where there is nothing to be better than."""
+    values = [one.value for one in averages if one.is_enough and one.value is not None]
+    return max(values) if len(values) > 1 else None
+
+
+def _emphasised(average: Average, best: float | None) -> str:
+    """In bold where it is the best; never where too few were judged."""
+    return f"**{average.shown()}**" if average.is_enough and average.value == best else average.shown()
 
 
 def cost_table(summaries: Summaries) -> Table:
@@ -272,6 +311,7 @@ def _measured(group: Group, seed: int) -> Iterator[Table]:
     yield evidence_table(group, seed)
     yield refusal_table(group, seed)
     yield answer_table(group)
+    yield from answer_tables_by_type(group)
 
 
 def tables(summaries: Summaries, *measured: Table) -> list[Table]:
@@ -316,6 +356,8 @@ def _inline(path: Path) -> str:
 
 # The page
 
+_BOLD = re.compile(r"^\*\*([\d.]+)\*\*$")
+
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #111; }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
@@ -347,9 +389,14 @@ def _part(group: Group, own: Sequence[Table], drawings: Mapping[str, str]) -> st
 
 def _in_html(table: Table) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in table[0])
-    rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row.values()) for row in table)
+    rows = ("".join(f"<td>{_in_bold(escape(cell))}</td>" for cell in row.values()) for row in table)
     body = "\n".join(f"<tr>{row}</tr>" for row in rows)
     return f"<div class='wide'><table>\n<tr>{head}</tr>\n{body}\n</table></div>"
+
+
+def _in_bold(cell: str) -> str:
+    """Markdown's bold as that of HTML; titles of questions have none."""
+    return _BOLD.sub(r"<b>\1</b>", cell)
 
 
 def _question_table(group: Group) -> Table:

@@ -19,9 +19,9 @@ from urllib.parse import quote
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.answer_files import answers_of
-from polyad.evaluation.answering import Average, averages
+from polyad.evaluation.averages import Average, averages
 from polyad.evaluation.construction import Construction
-from polyad.evaluation.datasets import Question
+from polyad.evaluation.datasets import Question, several_types
 from polyad.evaluation.experiment import PASSAGES, RetrieverResult, summarise
 from polyad.evaluation.line_files import LineFile, json_lines
 from polyad.evaluation.records import Asked, records_in, to_json
@@ -167,6 +167,17 @@ class Run:
             if found
         }
 
+    def answers_by_type(self) -> dict[str, dict[str, dict[str, Average]]]:
+        """The same by type of question and retriever; empty where there is only one type."""
+        answers, judgements = answers_of(self.folder)
+        by_type: dict[str, dict[str, dict[str, Average]]] = {}
+        for name, records in self.records.items():
+            for kind, own in several_types([record.query for record in records]).items():
+                found = averages(name, own, answers, judgements)
+                if found:
+                    by_type.setdefault(kind, {})[name] = found
+        return by_type
+
     def refusals(self) -> dict[str, Refusal]:
         """How well each retriever refuses that was asked without gold documents, too."""
         without = without_gold_of(self.folder)
@@ -175,7 +186,7 @@ class Run:
 
     def to_json(self) -> dict[str, object]:
         """The shape that ``polyad eval --json`` prints."""
-        answers, refusals = self.answers(), self.refusals()
+        answers, refusals, by_type = self.answers(), self.refusals(), self.answers_by_type()
         return {
             "dataset": self.dataset,
             "k": self.k,
@@ -186,6 +197,17 @@ class Run:
                 | (
                     {"answers": {name: average.to_json() for name, average in answers[result.retriever].items()}}
                     if result.retriever in answers
+                    else {}
+                )
+                | (
+                    {
+                        "answers_by_type": {
+                            kind: {name: average.to_json() for name, average in found[result.retriever].items()}
+                            for kind, found in by_type.items()
+                            if result.retriever in found
+                        }
+                    }
+                    if by_type
                     else {}
                 )
                 | ({"refusal": refusals[result.retriever].to_json()} if result.retriever in refusals else {})

@@ -52,7 +52,7 @@ class Covered:
     def to_json(self) -> dict[str, object]:
         """As a line of ``per_query.jsonl`` has it."""
         at_words = {str(budget): count for budget, count in self.at_words.items()}
-        return {"statements": self.statements, "coverable": self.coverable, "covered": at_words}
+        return {"statements": self.statements, "coverable": self.coverable, "at_words": at_words}
 
 
 def covers(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
