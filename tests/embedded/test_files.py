@@ -82,7 +82,7 @@ def test_the_arrays_say_all_there_is_of_a_view(directory: Path) -> None:
     with engine_on(directory) as engine:
         engine.index_documents(documents(40, 43))
         engine.remove(["d3", "d41"])
-        made, kept = arrays_of(view_of(directory)), arrays_of(view_of(directory, ViewFiles(directory)))
+        made, kept = dict(arrays_of(view_of(directory))), dict(arrays_of(view_of(directory, ViewFiles(directory))))
     with engine_on(directory) as engine:
         engine.index_documents(documents(43, 90))  # much is new: kept again
     assert made.keys() == kept.keys()

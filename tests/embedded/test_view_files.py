@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +17,10 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
 from polyad.embedded.files import FOLDER, ViewFiles, arrays_of, view_from
 from polyad.embedded.keeper import ViewKeeper
+from polyad.embedded.names import SubjectNames
 from polyad.embedded.view import EmbeddedView
 from polyad.engine import Engine
-from polyad.model import Document
+from polyad.model import BoolArray, Document, IntArray
 
 EMBEDDER = HashingEmbedder(16)
 DOCUMENTS = [
@@ -45,7 +46,7 @@ def loaded(store: SqliteStore) -> EmbeddedView | None:
 
 def contents(view: EmbeddedView) -> dict[str, list[object]]:
     """All arrays and vectors of a view, as values that compare."""
-    arrays = arrays_of(view)
+    arrays = dict(arrays_of(view))
     for kind, vectors in view.all_vectors().items():
         arrays[f"{kind} vectors"], arrays[f"{kind} is there"] = vectors.at(np.arange(len(vectors))), vectors.is_there
     return {name: array.tolist() for name, array in arrays.items()}
@@ -63,7 +64,7 @@ def test_what_was_kept_is_what_is_loaded(store: SqliteStore) -> None:
     assert contents(view) == contents(made)
     assert view.version == store.version()
     assert view.entities([0]) == made.entities([0])
-    assert contents(view_from(arrays_of(view), view.all_vectors(), store)) == contents(made)
+    assert contents(view_from(dict(arrays_of(view)), view.all_vectors(), store)) == contents(made)
 
 
 def test_a_view_kept_at_an_earlier_version_is_moved_on(store: SqliteStore, tmp_path: Path) -> None:
@@ -190,6 +191,24 @@ def test_a_view_is_the_same_whose_documents_were_read_in_blocks(
     monkeypatch.setattr("polyad.adapters.sqlite.moment._BATCH", 1)
     assert made(ViewFiles(store.directory) if is_kept else None) == expected
     assert len(list((store.directory / FOLDER).glob("arrays-*"))) == is_kept
+
+
+def test_the_subject_of_a_name_is_looked_for_once_however_many_blocks_are_read(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    subjects_of = SubjectNames.subjects_of
+
+    def noted(names: SubjectNames, wanted: Sequence[str], is_subject: Callable[[IntArray], BoolArray]) -> IntArray:
+        told.extend(wanted)
+        return subjects_of(names, wanted, is_subject)
+
+    monkeypatch.setattr(SubjectNames, "subjects_of", noted)
+    monkeypatch.setattr("polyad.embedded.keeper.BLOCK", 1)
+    monkeypatch.setattr("polyad.adapters.sqlite.moment._BATCH", 1)
+    view = ViewKeeper(store, EMBEDDER.dimension).current()
+    entities = np.arange(view.row_count("entity"))
+    assert sorted(told) == sorted(view.ids("entity", entities[~view.graph.are_subjects(entities)]))
 
 
 def test_searches_go_on_while_a_view_is_written(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ class Arrivals:
 
     Attributes:
         documents: Ids.
+        entity_keys: Of entities that were not known, by their numbers.
         document_of_passage: For each passage the place of its document in ``documents``.
         postings: The words of passages.
         lengths: Of passages, in words.
@@ -44,41 +45,51 @@ class Arrivals:
     lengths: IntArray
 
     @classmethod
-    def of(cls, batches: Iterable[StoredRows], first_row: int, dimension: int) -> Arrivals:
-        """All of some batches; texts are counted and dropped as they come."""
-        parts: list[StoredRows] = []
-        postings: list[Postings] = []
-        lengths: list[IntArray] = []
-        for batch in batches:
-            counted, of_passages = counted_words(batch.texts, first_row)
-            postings.append(counted)
-            lengths.append(of_passages)
-            first_row += len(batch.passage_ids)
-            parts.append(replace(batch, texts=()))
-        owners = [id for part in parts for id in part.document_ids]
-        places = {id: place for place, id in enumerate(dict.fromkeys(owners))}
+    def of(cls, batches: Iterable[StoredRows], first_row: int, last_entity: int, dimension: int) -> Arrivals:
+        """All of some batches; texts are counted and dropped as they come.
 
-        def joined(name: str, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            return np.concatenate([like, *(getattr(part, name) for part in parts)])
-
+        Args:
+            batches: In the order of their rows.
+            first_row: Of the first passage.
+            last_entity: The store's number of the last entity whose key is known.
+            dimension: Length of vectors.
+        """
         whole, real = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        columns: dict[str, list[npt.NDArray[Any]]] = {
+            "passage_numbers": [whole],
+            "passage_vectors": [real.reshape(0, dimension)],
+            "hyperedge_numbers": [whole],
+            "passage_of_hyperedge": [whole],
+            "hyperedge_scores": [real],
+            "hyperedge_vectors": [real.reshape(0, dimension)],
+            "incidence_entity": [whole],
+            "incidence_hyperedge": [whole],
+            "incidence_strength": [real],
+            "lengths": [whole.astype(np.int32)],
+        }
+        passages: list[str] = []
+        hyperedges: list[str] = []
+        owners: list[str] = []
+        postings: list[Postings] = []
+        keys: dict[int, str] = {}
+        for batch in batches:
+            counted, lengths = counted_words(batch.texts, first_row + len(passages))
+            postings.append(counted)
+            for name, parts in columns.items():
+                parts.append(lengths if name == "lengths" else getattr(batch, name))
+            passages += batch.passage_ids
+            hyperedges += batch.hyperedge_ids
+            owners += batch.document_ids
+            keys.update(pair for pair in batch.entity_keys.items() if pair[0] > last_entity)
+        places = {id: place for place, id in enumerate(dict.fromkeys(owners))}
         return cls(
-            joined("passage_numbers", whole),
-            [id for part in parts for id in part.passage_ids],
-            list(places),
-            np.array([places[id] for id in owners], dtype=np.int64),
-            joined("passage_vectors", real.reshape(0, dimension)),
-            joined("hyperedge_numbers", whole),
-            [id for part in parts for id in part.hyperedge_ids],
-            joined("passage_of_hyperedge", whole),
-            joined("hyperedge_scores", real),
-            joined("hyperedge_vectors", real.reshape(0, dimension)),
-            joined("incidence_entity", whole),
-            joined("incidence_hyperedge", whole),
-            joined("incidence_strength", real),
-            {number: key for part in parts for number, key in part.entity_keys.items()},
-            postings,
-            np.concatenate([np.empty(0, dtype=np.int32), *lengths]),
+            passage_ids=passages,
+            hyperedge_ids=hyperedges,
+            documents=list(places),
+            document_of_passage=np.array([places[id] for id in owners], dtype=np.int64),
+            entity_keys=keys,
+            postings=postings,
+            **{name: np.concatenate(columns.pop(name)) for name in list(columns)},
         )
 
 

@@ -68,7 +68,7 @@ class Column:
         values = values.astype(self.base.dtype, copy=False)
         if not len(self):
             return Column.of(values)
-        tail = np.concatenate([self.tail, values])
+        tail = np.concatenate([self.tail, values]) if len(self.tail) else values
         return Column(self.base, tail, self.changed, self.values)
 
     def replaced(self, rows: IntArray, values: Values) -> Column:

@@ -44,44 +44,42 @@ FOLDER = "view"
 _OF_CELLS = ("centres", "offsets", "rows", "places")
 """Their arrays."""
 
-Arrays = dict[str, Array]
+_OF_POSTINGS = ("hashes", "offsets", "rows", "counts")
+"""Likewise."""
+
+Arrays = Iterator[tuple[str, Array]]
 
 
 def arrays_of(view: EmbeddedView) -> Arrays:
-    """All that a view holds but vectors, as arrays: each part of it whole."""
+    """All that a view holds but vectors, as arrays, each part of it whole; made one after the other."""
     graph, words, names = view.graph, view.word_index, view.graph.names
     passages, edges, entities = (view.row_count(kind) for kind in ("passage", "hyperedge", "entity"))
-    postings = Postings.merged(words.parts) if words.parts else Postings.none()
-    return {
-        **_ids("passage_ids", view.passage_ids),
-        **_ids("hyperedge_ids", view.hyperedge_ids),
-        **_ids("entity_keys", view.keys.ids),
-        **_lookup("entity_lookup", view.keys.lookups),
-        **_strings("documents", view.documents),
-        "passage_numbers": view.passage_numbers.whole(),
-        "hyperedge_numbers": view.hyperedge_numbers.whole(),
-        "entity_numbers": view.entity_numbers.whole(),
-        "document": view.document.whole(),
-        "vector_sum": view.vector_sum,
-        "edge_passage": graph.edge_passage.whole(),
-        "edge_score": graph.edge_score.whole(),
-        **_adjacency("edge_members", graph.edge_members, edges),
-        **_adjacency("entity_edges", graph.entity_edges, entities),
-        **_adjacency("entity_passages", graph.entity_passages, entities),
-        **_adjacency("passage_edges", graph.passage_edges, passages),
-        **_adjacency("names", names.names, entities),
-        **_lookup("long_names", names.long),
-        **_lookup("short_names", names.short),
-        "subject": names.subject.whole(),
-        "word_hashes": postings.hashes,
-        "word_offsets": postings.offsets,
-        "word_rows": postings.rows,
-        "word_counts": postings.counts,
-        "lengths": words.lengths.whole(),
-        "counts": np.array([view.version, view.linkable, words.passages, words.total_length], dtype=np.int64),
-        **({} if view.entity_scores is None else {"entity_score": view.entity_scores.whole()}),
-        "undescribed": view.undescribed,
-    }
+    yield from _ids("passage_ids", view.passage_ids)
+    yield from _ids("hyperedge_ids", view.hyperedge_ids)
+    yield from _ids("entity_keys", view.keys.ids)
+    yield from _lookup("entity_lookup", view.keys.lookups)
+    yield from _strings("documents", view.documents)
+    yield "passage_numbers", view.passage_numbers.whole()
+    yield "hyperedge_numbers", view.hyperedge_numbers.whole()
+    yield "entity_numbers", view.entity_numbers.whole()
+    yield "document", view.document.whole()
+    yield "vector_sum", view.vector_sum
+    yield "edge_passage", graph.edge_passage.whole()
+    yield "edge_score", graph.edge_score.whole()
+    yield from _adjacency("edge_members", graph.edge_members, edges)
+    yield from _adjacency("entity_edges", graph.entity_edges, entities)
+    yield from _adjacency("entity_passages", graph.entity_passages, entities)
+    yield from _adjacency("passage_edges", graph.passage_edges, passages)
+    yield from _adjacency("names", names.names, entities)
+    yield from _lookup("long_names", names.long)
+    yield from _lookup("short_names", names.short)
+    yield "subject", names.subject.whole()
+    yield from _postings(words.parts)
+    yield "lengths", words.lengths.whole()
+    yield "counts", np.array([view.version, view.linkable, words.passages, words.total_length], dtype=np.int64)
+    if view.entity_scores is not None:
+        yield "entity_score", view.entity_scores.whole()
+    yield "undescribed", view.undescribed
 
 
 def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: Moments) -> EmbeddedView:
@@ -104,7 +102,7 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
     version, linkable, passages, total_length = arrays["counts"].tolist()
     keys = EntityKeys(ids("entity_keys"), lookup("entity_lookup"))
     names = SubjectNames(keys, lookup("long_names"), lookup("short_names"), column("subject"), adjacency("names"))
-    postings = Postings(*(arrays[f"word_{part}"] for part in ("hashes", "offsets", "rows", "counts")))
+    postings = Postings(*(arrays[f"word_{part}"] for part in _OF_POSTINGS))
     return EmbeddedView(
         version=version,
         store=store,
@@ -231,7 +229,7 @@ class ViewFiles:
             raise
 
     def _write(self, folder: Path, view: EmbeddedView, exact_up_to: float) -> dict[str, Said]:
-        said = {name: written(folder, name, array) for name, array in arrays_of(view).items()}
+        said = {name: written(folder, name, array) for name, array in arrays_of(view)}
         for kind, vectors in view.all_vectors().items():
             cells = vectors.in_cells() if len(vectors) - vectors.gone > exact_up_to else None
             name, column = f"{kind}_vectors", vectors.column.base
@@ -258,22 +256,30 @@ class ViewFiles:
 
 def _strings(name: str, strings: Strings) -> Arrays:
     whole = strings.whole()
-    return {f"{name}_offsets": whole.offsets, f"{name}_data": whole.data}
+    yield f"{name}_offsets", whole.offsets
+    yield f"{name}_data", whole.data
 
 
 def _ids(name: str, ids: Ids) -> Arrays:
-    return {**_strings(name, ids.texts), f"{name}_keys": ids.keys.whole(), f"{name}_ordered": ids.ordered}
+    yield from _strings(name, ids.texts)
+    yield f"{name}_keys", ids.keys.whole()
+    yield f"{name}_ordered", ids.ordered
 
 
 def _lookup(name: str, parts: tuple[Lookup, ...]) -> Arrays:
     whole = reduce(Lookup.joined, parts, Lookup.of([], np.empty(0, dtype=np.int64)))
-    return {f"{name}_hashes": whole.hashes, f"{name}_rows": whole.rows}
+    yield f"{name}_hashes", whole.hashes
+    yield f"{name}_rows", whole.rows
+
+
+def _postings(parts: tuple[Postings, ...]) -> Arrays:
+    whole = Postings.merged(parts) if parts else Postings.none()
+    for part in _OF_POSTINGS:
+        yield f"word_{part}", getattr(whole, part)
 
 
 def _adjacency(name: str, adjacency: PatchedAdjacency, rows: int) -> Arrays:
     whole = adjacency.whole(rows)
-    return {
-        f"{name}_offsets": whole.adjacency.offsets,
-        f"{name}_neighbours": whole.adjacency.neighbours.astype(np.int32),
-        f"{name}_weights": whole.weights,
-    }
+    yield f"{name}_offsets", whole.adjacency.offsets
+    yield f"{name}_neighbours", whole.adjacency.neighbours.astype(np.int32)
+    yield f"{name}_weights", whole.weights

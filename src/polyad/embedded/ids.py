@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -162,9 +163,10 @@ class EntityKeys:
         """The same with more rows; an entity that went and came again has another."""
         if not keys:
             return self
-        entries = [(text, row) for row, key in enumerate(keys, start=len(self)) for text in (key, *_spelt_alike(key))]
-        texts, rows = zip(*entries, strict=True)
-        added = Lookup.of(list(map(hash_of, texts)), np.array(rows, dtype=np.int64))
+        others = [(row, other) for row, key in enumerate(keys, start=len(self)) for other in _spelt_alike(key)]
+        hashes = np.fromiter(map(hash_of, chain(keys, (other for _, other in others))), dtype=np.uint64)
+        rows = np.array([row for row, _ in others], dtype=np.int64)
+        added = Lookup.of(hashes, np.concatenate([np.arange(len(self), len(self) + len(keys)), rows]))
         return EntityKeys(self.ids.extended(keys), grown(self.lookups, added))
 
 

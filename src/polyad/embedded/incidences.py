@@ -164,17 +164,11 @@ class Incidences:
 
     # Moving on
 
-    def naming(self, keys: EntityKeys) -> Incidences:
-        """The same with more entities at the end of all ``keys``, which nothing joins yet."""
-        none = np.empty(0, dtype=np.int64)
-        names, _ = self.names.advanced(keys, none, none, self.are_subjects, self.are_there)
-        return replace(self, names=names)
-
-    def advanced(self, keys: EntityKeys, gone: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
+    def advanced(self, keys: EntityKeys | None, gone: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
         """The same after some passages went and others came, and the entities whose passages changed by that.
 
         Args:
-            keys: Of all entities; new ones at the end.
+            keys: Of all entities; new ones at the end. None to leave to :meth:`named` what stands for subjects.
             gone: Rows of passages, sorted.
             new: What came with others.
         """
@@ -198,12 +192,19 @@ class Incidences:
         moved = Incidences(
             passage_of, self.edge_score.extended(new.scores), members, memberships, by_entity, hyperedges, self.names
         )
+        if keys is None:
+            return moved, touched
         known = touched[touched < len(self.names.keys)]
         was_subject = np.zeros(len(touched), dtype=bool)
         was_subject[: len(known)] = self.are_subjects(known)
         changed = touched[moved.are_subjects(touched) != was_subject]
         names, renamed = self.names.advanced(keys, changed, touched, moved.are_subjects, moved.are_there)
         return replace(moved, names=names), union([touched, renamed])
+
+    def named(self, keys: EntityKeys) -> Incidences:
+        """The same with all names that stand for subjects, told anew; ``keys`` are those of all entities."""
+        rows = np.arange(len(keys))
+        return replace(self, names=SubjectNames.of(keys, self.are_subjects(rows), self.are_there(rows)))
 
 
 def _moved(

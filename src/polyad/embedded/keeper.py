@@ -139,22 +139,25 @@ class ViewKeeper:
         return view.advanced(changes, moment.rows(changes.documents))
 
     def _made(self, moment: Moment) -> EmbeddedView:
-        """The view from nothing, a block of passages at a time."""
-        view, nothing = self._nothing.naming(moment.entity_keys()), Changes(moment.version, (), ())
+        """The view from nothing, a block of passages at a time; which name stands for whom depends on all of them."""
+        view, nothing = self._nothing.knowing(moment.entity_keys()), Changes(moment.version, (), ())
         for block in _blocks(moment.rows(moment.documents())):
             if self._files and view.row_count("entity") > BLOCK:
                 view = self._files.put_aside(view)
-            view = view.advanced(nothing, block)
-        return replace(view, version=moment.version)
+            view = view.advanced(nothing, block, is_whole=False)
+        return replace(view.linked(), version=moment.version)
 
 
-def _blocks(batches: Iterable[StoredRows]) -> Iterator[list[StoredRows]]:
-    """Some at a time, with :data:`BLOCK` passages or a few more."""
-    block: list[StoredRows] = []
-    for batch in batches:
-        block.append(batch)
-        if sum(len(part.passage_ids) for part in block) >= BLOCK:
-            yield block
-            block = []
-    if block:
-        yield block
+def _blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:
+    """Some at a time, with :data:`BLOCK` passages or a few more; each block has to be read whole before the next."""
+    left = iter(batches)
+    for first in left:
+        yield _block(first, left)
+
+
+def _block(first: StoredRows, left: Iterator[StoredRows]) -> Iterator[StoredRows]:
+    yield first
+    passages = len(first.passage_ids)
+    while passages < BLOCK and (batch := next(left, None)):
+        yield batch
+        passages += len(batch.passage_ids)

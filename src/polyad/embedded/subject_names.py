@@ -7,8 +7,9 @@ all subjects there are. It is kept for every name, and found again for those tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.strings import Lookup, grown
-from polyad.hypergraph.incidence import PatchedAdjacency
+from polyad.hypergraph.incidence import PatchedAdjacency, WeightedAdjacency, distinct, places_within
 from polyad.hypergraph.sparse import among, union
 from polyad.model import BoolArray, IntArray
 
@@ -31,6 +32,9 @@ _FEWEST = 2
 
 _MOST = 100
 """Subjects compared with one name; a name that resembles more is not telling enough."""
+
+_TOLD = 1 << 15
+"""Names at a time of which the subjects are told, where all are: their words are in memory meanwhile."""
 
 _NO_ENTRIES = Lookup.of([], np.empty(0, dtype=np.int64))
 
@@ -62,6 +66,24 @@ class SubjectNames:
         """Of an index without entities."""
         return cls(EntityKeys.none(), (), (), Column.of(np.empty(0, dtype=np.int32)), PatchedAdjacency.empty())
 
+    @classmethod
+    def of(cls, keys: EntityKeys, are_subjects: BoolArray, are_there: BoolArray) -> SubjectNames:
+        """Of entities that are subjects, or that any hyperedge joins, as is said of each; ``[entities]``."""
+        names = replace(
+            cls.none(),
+            keys=keys,
+            long=_extended((), _coded(keys, np.flatnonzero(are_subjects), _ends)),
+            short=_extended((), _coded(keys, np.arange(len(keys)), _beginnings)),
+        )
+        subjects, others = np.full(len(keys), -1, dtype=np.int32), np.flatnonzero(are_there & ~are_subjects)
+        for start in range(0, len(others), _TOLD):
+            some = others[start : start + _TOLD]
+            subjects[some] = names.subjects_of(keys.ids.take(some), are_subjects.__getitem__)
+        told = np.flatnonzero(subjects >= 0)
+        weights = np.zeros(len(told), dtype=np.float32)
+        of_subject = WeightedAdjacency.from_pairs(subjects[told].astype(np.int64), told, weights, len(keys))
+        return replace(names, subject=Column.of(subjects), names=PatchedAdjacency.unpatched(of_subject))
+
     def subjects_of(self, names: Sequence[str], is_subject: Test) -> IntArray:
         """The row of the subject that each of some names stands for which are no subjects; -1 where none can be told.
 
@@ -75,11 +97,13 @@ class SubjectNames:
         left = [place for place in np.flatnonzero(found < 0).tolist() if len(words[place]) >= _FEWEST]
         for beginning, is_short_for in ((_whole, _leaves_out), (_letter, _shortens)):
             codes = [_code(beginning(words[place]), words[place][-1]) for place in left]
+            similar = self._similar(codes, is_subject)
             undecided = []
-            for place, subjects in zip(left, self._similar(codes, is_subject), strict=True):
+            for place, code in zip(left, codes, strict=True):
+                subjects = similar.get(code, ())
                 if len(subjects) > _MOST:
                     continue
-                longer = [row for row in subjects if is_short_for(words[place], self.keys[row].split(" "))]
+                longer = [row for row, of_subject in subjects if is_short_for(words[place], of_subject)]
                 if len(longer) == 1:
                     found[place] = longer[0]
                 elif not longer:
@@ -103,16 +127,24 @@ class SubjectNames:
                 found[place] = row
         return found
 
-    def _similar(self, codes: Sequence[int], is_subject: Test) -> list[list[int]]:
-        """The subjects that names with each of some ends may be short for, and by chance others."""
-        unique, of_name = np.unique(np.array(codes, dtype=np.uint64), return_inverse=True)
-        pairs = [part.pairs(unique.tolist()) for part in (*self.long, _NO_ENTRIES)]
+    def _similar(self, codes: Sequence[int], is_subject: Test) -> dict[int, list[tuple[int, list[str]]]]:
+        """The subjects that names with some ends may be short for, and by chance others: row and words of each.
+
+        Of a code that more than :data:`_MOST` have, these and one more.
+        """
+        unique = sorted(set(codes))
+        pairs = [part.pairs(unique) for part in (*self.long, _NO_ENTRIES)]
         places, rows = (np.concatenate(column) for column in zip(*pairs, strict=True))
-        subjects = is_subject(rows)
-        found: list[list[int]] = [[] for _ in unique]
-        for place, row in sorted(set(zip(places[subjects].tolist(), rows[subjects].tolist(), strict=True))):
-            found[place].append(row)
-        return [found[place] for place in of_name.tolist()]
+        known = distinct(rows)
+        stands = is_subject(known)[known.searchsorted(rows)]
+        places, rows = np.divmod(distinct(places[stands] * len(self.keys) + rows[stands]), max(1, len(self.keys)))
+        few = places_within(places) <= _MOST
+        places, rows = places[few], rows[few]
+        words = {row: self.keys[row].split(" ") for row in distinct(rows).tolist()}
+        found: defaultdict[int, list[tuple[int, list[str]]]] = defaultdict(list)
+        for place, row in zip(places.tolist(), rows.tolist(), strict=True):
+            found[unique[place]].append((row, words[row]))
+        return found
 
     def advanced(
         self, keys: EntityKeys, subjects: IntArray, others: IntArray, is_subject: Test, is_there: Test
@@ -126,11 +158,11 @@ class SubjectNames:
             is_subject: Tells which of some entities are subjects now.
             is_there: Tells which of them any hyperedge joins now.
         """
-        new = range(len(self.keys), len(keys))
+        new = np.arange(len(self.keys), len(keys))
         extended = SubjectNames(
             keys,
-            _extended(self.long, ((code, row) for row in subjects.tolist() for code in _ends(keys[row].split(" ")))),
-            _extended(self.short, ((code, row) for row in new for code in _beginnings(keys[row].split(" ")))),
+            _extended(self.long, _coded(keys, subjects, _ends)),
+            _extended(self.short, _coded(keys, new, _beginnings)),
             self.subject.extended(np.full(len(new), -1, dtype=np.int32)),
             self.names,
         )
@@ -159,6 +191,13 @@ class SubjectNames:
             np.zeros(stays.sum() + leads.sum(), dtype=np.float32),
         )
         return SubjectNames(self.keys, self.long, self.short, self.subject.replaced(rows, after), names), rows
+
+
+def _coded(
+    keys: EntityKeys, rows: IntArray, codes: Callable[[Sequence[str]], Iterable[int]]
+) -> Iterator[tuple[int, int]]:
+    """Codes of the words of some entities, each with the row."""
+    return ((code, row) for row in rows.tolist() for code in codes(keys[row].split(" ")))
 
 
 def _extended(parts: tuple[Lookup, ...], entries: Iterable[tuple[int, int]]) -> tuple[Lookup, ...]:

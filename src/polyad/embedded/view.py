@@ -47,6 +47,9 @@ _NEW = 0.1
 _GONE = 0.5
 """Share of rows that may be of passages that have gone."""
 
+_LINKED = 1 << 14
+"""Passages at a time of which it is counted how far names lead to them."""
+
 _COMMON = 50
 """Hyperedges from which on an entity is not counted again where some come."""
 
@@ -156,37 +159,37 @@ class EmbeddedView:
         """Whether so many of its rows have gone that it had better be made from the store again."""
         return self.passage_vectors.gone > _GONE * len(self.passage_ids)
 
-    def naming(self, entities: Iterable[tuple[int, str]]) -> EmbeddedView:
+    def knowing(self, entities: Iterable[tuple[int, str]]) -> EmbeddedView:
         """The same with more entities, by the store's numbers, ascending; no hyperedge joins them yet."""
         numbers, keys = [], []
         for number, key in entities:
             numbers.append(number)
             keys.append(key)
-        extended = self.keys.extended(keys)
         return replace(
             self,
             entity_numbers=self.entity_numbers.extended(np.array(numbers, dtype=np.int64)),
-            keys=extended,
-            graph=self.graph.naming(extended),
+            keys=self.keys.extended(keys),
         )
 
-    def advanced(self, changes: Changes, batches: Iterable[StoredRows]) -> EmbeddedView:
+    def advanced(self, changes: Changes, batches: Iterable[StoredRows], *, is_whole: bool = True) -> EmbeddedView:
         """The view of a later moment.
 
         Args:
             changes: What happened since.
             batches: The rows of the documents that were written.
+            is_whole: Whether these are all; else the last view has to be :meth:`linked`.
         """
         gone = self._rows_between(changes.removed)
-        new = Arrivals.of(batches, len(self.passage_ids), self.passage_vectors.column.base.shape[1])
+        first, dimension, last = len(self.passage_ids), len(self.vector_sum), self.entity_numbers.last()
+        new = Arrivals.of(batches, first, last, dimension)
         gone_edges = distinct(self.graph.hyperedges(gone)[0])
-        entities = sorted(number for number in new.entity_keys if number > self.entity_numbers.last())
+        entities = sorted(new.entity_keys)
         entity_numbers = self.entity_numbers.extended(np.array(entities, dtype=np.int64))
         keys = self.keys.extended([new.entity_keys[number] for number in entities])
         passage_numbers = self.passage_numbers.extended(new.passage_numbers)
         hyperedge_numbers = self.hyperedge_numbers.extended(new.hyperedge_numbers)
         graph, touched = self.graph.advanced(
-            keys,
+            keys if is_whole else None,
             gone,
             NewIncidences(
                 passage_of=rows_of(passage_numbers, new.passage_of_hyperedge),
@@ -196,7 +199,6 @@ class EmbeddedView:
                 strengths=new.incidence_strength,
             ),
         )
-        first = len(self.documents)
         passage_vectors = self.passage_vectors.advanced(gone, new.passage_vectors)
         went = _whole_numbers(self.passage_vectors.at(gone))
         view = replace(
@@ -208,7 +210,7 @@ class EmbeddedView:
             passage_numbers=passage_numbers,
             hyperedge_numbers=hyperedge_numbers,
             entity_numbers=entity_numbers,
-            document=self.document.extended(first + new.document_of_passage),
+            document=self.document.extended(len(self.documents) + new.document_of_passage),
             documents=self.documents.extended(new.documents),
             passage_vectors=passage_vectors,
             hyperedge_vectors=self.hyperedge_vectors.advanced(gone_edges, new.hyperedge_vectors),
@@ -221,7 +223,14 @@ class EmbeddedView:
             read=Read({}, {}, {}),
             by_word={},
         )
-        return replace(view, linkable=self._linkable_in(view, touched))
+        return replace(view, linkable=self._linkable_in(view, touched)) if is_whole else view
+
+    def linked(self) -> EmbeddedView:
+        """The view of an index that was read whole: with the names that stand for subjects, and what links count."""
+        graph, passages, linkable = self.graph.named(self.keys), np.flatnonzero(self.passage_vectors.is_there), 0
+        for start in range(0, len(passages), _LINKED):
+            linkable += count_linkable(graph, self.document, passages[start : start + _LINKED])
+        return replace(self, graph=graph, linkable=linkable)
 
     def _linkable_in(self, later: EmbeddedView, touched: IntArray) -> int:
         """How many passages of a later view names lead to from elsewhere, by those whose links may have changed."""

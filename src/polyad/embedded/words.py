@@ -22,7 +22,7 @@ import numpy.typing as npt
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import Ids
 from polyad.embedded.strings import Hashes, grown, hash_of
-from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.incidence import distinct, ranges
 from polyad.hypergraph.sparse import best_places
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.text.indexed_words import searched_words, words_and_codes_of
@@ -74,18 +74,29 @@ class Postings:
 
     @classmethod
     def merged(cls, parts: Sequence[Postings]) -> Postings:
-        """All of some postings of different passages."""
-        return cls.of(
-            np.concatenate([np.repeat(part.hashes, np.diff(part.offsets)) for part in parts]),
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.counts for part in parts]),
-        )
+        """All of some postings, of which each is of passages after those of the one before."""
+        if len(parts) == 1:
+            return parts[0]
+        hashes = np.unique(np.concatenate([part.hashes for part in parts]))
+        places = [np.searchsorted(hashes, part.hashes) for part in parts]
+        offsets = np.zeros(len(hashes) + 1, dtype=np.int64)
+        for part, own in zip(parts, places, strict=True):
+            offsets[own + 1] += np.diff(part.offsets)
+        np.cumsum(offsets, out=offsets)
+        rows, counts = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1], dtype=np.uint16)
+        ends = offsets[:-1].copy()
+        for part, own in zip(parts, places, strict=True):
+            often = np.diff(part.offsets)
+            into = ranges(ends[own], often)
+            rows[into], counts[into] = part.rows, part.counts
+            ends[own] += often
+        return cls(hashes, offsets, rows, counts)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def joined(self, other: Postings) -> Postings:
-        """Both, of different passages."""
+        """Both; the other's passages come after these."""
         return Postings.merged([self, other])
 
     def of_word(self, hashed: int) -> tuple[IntArray, Counts]:

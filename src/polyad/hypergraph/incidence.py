@@ -45,6 +45,16 @@ def first_of_equals(ordered: IntArray) -> BoolArray:
     return first
 
 
+def places_within(owners: IntArray) -> IntArray:
+    """For each of some sorted numbers, how many equal ones stand before it.
+
+    >>> places_within(np.array([2, 2, 2, 5])).tolist()
+    [0, 1, 2, 0]
+    """
+    places: IntArray = np.arange(len(owners)) - np.searchsorted(owners, owners)
+    return places
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjacency:
     """One side of an incidence: for each row its neighbours, sorted, in compressed rows.

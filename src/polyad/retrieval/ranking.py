@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from polyad.model import FloatArray, IntArray
+from polyad.model import FloatArray
 from polyad.view import View
 
 Hit = tuple[int, float, str]
@@ -35,13 +33,3 @@ def filled(view: View, hits: Sequence[Hit], question: FloatArray, k: int) -> lis
         if len(filled) < k and row not in found:
             filled.append((row, floor + min(0.0, cosine - 1), "similar to the question, not reached"))
     return filled
-
-
-def places_within(owners: IntArray) -> IntArray:
-    """For each of some sorted numbers, how many equal ones stand before it.
-
-    >>> places_within(np.array([2, 2, 2, 5])).tolist()
-    [0, 1, 2, 0]
-    """
-    places: IntArray = np.arange(len(owners)) - np.searchsorted(owners, owners)
-    return places

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from polyad.hypergraph.incidence import places_within
 from polyad.hypergraph.sparse import best_places
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols import Embedder, MentionExtractor
@@ -27,7 +28,7 @@ from polyad.retrieval.default.signals import (
 )
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, places_within
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN
 from polyad.view import View
 
 _REASONS = 3  # signals named for each passage

@@ -16,7 +16,7 @@ import numpy as np
 
 from polyad.config import NamesLinked
 from polyad.hypergraph.distance import Triples
-from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.incidence import distinct, places_within
 from polyad.hypergraph.sparse import Scores, best_places, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols import Embedder, MentionExtractor
@@ -26,7 +26,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, places_within
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN
 from polyad.text.counting import counted
 from polyad.view import View
 
