@@ -156,6 +156,18 @@ def test_training_the_default_scorer_writes_its_report(run: Run, bells: Path, tm
         assert written["recall@5"]["bells"]["with_these_weights"] > 0
 
 
+def test_how_a_scorer_is_fitted_can_be_said(run: Run, bells: Path, tmp_path: Path) -> None:
+    options = ("--epochs", "2", "--batch", "8", "--rate", "0.01", "--device", "cpu", "--quiet")
+    found = run("train", "hyperretriever", bells, "--to", tmp_path / "to", *options)
+    assert found.exit_code == 0, found.output
+    written = json.loads((tmp_path / "to" / "hyperretriever.json").read_text(encoding="utf-8"))
+    assert len(written["epochs"]) == 2
+    refused = run("train", "default", bells, "--epochs", "2")
+    assert (refused.exit_code, "--epochs is for the training of hyperretriever" in refused.stderr) == (2, True)
+    nowhere = run("train", "hyperretriever", bells, "--to", tmp_path / "to", "--device", "abacus")
+    assert (nowhere.exit_code, "device is 'abacus', which torch cannot use" in nowhere.stderr) == (2, True)
+
+
 def test_two_benchmarks_of_one_name_are_refused_before_anything_is_indexed(
     run: Run, bells: Path, tmp_path: Path
 ) -> None:

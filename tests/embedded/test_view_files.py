@@ -17,7 +17,7 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
 from polyad.embedded.files import FOLDER, ViewFiles, arrays_of, view_from
 from polyad.embedded.keeper import ViewKeeper
-from polyad.embedded.names import SubjectNames
+from polyad.embedded.subject_names import SubjectNames
 from polyad.embedded.view import EmbeddedView
 from polyad.engine import Engine
 from polyad.model import BoolArray, Document, IntArray

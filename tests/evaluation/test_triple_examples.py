@@ -53,9 +53,15 @@ def view_of(
 
 
 def collected(
-    view: View, *queries: Question, positives: Literal["evidence", "answers"] = "answers", seed: int = 0, **changes: Any
+    view: View,
+    *queries: Question,
+    positives: Literal["evidence", "answers"] = "answers",
+    negatives: Literal["hop", "equal"] = "hop",
+    seed: int = 0,
+    **changes: Any,
 ) -> TripleExamples:
-    settings, learning = HyperRetrieverSettings(**changes), HyperRetrieverTraining(positives=positives)
+    settings = HyperRetrieverSettings(**changes)
+    learning = HyperRetrieverTraining(positives=positives, negatives=negatives)
     return collect(view, EMBEDDER, RuleMentionExtractor(), queries, settings, seed, learning=learning)
 
 
@@ -141,6 +147,22 @@ def test_each_hop_gives_so_many_triples_at_most_by_the_seed(view_of: ViewOf) -> 
     assert (first.labels.sum(), (~first.labels).sum()) == (POSITIVES, NEGATIVES)
     np.testing.assert_array_equal(first.tails, again.tails)
     assert set(first.tails.tolist()) != set(other.tails.tolist())
+
+
+def test_negatives_may_be_as_many_as_the_positives_of_their_hop(view_of: ViewOf) -> None:
+    view = view_of({"Gold": [["hub", "one", "two"]], "Rest": [["hub", *(f"wrong{number}" for number in range(20))]]})
+    query = Question("q", "What of the Hub?", frozenset({"Gold"}))
+    found = collected(view, query, positives="evidence", negatives="equal", depth=1)
+    assert (found.labels.sum(), (~found.labels).sum()) == (2, 2)
+
+
+def test_without_a_depth_there_are_as_many_hops_as_have_anything_right(view_of: ViewOf) -> None:
+    view = view_of({"Gold": [["hub", "one"], ["one", "two"], ["two", "three"]]})
+    query = Question("q", "What of the Hub?", frozenset({"Gold"}))
+    for depth, expected in ((1, {"one"}), (0, {"one", "two", "three"})):
+        examples = collected(view, query, positives="evidence", depth=depth)
+        assert expected <= {tail for _, _, tail in facts(view, examples, right=True)}
+        assert depth == 0 or "three" not in {tail for _, _, tail in facts(view, examples, right=True)}
 
 
 def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -> None:

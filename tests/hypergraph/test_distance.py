@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.errors import ConfigurationError
-from polyad.hypergraph.distance import Triples, directional_distances, triple_encoding, triples_of
+from polyad.hypergraph.distance import (
+    Triples,
+    directional_distances,
+    encoding_width,
+    triple_encoding,
+    triples_of,
+)
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.model import IntArray
 
@@ -89,6 +95,30 @@ def test_distances_equal_the_equations_evaluated_one_by_one(
     assert encodings.shape == (len(expected), 1 + 2 * rounds)
     np.testing.assert_allclose(encodings, np.array(list(expected.values())).reshape(encodings.shape), rtol=1e-6)
     assert ((encodings >= 0) & (encodings <= 1)).all()
+
+
+@settings(max_examples=100)
+@given(triples=TRIPLES, starts=st.lists(st.integers(0, 12), max_size=5), rounds=st.integers(0, 3))
+def test_mixed_directions_send_on_all_that_a_round_has_brought(
+    triples: list[Triple], starts: list[int], rounds: int
+) -> None:
+    pairs = {(head, tail) for head, _, tail in triples}
+    rows = sorted({row for pair in pairs for row in pair})
+
+    def mean(values: dict[int, float], sources: list[int]) -> float:
+        return sum(values[row] for row in sources) / len(sources) if sources else 0.0
+
+    sent = [{row: float(row in starts) for row in rows}]
+    expected = list(sent)
+    for _ in range(rounds):
+        forward = [{row: mean(values, [h for h, t in pairs if t == row]) for row in rows} for values in sent]
+        backward = [{row: mean(values, [t for h, t in pairs if h == row]) for row in rows} for values in sent]
+        sent = forward + backward
+        expected += sent
+    found, encodings = directional_distances(as_arrays(triples), integers(*starts), rounds, "mixed")
+    assert (found.tolist(), encodings.shape) == (rows, (len(rows), encoding_width(rounds, "mixed")))
+    wanted = np.array([[values[row] for values in expected] for row in rows]).reshape(encodings.shape)
+    np.testing.assert_allclose(encodings, wanted, rtol=1e-5, atol=1e-7)
 
 
 def by_hand() -> Triples:

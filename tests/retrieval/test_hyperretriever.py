@@ -12,11 +12,13 @@ from polyad.adapters.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triples_of
+from polyad.hypergraph.incidence import Hypergraph
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Evidence, FloatArray, IntArray
 from polyad.protocols import Embedder
 from polyad.retrieval.default.signals import signal_names
-from polyad.retrieval.hyperretriever.retriever import HyperRetriever, choose, final_threshold
+from polyad.retrieval.hyperretriever.expansion import choose, expanded, final_threshold
+from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
@@ -419,6 +421,72 @@ def test_density_decides_what_a_lowered_threshold_lets_in(density: float, kept: 
     assert [positions.tolist() for positions in found] == [kept, followed]
 
 
+def test_without_a_depth_the_search_goes_on_while_triples_are_plausible(view_of: ViewOf) -> None:
+    view = view_of({f"P{n}": [("leads to", [f"p{n}", f"p{n + 1}"])] for n in range(8)})
+    for settings in (
+        HyperRetrieverSettings(depth=0, adaptive=False),
+        HyperRetrieverSettings(depth=0, minimum_over="question"),
+    ):
+        evidence = retriever(view, settings=settings).retrieve("What of P0?", 8)
+        assert {step.reached for step in evidence.trace} == {f"hop {n}" for n in range(1, 9)}
+
+
+@pytest.mark.parametrize(
+    ("minimum", "low", "kept"),
+    [
+        (1, 0.0, {"a": 1}),
+        (2, 0.0, {"a": 1, "b": 1, "c": 2}),
+        (2, 9.0, {"a": 1, "b": 1}),
+        (4, 0.0, {"a": 1, "b": 1, "c": 2, "d": 2}),
+    ],
+)
+def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
+    minimum: int, low: float, kept: dict[str, int]
+) -> None:
+    """From x plausibly by a to y, less so by b to z; from z by c to u, and by d, still less, to v."""
+    plausible = {"a": 0.9, "b": 0.35, "c": 0.45, "d": 0.15}
+    members = [["x", "y"], ["x", "z"], ["z", "u"], ["z", "v"]]
+    rows = {name: row for row, name in enumerate("uvxyz")}
+    graph = Hypergraph.from_incidences(
+        np.array([rows[name] for own in members for name in own]), np.repeat(np.arange(4), 2), 5, 4
+    )
+
+    class Walked:
+        """What the search asks a space and a walk."""
+
+        density = 1.0
+
+        def __init__(self) -> None:
+            self.frontier, self.were_heads, self.were_followed = [rows["x"]], set[int](), set[int]()
+
+        def origins(self, edges: IntArray) -> IntArray:
+            return edges
+
+        def hop(self) -> tuple[Triples, FloatArray]:
+            heads = np.array(self.frontier, dtype=np.int64)
+            edges = set(graph.memberships.gather(heads)[0].tolist()) - self.were_followed
+            self.were_heads |= set(self.frontier)
+            found = triples_of(graph.members.gather, np.array(sorted(edges), dtype=np.int64), heads)
+            return found, np.zeros((len(found), 0), dtype=np.float32)
+
+        def follow(self, triples: Triples, chosen: IntArray) -> None:
+            self.were_followed |= set(triples.edges[chosen].tolist())
+            self.frontier = sorted(set(triples.tails[chosen].tolist()) - self.were_heads)
+
+    walked = Walked()
+    settings = HyperRetrieverSettings(
+        depth=0, minimum_over="question", minimum_hyperedges=minimum, low_density=low, high_density=9.0
+    )
+    found = expanded(
+        walked,  # type: ignore[arg-type]
+        walked,  # type: ignore[arg-type]
+        np.array([rows["x"]]),
+        lambda triples, _: np.array([plausible["abcd"[edge]] for edge in triples.edges], dtype=np.float32),
+        settings,
+    )
+    assert {"abcd"[edge]: hop for edge, hop in zip(found.edges.tolist(), found.hops.tolist(), strict=True)} == kept
+
+
 def test_a_fixed_threshold_stays_where_it_is() -> None:
     kept, followed = choose(EDGES, SCORES, 1.0, HyperRetrieverSettings(adaptive=False))
     assert kept.tolist() == followed.tolist() == [0, 1, 2]
@@ -432,7 +500,7 @@ def test_a_fixed_threshold_stays_where_it_is() -> None:
         ("reductions", -1),
         ("minimum_hyperedges", 0),
         ("high_density", 2.0),
-        ("depth", 0),
+        ("depth", -1),
         ("triples_per_hop", 0),
         ("dense_weight", 1.5),
         ("path_weight", -0.5),

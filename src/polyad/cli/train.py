@@ -7,12 +7,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Embedder, Json, Mentions, Method, Quiet, directory_for, open_engine, settings_from
+from polyad.cli.options import (
+    Embedder,
+    Json,
+    Mentions,
+    Method,
+    Preset,
+    Quiet,
+    directory_for,
+    open_engine,
+    settings_from,
+)
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.config import QuestionSettings
 from polyad.engine import Engine
@@ -39,6 +49,17 @@ def train(
     store: Annotated[str | None, typer.Option(metavar="DIR", help="Keep the indexes here for the next run.")] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N questions of each.")] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of all that is random in training.")] = 0,
+    epochs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of `hyperretriever`: at most so many. [50]")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of `hyperretriever`: triples a step. [32]")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(metavar="X", help="Of `hyperretriever`: learning rate. [1e-4]")] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of `hyperretriever`: cpu, cuda, mps, as torch has them. [cpu]")
+    ] = None,
+    preset: Preset = None,
     method: Method = None,
     embedder: Embedder = None,
     mentions: Mentions = None,
@@ -57,7 +78,8 @@ def train(
     Example: polyad train default 2wiki/ hotpotqa/ musique/ --to weights/
     """
     require_one_of("scorer", scorer, SCORERS)
-    settings = settings_from(embedder=embedder, mentions=mentions, method=method)
+    how = _fitting(scorer, seed, epochs=epochs, batch=batch, rate=rate, device=device)
+    settings = settings_from(embedder=embedder, mentions=mentions, method=method, preset=preset)
     benchmarks = _loaded(folders)
     splits = {name: splits_of(dataset, limit) for name, dataset in benchmarks.items()}
     if scorer == "hyperretriever":
@@ -69,15 +91,23 @@ def train(
         reports = []
         for name, dataset in benchmarks.items():
             engines[name] = stack.enter_context(open_engine(settings, create=True, directory=directory / name))
-            reports.append(_index(engines[name], dataset, settings.command.method, quiet or json))
+            reports.append(_index(engines[name], dataset, settings.method, quiet or json))
         with output.progress_bar(quiet or json) as progress:
             if scorer == "default":
                 asked = {name: dataset.queries[:limit] for name, dataset in benchmarks.items()}
                 _train_default(engines, asked, to, json, progress)
             else:
-                _train_hyperretriever(engines, splits, settings, to, seed, json, progress)
+                _train_hyperretriever(engines, splits, settings, to, how, json, progress)
     if not all(report.is_complete for report in reports):
         raise typer.Exit(1)
+
+
+def _fitting(scorer: str, seed: int, **given: Any) -> triple_training.TripleTrainingSettings:
+    """How a scorer is fitted; only that of HyperRetriever has a choice."""
+    fitting = {name: value for name, value in given.items() if value is not None}
+    if scorer != "hyperretriever" and fitting:
+        raise ConfigurationError(f"--{next(iter(fitting))} is for the training of hyperretriever; leave it out")
+    return triple_training.TripleTrainingSettings(seed=seed, **fitting)
 
 
 def _require_writable(directory: Path) -> None:
@@ -147,7 +177,7 @@ def _train_hyperretriever(
     splits: Mapping[str, Splits],
     settings: Configuration,
     to: Path,
-    seed: int,
+    how: triple_training.TripleTrainingSettings,
     json: bool,
     progress: Progress,
 ) -> None:
@@ -161,13 +191,13 @@ def _train_hyperretriever(
             settings=chosen,
             learning=learning,
             names=settings.stages.of(QuestionSettings).names,
-            seed=seed,
+            seed=how.seed,
             progress=progress,
         )
         examples[name] = collected(splits[name].train), collected(splits[name].validation)
     alike = _signal_examples(engines, {name: split.train for name, split in splits.items()}, progress)
     linear = signal_training.train(list(alike.values()), signal_names(rewriting=False))
-    scorer, report = triple_training.train(examples, triple_training.TripleTrainingSettings(seed=seed), progress)
+    scorer, report = triple_training.train(examples, how, progress)
     file = triple_training.save(scorer, report, to)
     results = {
         name: held_out(engine, scorer, linear, chosen, splits[name].test, k, progress)

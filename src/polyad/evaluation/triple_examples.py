@@ -147,10 +147,10 @@ def collect(
         is_right = _rule_for(view, graph, passages, query, gold, question.topics, settings, learning)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
         random = np.random.default_rng([seed, _seed(query.id)])
-        for _ in range(settings.depth):
+        for _ in range(settings.depth or graph.node_count):
             triples, extras = walk.hop()
             labels = is_right(triples)
-            rows = _sampled(labels, random)
+            rows = _sampled(labels, random, learning)
             origins = space.origins(triples.edges[rows])
             numbers = np.full(len(rows), number)
             found.append((numbers, triples.heads[rows], origins, triples.tails[rows], extras[rows], labels[rows]))
@@ -177,6 +177,7 @@ def recipe_of(settings: HyperRetrieverSettings, embedder: Embedder, learning: Hy
         embedder=embedder.name,
         dimension=embedder.dimension,
         rounds=learning.rounds,
+        directions=learning.directions,
         starts=learning.distance_starts,
         closeness=learning.closeness,
         signals=tuple(signal_names(rewriting=False)) if settings.signals else (),
@@ -200,6 +201,8 @@ def distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: in
         reached = distinct(graph.members.gather(edges[allowed[edges]])[0])
         frontier = reached[found[reached] < 0]
         found[frontier] = distance
+        if not len(frontier):
+            break
     return found
 
 
@@ -222,8 +225,9 @@ def _rule_for(
     if learning.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
     targets = _targets(view, query, gold, topics)
-    inside = _paths(graph, topics, targets, in_gold, settings.depth)
-    return inside or _paths(graph, topics, targets, np.ones_like(in_gold), settings.depth) or _nothing
+    depth = settings.depth or graph.node_count
+    inside = _paths(graph, topics, targets, in_gold, depth)
+    return inside or _paths(graph, topics, targets, np.ones_like(in_gold), depth) or _nothing
 
 
 def _nothing(triples: Triples) -> BoolArray:
@@ -274,11 +278,12 @@ def _gold_passages(view: View, queries: Sequence[Question]) -> list[IntArray]:
     ]
 
 
-def _sampled(labels: BoolArray, random: np.random.Generator) -> IntArray:
+def _sampled(labels: BoolArray, random: np.random.Generator, learning: HyperRetrieverTraining) -> IntArray:
     """Rows of at most so many right and wrong triples, chosen at random, in order."""
+    most = NEGATIVES if learning.negatives == "hop" else min(POSITIVES, int(labels.sum()))
     shuffled = random.permutation(len(labels))
     right, wrong = shuffled[labels[shuffled]], shuffled[~labels[shuffled]]
-    return np.sort(np.concatenate([right[:POSITIVES], wrong[:NEGATIVES]]))
+    return np.sort(np.concatenate([right[:POSITIVES], wrong[:most]]))
 
 
 def _seed(text: str) -> int:

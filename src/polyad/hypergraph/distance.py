@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,9 @@ class Triples:
     def __len__(self) -> int:
         return len(self.heads)
 
+
+Directions = Literal["separate", "mixed"]
+"""Whether what flows forward and what flows backward are kept apart."""
 
 Members = Callable[[IntArray], tuple[IntArray, IntArray]]
 """The entities of each of some hyperedges, sorted, and the position among these that each belongs to."""
@@ -83,7 +87,18 @@ def triples_of(members: Members, edges: IntArray, heads: IntArray | None = None)
     return Triples(repeated[proper], np.repeat(edges[owners], arities)[proper], tails[proper])
 
 
-def directional_distances(triples: Triples, starts: IntArray, rounds: int) -> tuple[IntArray, FloatArray]:
+def encoding_width(rounds: int, directions: Directions) -> int:
+    """How many numbers encode an entity.
+
+    >>> encoding_width(3, "separate"), encoding_width(3, "mixed")
+    (7, 15)
+    """
+    return 1 + 2 * rounds if directions == "separate" else 2 ** (rounds + 1) - 1
+
+
+def directional_distances(
+    triples: Triples, starts: IntArray, rounds: int, directions: Directions = "separate"
+) -> tuple[IntArray, FloatArray]:
     """Directional distance encoding of every entity of some triples (HyperRAG, eq. 4-7).
 
     With s^(0) = 1 for the starts and 0 for all others, and for l = 0 .. rounds - 1:
@@ -102,10 +117,13 @@ def directional_distances(triples: Triples, starts: IntArray, rounds: int) -> tu
             were restricted, as over all ordered pairs every entity is a head and every number 1. The published code
             starts from the topic entities, those the question names.
         rounds: L, 0 or more.
+        directions: ``mixed`` sends on, in both directions, all that a round has brought, as the published code does:
+            M^(0) = s^(0), and M^(l+1) is M^(l) sent forward beside M^(l) sent backward, of 2^(l+1) columns.
 
     Returns:
-        Rows of the distinct entities of the triples, sorted, ``[entities]``; and float32 ``[entities, 1 + 2 * rounds]``
-        in the columns s^(0), s^(1) .. s^(L), r^(1) .. r^(L) (eq. 7), each in [0, 1].
+        Rows of the distinct entities of the triples, sorted, ``[entities]``; and float32
+        ``[entities, encoding_width(rounds, directions)]`` in the columns s^(0), s^(1) .. s^(L), r^(1) .. r^(L) (eq. 7)
+        or M^(0) .. M^(L), each in [0, 1].
 
     Raises:
         ConfigurationError: ``rounds`` is below 0.
@@ -115,7 +133,10 @@ def directional_distances(triples: Triples, starts: IntArray, rounds: int) -> tu
     rows = _entities(triples)
     heads, tails = _distinct_pairs(_positions(rows, triples.heads), _positions(rows, triples.tails), len(rows))
     initial = _indicator(rows, starts)
-    columns = [initial, *_propagate(initial, heads, tails, rounds), *_propagate(initial, tails, heads, rounds)]
+    if directions == "mixed":
+        columns = _mixed(initial, heads, tails, rounds)
+    else:
+        columns = [initial, *_propagate(initial, heads, tails, rounds), *_propagate(initial, tails, heads, rounds)]
     return rows, np.column_stack(columns).astype(np.float32)
 
 
@@ -161,6 +182,18 @@ def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntAr
 def _indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
     """s^(0): 1 for each of ``rows`` that is a start (eq. 4)."""
     return among(rows, np.sort(starts)).astype(np.float64)
+
+
+def _mixed(
+    initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
+) -> list[npt.NDArray[np.float64]]:
+    """M^(0) .. M^(L), column by column."""
+    columns = sent = [initial]
+    for _ in range(rounds):
+        ways = ((heads, tails), (tails, heads))
+        sent = [_propagate(values, *way, 1)[0] for way in ways for values in sent]
+        columns = [*columns, *sent]
+    return columns
 
 
 def _propagate(

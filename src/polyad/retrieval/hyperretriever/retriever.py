@@ -9,7 +9,6 @@ hyperedges and by its own similarity to the question.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,11 +16,12 @@ import numpy as np
 from polyad.config import NamesLinked
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import distinct, places_within
-from polyad.hypergraph.sparse import Scores, best_places, union
+from polyad.hypergraph.sparse import Scores, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.evidence import entity_names, evidence
+from polyad.retrieval.hyperretriever.expansion import KeptTriples, expanded
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk, WalkQuestion
@@ -35,25 +35,6 @@ _HYPEREDGES_BEYOND = 30
 part holds."""
 
 _ENTITIES_SHOWN = 30
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KeptTriples:
-    """Kept triples as parallel arrays, each of shape ``[triples]``, in the order they were met.
-
-    Attributes:
-        heads: Rows of entities.
-        edges: Rows of hyperedges of the index.
-        tails: Rows of entities.
-        plausibilities: float32, in (0, 1): of each triple, and of the way to it.
-        hops: The hop each was met at, from 1.
-    """
-
-    heads: IntArray
-    edges: IntArray
-    tails: IntArray
-    plausibilities: FloatArray
-    hops: IntArray
 
 
 class HyperRetriever:
@@ -135,31 +116,13 @@ class HyperRetriever:
             return self._space
 
     def _search(self, question: WalkQuestion, view: View) -> KeptTriples:
-        """Hop by hop, while triples are followed (HyperRAG, section 3.1.5); one pass of the scorer for each hop."""
         space = self.prepare(view)
         walk = TripleWalk(space, self._scorer.recipe, question, self._settings.triples_per_hop)
-        ways = Scores(question.topics, np.ones(len(question.topics), dtype=np.float32))  # the best to each entity
-        hops = []
-        for hop in range(1, self._settings.depth + 1):
-            triples, extras = walk.hop()
-            origins = space.origins(triples.edges)
-            scores = self._scores(view, question.vector, Triples(triples.heads, origins, triples.tails), extras)
-            kept, followed = choose(triples.edges, scores, space.density, self._settings)
-            scores = scores * ways.at(triples.heads) ** self._settings.path_weight
-            numbers = np.full(len(kept), hop)
-            hops.append(KeptTriples(triples.heads[kept], origins[kept], triples.tails[kept], scores[kept], numbers))
-            if not len(followed):
-                break
-            ends, plausibilities = triples.tails[followed], scores[followed]
-            ways = Scores.highest(np.concatenate([ways.rows, ends]), np.concatenate([ways.values, plausibilities]))
-            walk.follow(triples, followed)
-        return KeptTriples(
-            np.concatenate([found.heads for found in hops]),
-            np.concatenate([found.edges for found in hops]),
-            np.concatenate([found.tails for found in hops]),
-            np.concatenate([found.plausibilities for found in hops]),
-            np.concatenate([found.hops for found in hops]),
-        )
+
+        def plausibilities(triples: Triples, extras: FloatArray) -> FloatArray:
+            return self._scores(view, question.vector, triples, extras)
+
+        return expanded(walk, space, question.topics, plausibilities, self._settings)
 
     def _scores(self, view: View, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
         """The plausibility of each triple; each vector is multiplied once, in however many triples it is."""
@@ -169,43 +132,6 @@ class HyperRetriever:
             heads.searchsorted(triples.heads), edges.searchsorted(triples.edges), tails.searchsorted(triples.tails)
         )
         return PrecomputedScorer(self._scorer, *vectors).scores(question, places, extras)
-
-
-def choose(
-    edges: IntArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
-) -> tuple[IntArray, IntArray]:
-    """Which triples of a hop are kept, and which of these are expanded (HyperRAG, section 3.1.5, eq. 11 and 12).
-
-    What reaches tau_0 is kept and expanded. Where that is fewer than M hyperedges, the threshold is lowered and what
-    reaches it then is kept too; it is expanded only in a hypergraph that is not sparse. In a dense one the most
-    plausible are kept, up to a limit.
-
-    Args:
-        edges: Hyperedge of each triple.
-        scores: How plausible each is, in (0, 1).
-        density: Delta(G).
-        settings: Thresholds and limits.
-
-    Returns:
-        Positions of the kept triples, and of those to expand, each sorted.
-    """
-    lowered = final_threshold(edges, scores, settings) if settings.adaptive else settings.threshold
-    kept = scores >= lowered
-    if density > settings.high_density and kept.sum() > settings.triples_kept:
-        most = best_places(np.where(kept, scores, -1), settings.triples_kept, lambda places: places)
-        kept = np.zeros(len(scores), dtype=bool)
-        kept[most] = True
-    followed = kept & (scores >= settings.threshold) if density <= settings.low_density else kept
-    return np.flatnonzero(kept), np.flatnonzero(followed)
-
-
-def final_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieverSettings) -> float:
-    """The first of tau_0, tau_0 - c, .. that ``minimum_hyperedges`` reach, or the last (HyperRAG, eq. 11)."""
-    for reduction in range(settings.reductions + 1):
-        threshold = settings.threshold - settings.decay * reduction
-        if len(distinct(edges[scores >= threshold])) >= settings.minimum_hyperedges:
-            break
-    return threshold
 
 
 def _shown(view: View, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:

@@ -23,12 +23,16 @@ class HyperRetrieverSettings:
         threshold: tau_0, plausibility from which a triple is kept and its tail expanded, in (0, 1].
         decay: c, by which the threshold is lowered.
         reductions: N_max, how often at most.
-        minimum_hyperedges: M, hyperedges to keep at each hop.
+        minimum_hyperedges: M, hyperedges to keep.
+        minimum_over: What M is counted over. ``hop``: at each hop the threshold is lowered by itself (section 3.1.5).
+            ``question`` (appendix B.1): the search goes on at tau_0 until nothing new is plausible, and only where all
+            that it kept is too little is the threshold lowered for what was discarded, as in the published code.
         low_density: Delta_lo, hyperedges an entity. Up to here, what a lowered threshold lets in is not expanded.
         high_density: Delta_up. Above it at most ``triples_kept`` are kept at each hop.
         triples_kept: See there. 1,000; the paper gives none.
-        depth: Hops from the question's entities, in training and in search. 2; the paper goes on while triples are
-            plausible, and a third hop lets in more that is wrong than right (3: 4 points less, in transfer none).
+        depth: Hops from the question's entities, in training and in search; 0 for as many as there are plausible
+            triples, as in the paper. 2: a third hop lets in more that is wrong than right (3: 4 points less, in
+            transfer none).
         triples_per_hop: Triples scored at one hop, those of the hyperedges nearest to the question first: the bound
             on what a hub costs. 8,000: above what nearly any hop of the benchmarks has.
         hyperedges_per_passage: The mean of so many best hyperedges is the passage's plausibility (2).
@@ -49,6 +53,7 @@ class HyperRetrieverSettings:
     decay: float = 0.1
     reductions: int = 5
     minimum_hyperedges: int = 50
+    minimum_over: Literal["hop", "question"] = "hop"
     low_density: float = 2.35
     high_density: float = 5.0
     triples_kept: int = 1000
@@ -63,7 +68,9 @@ class HyperRetrieverSettings:
 
     def __post_init__(self) -> None:
         if not self.adaptive:
-            require_idle(self, ["decay", "reductions", "minimum_hyperedges"], "adaptive")
+            require_idle(self, ["decay", "reductions", "minimum_hyperedges", "minimum_over"], "adaptive")
+        require(self.minimum_over in ("hop", "question"), "minimum_over", self.minimum_over, "hop or question")
+        require(self.depth >= 0, "depth", self.depth, "0 or more")
         require(0 < self.threshold <= 1, "threshold", self.threshold, "above 0, at most 1")
         require(0 <= self.decay <= 1, "decay", self.decay, "0 to 1")
         require(0 <= self.dense_weight <= 1, "dense_weight", self.dense_weight, "0 to 1")
@@ -75,7 +82,7 @@ class HyperRetrieverSettings:
             self.high_density,
             f"low_density ({self.low_density}) or more",
         )
-        for name in ("minimum_hyperedges", "triples_kept", "depth", "triples_per_hop", "hyperedges_per_passage"):
+        for name in ("minimum_hyperedges", "triples_kept", "triples_per_hop", "hyperedges_per_passage"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         require(self.reductions >= 0, "reductions", self.reductions, "0 or more")
 
@@ -85,7 +92,9 @@ class HyperRetrieverTraining:
     """What HyperRetriever's scorer reads, and what it learns; points as for :class:`HyperRetrieverSettings`.
 
     Attributes:
-        rounds: L of the directional distance encoding; 0 or more. 2; the paper gives none.
+        rounds: L of the directional distance encoding; 0 or more. 2; the paper gives none, the published code takes 3.
+        directions: ``separate`` has forward and backward flow by themselves (eqs. 5 and 6); ``mixed`` lets each round
+            send what both brought, in both directions, as the published code does: twice as many numbers each round.
         distance_starts: Where that encoding starts: the question's ``topics``, as the published code does, or every
             one of the ``heads`` (eq. 4; 0 to 5 points less). Training expands only what is right, so an encoding that
             shows which entities were heads gives the labels away.
@@ -94,14 +103,23 @@ class HyperRetrieverTraining:
         positives: Triples that training calls right. ``answers``: those on shortest paths to the answer, as in the
             paper. ``evidence``: those whose hyperedge is in a gold passage (19 points more, in transfer 8): the paths
             to an answer pass by evidence that it does not stand in, such as the other side of a comparison.
+        negatives: Wrong triples taken at a hop: ``hop`` takes up to 96 of those that were met, ``equal`` as many as
+            there are right ones, as the published code does.
     """
 
     rounds: int = 2
+    directions: Literal["separate", "mixed"] = "separate"
     distance_starts: Literal["heads", "topics"] = "topics"
     closeness: bool = True
     positives: Literal["evidence", "answers"] = "evidence"
+    negatives: Literal["hop", "equal"] = "hop"
 
     def __post_init__(self) -> None:
         require(self.rounds >= 0, "rounds", self.rounds, "0 or more")
-        for name, allowed in (("distance_starts", ("heads", "topics")), ("positives", ("evidence", "answers"))):
+        for name, allowed in (
+            ("distance_starts", ("heads", "topics")),
+            ("directions", ("separate", "mixed")),
+            ("positives", ("evidence", "answers")),
+            ("negatives", ("hop", "equal")),
+        ):
             require(getattr(self, name) in allowed, name, getattr(self, name), " or ".join(allowed))

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.hypergraph.distance import Triples
+from polyad.hypergraph.distance import Triples, encoding_width
 from polyad.model import FloatArray
 from polyad.text.files import write_whole
 
@@ -43,6 +43,7 @@ class Recipe:
         embedder: Name of the embedder of all vectors.
         dimension: Length of its vectors.
         rounds: L of the directional distance encoding (:mod:`polyad.hypergraph.distance`), 0 or more.
+        directions: Whether forward and backward encodings are ``separate`` or ``mixed``.
         starts: Where the encoding starts: the entities the question names, or every head (eq. 4).
         closeness: Whether the cosines of the question to head, hyperedge and tail are read too.
         signals: Names of the signals of the hyperedge's passage that are read too; mostly none.
@@ -55,6 +56,7 @@ class Recipe:
     embedder: str
     dimension: int
     rounds: int = 2
+    directions: Literal["separate", "mixed"] = "separate"
     starts: Literal["heads", "topics"] = "topics"
     closeness: bool = True
     signals: tuple[str, ...] = ()
@@ -65,6 +67,7 @@ class Recipe:
             ("embedder", _is_name(self.embedder), "the name of an embedder"),
             ("dimension", _is_whole(self.dimension, 1), "a whole number, 1 or more"),
             ("rounds", _is_whole(self.rounds, 0), "a whole number, 0 or more"),
+            ("directions", self.directions in ("separate", "mixed"), "'separate' or 'mixed'"),
             ("starts", self.starts in ("heads", "topics"), "'heads' or 'topics'"),
             ("closeness", isinstance(self.closeness, bool), "true or false"),
             ("signals", _are_names(self.signals), "the names of signals"),
@@ -78,7 +81,7 @@ class Recipe:
     @property
     def extras(self) -> int:
         """How many numbers follow the four vectors."""
-        return 2 * (1 + 2 * self.rounds) + 3 * self.closeness + len(self.signals)
+        return 2 * encoding_width(self.rounds, self.directions) + 3 * self.closeness + len(self.signals)
 
     @property
     def width(self) -> int:
@@ -323,6 +326,8 @@ def _how_to_train(signals: bool) -> str:
 def _recipe(metadata: Mapping[str, str]) -> Recipe:
     read = json.loads(metadata.get(_RECIPE, "null"))
     names = {field.name for field in fields(Recipe)}
+    if isinstance(read, dict):
+        read.setdefault("directions", "separate")  # weights of earlier versions do not say
     if not isinstance(read, dict) or set(read) != names:
         raise ValueError(f"its metadata have no {_RECIPE!r} of {', '.join(sorted(names))}")
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}

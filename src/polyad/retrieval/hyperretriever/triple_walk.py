@@ -248,7 +248,7 @@ class TripleWalk:
         recipe, question, space = self._recipe, self._question, self._space
         met = Triples(np.concatenate(self._heads), np.concatenate(self._edges), np.concatenate(self._tails))
         starts = question.topics if recipe.starts == "topics" else met.heads
-        rows, encodings = directional_distances(met, starts, recipe.rounds)
+        rows, encodings = directional_distances(met, starts, recipe.rounds, recipe.directions)
         columns = [triple_encoding(triples, rows, encodings)]
         if recipe.closeness:
             near = space.view.cosines("entity", rows, question.vector)
