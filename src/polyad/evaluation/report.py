@@ -6,7 +6,6 @@ Runs of one data set, on the same questions, share their tables and pictures.
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,24 +14,16 @@ from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation import run_pictures
-from polyad.evaluation.averages import Average
 from polyad.evaluation.comparison import System
 from polyad.evaluation.construction import mean
-from polyad.evaluation.datasets import several_types
-from polyad.evaluation.experiment import BUDGETS
+from polyad.evaluation.measured_tables import Table, measured_tables
 from polyad.evaluation.measures import recall
-from polyad.evaluation.named_measures import measure_called
 from polyad.evaluation.pictures import save_figure
-from polyad.evaluation.records import Asked
 from polyad.evaluation.run_folder import MANIFEST, Run, load
-from polyad.evaluation.significance import interval
 from polyad.evaluation.summary import Summaries, summed_up
 from polyad.text.files import write_whole
 
 TABLES, PAGE = "tables.md", "report.html"
-
-Table = Sequence[Mapping[str, str]]
-"""Rows of the same columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +80,7 @@ def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) ->
     runs = [load(folder) for folder in folders]
     seed = runs[0].seed if seed is None else seed
     groups = [(group, summed_up(group.title, group.name, group.systems, seed)) for group in grouped(runs)]
-    own = [
-        tables(summaries, evidence_table(group, seed), refusal_table(group, seed), answer_table(group))
-        for group, summaries in groups
-    ]
+    own = [tables(summaries, *measured_tables(group.systems, seed)) for group, summaries in groups]
     try:
         out.mkdir(parents=True, exist_ok=True)
         titled = {group.title: found for (group, _), found in zip(groups, own, strict=True)}
@@ -175,97 +163,6 @@ def quality_table(summaries: Summaries) -> Table:
     return rows
 
 
-def evidence_table(group: Group, seed: int) -> Table:
-    """How much of the evidence that the data set states is covered, and how much of it is in the index at all.
-
-    In per cent; of the smallest budget also where it lies with 95 per cent confidence. By type of question, too, where
-    there are several. Empty where the data set states no evidence.
-    """
-    rows = []
-    for name, system in group.systems.items():
-        stated = [record for record in system.records if record.covered]
-        by_id = {record.query.id: record for record in stated}
-        kinds = {"all": list(by_id), **_types(stated)} if stated else {}
-        for kind, ids in kinds.items():
-            records = [by_id[id] for id in ids]
-            row = {"retriever": name, "questions": kind, "counted": str(len(records))}
-            for budget in BUDGETS:
-                values = [measure_called(f"evidence_recall@{budget}w")(record) for record in records]
-                row[f"evidence_recall@{budget}w"] = _percent(statistics.fmean(values))
-                if budget == BUDGETS[0]:
-                    row["95 %"] = " - ".join(map(_percent, interval(values, seed)))
-            ceiling = [one.coverable / one.statements for record in records if (one := record.covered)]
-            rows.append({**row, "in the index": _percent(statistics.fmean(ceiling))})
-    return rows
-
-
-def _types(records: Sequence[Asked]) -> dict[str, list[str]]:
-    """Ids of questions by their type, where there are several."""
-    found = several_types(record.query for record in records)
-    return {kind: [query.id for query in queries] for kind, queries in found.items()}
-
-
-def refusal_table(group: Group, seed: int) -> Table:
-    """Of questions whose gold documents were taken out, how many would be refused; empty where none were asked."""
-    rows = []
-    for name, system in group.systems.items():
-        found = system.run.refusals().get(system.retriever)
-        if found:
-            row = {"retriever": name, "refused": _percent(found.refused)}
-            row["95 %"] = " - ".join(map(_percent, interval([float(flag) for flag in found.flags], seed)))
-            rows.append({**row, "told apart": _percent(found.told_apart), "by": found.by})
-    return rows
-
-
-def answer_table(group: Group) -> Table:
-    """Measures of the answers in per cent, with a star where too few were judged; empty where there are none.
-
-    Of each measure the best average is in bold, where there are several and enough were judged.
-    """
-    return _answer_rows(
-        {name: system.run.answers().get(system.retriever, {}) for name, system in group.systems.items()}
-    )
-
-
-def answer_tables_by_type(group: Group) -> list[Table]:
-    """The same for the questions of each type, where there are several."""
-    kinds: dict[str, dict[str, Mapping[str, Average]]] = {}
-    for name, system in group.systems.items():
-        for kind, found in system.run.answers_by_type().items():
-            kinds.setdefault(kind, {})[name] = found.get(system.retriever, {})
-    return [[{"questions": kind, **row} for row in _answer_rows(found)] for kind, found in kinds.items()]
-
-
-def _answer_rows(found: Mapping[str, Mapping[str, Average]]) -> Table:
-    measures = list(dict.fromkeys(measure for averages in found.values() for measure in averages))
-    best = {
-        measure: _best([averages[measure] for averages in found.values() if measure in averages])
-        for measure in measures
-    }
-    return [
-        {
-            "retriever": name,
-            **{
-                measure: _emphasised(averages[measure], best[measure]) if measure in averages else "-"
-                for measure in measures
-            },
-        }
-        for name, averages in found.items()
-        if measures
-    ]
-
-
-def _best(averages: Sequence[Average]) -> float | None:
-    """The highest of several averages of enough answers; None where there is nothing to be better than."""
-    values = [one.value for one in averages if one.is_enough and one.value is not None]
-    return max(values) if len(values) > 1 else None
-
-
-def _emphasised(average: Average, best: float | None) -> str:
-    """In bold where it is the best; never where too few were judged."""
-    return f"**{average.shown()}**" if average.is_enough and average.value == best else average.shown()
-
-
 def cost_table(summaries: Summaries) -> Table:
     """Times in milliseconds and tokens of a question; of the index, the time, the sizes, and what 1,000 tokens took."""
     rows = []
@@ -305,13 +202,6 @@ def construction_table(summaries: Summaries) -> Table:
         }
         for name, one in summaries.constructions.items()
     ]
-
-
-def _measured(group: Group, seed: int) -> Iterator[Table]:
-    yield evidence_table(group, seed)
-    yield refusal_table(group, seed)
-    yield answer_table(group)
-    yield from answer_tables_by_type(group)
 
 
 def tables(summaries: Summaries, *measured: Table) -> list[Table]:
