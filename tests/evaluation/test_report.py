@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from polyad.errors import ConfigurationError
+from polyad.evaluation.averages import Average
 from polyad.evaluation.datasets import Question
+from polyad.evaluation.measured_tables import answer_rows
 from polyad.evaluation.records import Asked, Found, to_json
 from polyad.evaluation.report import run_folders, write_report
 from polyad.evaluation.run_folder import load
@@ -144,3 +146,14 @@ def test_other_data_sets_have_tables_of_their_own(tmp_path: Path) -> None:
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds no run"):
         run_folders([tmp_path])
+
+
+def test_the_best_average_is_bold_and_never_one_of_too_few() -> None:
+    def rows(first: Average, second: Average) -> list[str]:
+        systems = {"one": {"gpt_acc": first}, "other": {"gpt_acc": second}}
+        return [row["gpt_acc"] for row in answer_rows(systems)]
+
+    assert rows(Average(0.5, 100, 100), Average(0.4, 95, 100)) == ["**50.0**", "40.0"]
+    assert rows(Average(0.5, 94, 100), Average(0.4, 100, 100)) == ["50.0* (94 / 100)", "40.0"], "there is one to trust"
+    assert rows(Average(0.5, 94, 100), Average(None, 0, 100)) == ["50.0* (94 / 100)", "-* (0 / 100)"]
+    assert rows(Average(0.5, 9, 9), Average(0.5, 9, 9)) == ["**50.0**", "**50.0**"]

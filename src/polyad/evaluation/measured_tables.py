@@ -77,7 +77,7 @@ def answer_table(systems: Systems) -> Table:
 
     Of each measure the best average is in bold, where there are several and enough were judged.
     """
-    return _answer_rows({name: system.run.answers().get(system.retriever, {}) for name, system in systems.items()})
+    return answer_rows({name: system.run.answers().get(system.retriever, {}) for name, system in systems.items()})
 
 
 def answer_tables_by_type(systems: Systems) -> list[Table]:
@@ -86,10 +86,11 @@ def answer_tables_by_type(systems: Systems) -> list[Table]:
     for name, system in systems.items():
         for kind, found in system.run.answers_by_type().items():
             kinds.setdefault(kind, {})[name] = found.get(system.retriever, {})
-    return [[{"questions": kind, **row} for row in _answer_rows(found)] for kind, found in kinds.items()]
+    return [[{"questions": kind, **row} for row in answer_rows(found)] for kind, found in kinds.items()]
 
 
-def _answer_rows(found: Mapping[str, Mapping[str, Average]]) -> Table:
+def answer_rows(found: Mapping[str, Mapping[str, Average]]) -> Table:
+    """The averages of each system: a row each."""
     measures = list(dict.fromkeys(measure for averages in found.values() for measure in averages))
     best = {
         measure: _best([averages[measure] for averages in found.values() if measure in averages])
