@@ -401,3 +401,19 @@ def test_refusal_needs_gold_documents_and_others(run: Run, benchmark: Path) -> N
     (benchmark / "qrels" / "test.tsv").unlink()
     (benchmark / "qrels").rmdir()
     assert "--refusal takes gold documents out of the index" in error_of(run(*command))
+
+
+def test_who_judges_may_be_another_model_and_stays_the_same(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    with ScriptedServer(answer_and_judge) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers"]
+        command += ["--judge", "g_e", "--model", "small"]
+        assert run(*command, "--judge-model", "large", **environment).exit_code == 0
+        models = [recorded.body["model"] for recorded in server.requests]
+        assert models == ["small"] * 3 + ["large"] * 21
+        refused = run(*command, "--judge-model", "other", **environment)
+        assert "was judged by 'large', not 'other'; name the same model" in error_of(refused)
+        assert run(*command, "--judge-model", "large", **environment).exit_code == 0
+        assert len(server.requests) == len(models)
+    lines = [json.loads(line) for line in (tmp_path / "kept" / "judgements.jsonl").read_text().splitlines()]
+    assert {line["model"] for line in lines} == {"large"}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from polyad.config import LanguageModelSettings, RerankerSettings, Settings
 from polyad.engine.registry import by_section
 from polyad.errors import ConfigurationError
+from polyad.evaluation.answer_files import AnswerWriter
+from polyad.evaluation.answering import Answered
 from polyad.evaluation.datasets import Dataset, Question
 from polyad.evaluation.experiment import ask
-from polyad.evaluation.manifest import manifest_of
+from polyad.evaluation.manifest import manifest_of, plain
 from polyad.evaluation.records import Asked, Found
 from polyad.evaluation.run_folder import PER_QUERY, RESULTS, TREC, Run, RunWriter, load, write_derived
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
@@ -191,3 +194,39 @@ def test_passages_count_within_a_budget_of_words_until_one_does_not_fit() -> Non
         ["a", "b"],
         ["a", "b", "c"],
     ]
+
+
+MODEL = LanguageModelSettings(model="qwen", base_url="http://localhost:1/v1")
+
+
+def with_model(manifest: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    model = plain(replace(MODEL, **changes))
+    return {**manifest, "settings": {"stages": manifest["settings"], "language_model": model}}
+
+
+def test_a_run_that_was_stopped_before_its_first_question_may_be_of_anything(
+    tmp_path: Path, manifest: dict[str, Any]
+) -> None:
+    with RunWriter(tmp_path / "run", {**manifest, "commit": "old"}) as writer:
+        writer.keep_index({"seconds": 9.0})
+    run = measured(tmp_path / "run", manifest)
+    assert (run.manifest["commit"], run.index) == (manifest["commit"], {"seconds": 1.5})
+
+
+def test_the_language_model_may_be_another_one_as_long_as_it_has_replied_nothing(
+    tmp_path: Path, manifest: dict[str, Any]
+) -> None:
+    folder = tmp_path / "run"
+    measured(folder, with_model(manifest))
+    RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1")).close()
+    with AnswerWriter(folder) as writer:
+        writer.keep_answer(Answered("scripted", "q2", "Là."))
+    RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1", concurrency=1, timeout=9.0)).close()
+    with pytest.raises(ConfigurationError, match=r"language_model.model = \"qwen\", not \"gemma\""):
+        RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1", model="gemma"))
+
+
+def test_the_code_that_asked_stays_the_same(tmp_path: Path, manifest: dict[str, Any]) -> None:
+    measured(tmp_path / "run", manifest)
+    with pytest.raises(ConfigurationError, match="holds a run with commit"):
+        RunWriter(tmp_path / "run", {**manifest, "commit": "another"})

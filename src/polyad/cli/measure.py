@@ -42,6 +42,7 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import Configuration, require_one_of
+from polyad.config import LanguageModelSettings
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation import datasets, layouts, run_folder
@@ -94,6 +95,9 @@ def evaluate(
         str | None,
         typer.Option("--judge", metavar="A,B,...", help=f"Have answers judged: {', '.join(JUDGED)}; needs --out."),
     ] = None,
+    judge_model: Annotated[
+        str | None, typer.Option("--judge-model", metavar="NAME", help="Who judges, where it is not --model.")
+    ] = None,
     refusal: Annotated[
         bool,
         typer.Option("--refusal", help="Also ask with the gold documents taken out of the index; needs --out."),
@@ -139,14 +143,18 @@ def evaluate(
         require_one_of("retriever", name, RETRIEVERS)
     require_use_of_rewriting(rewrite, names)
     require_model(names, settings)
-    judges = _judges(judged, answers=answers, refusal=refusal, out=out, settings=settings)
+    judging = _judged_by(judge_model, settings)
+    _require_kept(out, answers=answers, judged=bool(judged), refusal=refusal)
+    judges = _judges(judged, judging)
+    if answers and settings.language_model is None:
+        raise NoLanguageModelError("--answers")
     whole, depth = layouts.load(folder), settings.command.depth
     dataset = replace(whole, queries=queries_of(whole, split, limit))
     if refusal:
         require_gold(dataset.queries)
     writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
     if writer and is_complete(writer, names, dataset.queries, answers=answers, refusal=refusal):
-        _finish(writer, dataset, settings, judges, answers=answers, json=json, quiet=quiet)
+        _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
         return
     with (
         writer or nullcontext(),
@@ -171,7 +179,7 @@ def evaluate(
     output.warn_of_judgements(dataset, found.sources)
     warn_of_weights(names, whole, dataset, settings.stages, found.statistics.settings["embedder"])
     if writer:
-        _finish(writer, dataset, settings, judges, answers=answers, json=json, quiet=quiet)
+        _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
         return
     if json:
         output.say_json(eval_json(dataset, depth, found.sizes, found.results))
@@ -187,19 +195,29 @@ def _usual(settings: Configuration) -> str:
     return f"standard,{PRESETS[preset].retriever if preset else 'default'}"
 
 
-def _judges(
-    judged: str | None, *, answers: bool, refusal: bool, out: Path | None, settings: Configuration
-) -> list[str]:
-    """The judged measures that are named; refuses what cannot be kept, or lacks its model."""
-    names = list(dict.fromkeys(name.strip() for name in judged.split(","))) if judged else []
-    for name in names:
-        require_one_of("judge", name, JUDGED)
-    if (answers or names or refusal) and out is None:
+def _require_kept(out: Path | None, *, answers: bool, judged: bool, refusal: bool) -> None:
+    """Refuse what has to be kept where nothing is."""
+    if (answers or judged or refusal) and out is None:
         raise ConfigurationError(
             "--answers, --judge and --refusal write into the folder of a run; give one with --out DIR"
         )
-    if (answers or set(names) - {RETRIEVED}) and settings.language_model is None:
-        raise NoLanguageModelError("--answers" if answers else "--judge")
+
+
+def _judged_by(name: str | None, settings: Configuration) -> Configuration:
+    """The settings with the language model that judges."""
+    if name is None:
+        return settings
+    model = settings.language_model
+    return replace(settings, language_model=replace(model, model=name) if model else LanguageModelSettings(model=name))
+
+
+def _judges(judged: str | None, settings: Configuration) -> list[str]:
+    """The judged measures that are named; refuses those that lack their model."""
+    names = list(dict.fromkeys(name.strip() for name in judged.split(","))) if judged else []
+    for name in names:
+        require_one_of("judge", name, JUDGED)
+    if set(names) - {RETRIEVED} and settings.language_model is None:
+        raise NoLanguageModelError("--judge")
     return names
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.judging import TEXT, Judge, Shown
 from polyad.model import Answer
@@ -95,6 +95,7 @@ class Judgement:
         prompt: As asked.
         reply: As it came; empty where none did.
         value: In [0, 1], or a cosine; None where the reply could not be read.
+        model: Who was asked; empty where nobody was.
     """
 
     retriever: str
@@ -103,6 +104,7 @@ class Judgement:
     prompt: str
     reply: str
     value: float | None
+    model: str = ""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -118,6 +120,7 @@ class Judgement:
             "prompt": self.prompt,
             "reply": self.reply,
             "value": self.value,
+            "model": self.model,
         }
 
     @classmethod
@@ -130,19 +133,23 @@ class Judgement:
             str(line["prompt"]),
             str(line["reply"]),
             None if line["value"] is None else float(line["value"]),
+            str(line.get("model", "")),
         )
 
 
 @dataclass(slots=True)
 class Judgements:
-    """What has been judged so far: values, and how often each was asked for."""
+    """What has been judged so far: values, how often each was asked for, and by whom each judge is played."""
 
     values: dict[tuple[str, str, str], float] = field(default_factory=dict)
     attempts: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
 
     def add(self, judgement: Judgement) -> None:
         """Count an attempt, and keep its value where it has one."""
         self.attempts[judgement.key] = self.attempts.get(judgement.key, 0) + 1
+        if judgement.model:
+            self.models.setdefault(judgement.judge, judgement.model)
         if judgement.value is not None:
             self.values[judgement.key] = judgement.value
 
@@ -221,7 +228,14 @@ def judge(
 
     Raises:
         NoMoreRepliesError: asking further is of no use; what came is kept.
+        ConfigurationError: another model has been one of these judges: their judgements are no average.
     """
+    for name in dict.fromkeys(case.judge.name for case in wanted):
+        if known.models.get(name, model.name) != model.name:
+            raise ConfigurationError(
+                f"{name} was judged by {known.models[name]!r}, not {model.name!r}; name the same model, or measure "
+                "into another --out"
+            )
     for case in wanted:
         if TEXT in case.judge.shows and not case.shown.text.strip() and known.is_open(case.key):
             nothing = Judgement(*case.key, "", "", 0.0)
@@ -250,7 +264,7 @@ def _ask(
             return
         case = pending[position]
         reply = outcome.text if isinstance(outcome, Reply) else ""
-        made = Judgement(*case.key, prompts[position].user, reply, case.judge.read(reply, case.shown))
+        made = Judgement(*case.key, prompts[position].user, reply, case.judge.read(reply, case.shown), model.name)
         keep(made)
         known.add(made)
 

@@ -57,19 +57,29 @@ class RunWriter:
         self._records = LineFile(folder / PER_QUERY)
         self._passages = LineFile(folder / PASSAGES_FILE)
         try:
-            if (folder / MANIFEST).exists():
-                earlier = _read_json(folder / MANIFEST)
-                _require_same(folder, earlier, manifest)
-                names = list(dict.fromkeys([*earlier["retrievers"], *manifest["retrievers"]]))
-                manifest = {**manifest, "retrievers": names}
-            _write_json(folder / MANIFEST, manifest)
             self._known: dict[tuple[str, str], Asked] = {}
             for record in records_in(folder / PER_QUERY):
                 self._known.setdefault(record.key, record)
+            if not self._known:  # it was stopped before the first question: there is nothing to be mixed with
+                for name in (COST, CONSTRUCTION):
+                    (folder / name).unlink(missing_ok=True)
+            elif (folder / MANIFEST).exists():
+                earlier = _read_json(folder / MANIFEST)
+                _require_same(folder, earlier, manifest, asks_model=self._has_asked_model())
+                names = list(dict.fromkeys([*earlier["retrievers"], *manifest["retrievers"]]))
+                manifest = {**manifest, "retrievers": names}
+            _write_json(folder / MANIFEST, manifest)
             self._texts = {line["passage_id"] for line in json_lines(folder / PASSAGES_FILE)}
         except BaseException:
             self.close()
             raise
+
+    def _has_asked_model(self) -> bool:
+        """Whether a language model had a part in anything that is there."""
+        answers, judgements = answers_of(self.folder)
+        index = _read_json(self.folder / COST)["index"] if (self.folder / COST).exists() else {}
+        is_spent = any(record.llm_tokens_uncached for record in self._known.values())
+        return bool(answers or judgements.attempts or is_spent or index.get("llm", {}).get("calls"))
 
     def keep(self, record: Asked, evidence: Evidence) -> None:
         """Write what was found for one question."""
@@ -296,8 +306,26 @@ def _make(folder: Path) -> None:
         )
 
 
-def _require_same(folder: Path, earlier: Json, now: Json) -> None:
-    """Refuse to put together what was measured on different things."""
+_DRIVEN = (
+    "concurrency",
+    "timeout",
+    "max_retries",
+    "retry_delay",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "prompt_price",
+    "completion_price",
+)
+"""Settings of a language model that say how it is asked, and change nothing in what it replies."""
+
+
+def _require_same(folder: Path, earlier: Json, now: Json, *, asks_model: bool) -> None:
+    """Refuse to put together what was measured on different things.
+
+    Where no language model has been asked yet, be it that none could be reached, it may be another one; and how hard it
+    is driven may change at any time.
+    """
+    earlier, now = (_of_model(manifest, known=asks_model) for manifest in (earlier, now))
     for name in sorted((earlier.keys() | now.keys()) - {"retrievers"}):
         before, after = earlier.get(name), now.get(name)
         if before != after:
@@ -306,6 +334,17 @@ def _require_same(folder: Path, earlier: Json, now: Json) -> None:
                 f"{str(folder)!r} holds a run with {what} = {_short(before)}, not {_short(after)}; give another --out "
                 "for this one"
             )
+
+
+def _of_model(manifest: Json, *, known: bool) -> Json:
+    """A manifest with as much of the language model as has to stay the same."""
+    if not isinstance(manifest.get("settings"), Mapping):
+        return manifest
+    settings = dict(manifest["settings"])
+    model = settings.pop("language_model", None)
+    if known and model:
+        settings["language_model"] = {key: value for key, value in model.items() if key not in _DRIVEN}
+    return {**manifest, "settings": settings}
 
 
 def _difference(name: str, before: object, after: object) -> tuple[str, object, object]:
