@@ -1,5 +1,7 @@
 """Every exception polyad raises.
 
+::
+
     PolyadError                    the root; catch this to catch them all
     ├── ConfigurationError         a setting, a path or a combination of them is wrong (exit code 2)
     │   ├── SettingError           a setting has a value that it cannot have

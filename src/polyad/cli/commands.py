@@ -1,4 +1,4 @@
-"""The command line: each command a few lines over :class:`polyad.engine.Engine`.
+"""The command line: each command a few lines over :class:`polyad.engine.engine.Engine`.
 
 Results go to stdout, progress and warnings to stderr. Exit codes: 0 fine; 1 something could not be done though the
 command was right (a document failed, the language model gave no answer); 2 usage, configuration or a damaged store;

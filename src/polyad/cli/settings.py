@@ -1,8 +1,9 @@
 """What the command line is set to: flags, environment, ``polyad.toml``, the user's own such file, defaults.
 
-The one place where the environment and settings files are read. The sections of the file are
-the stages of :class:`polyad.config.Settings` and ``language_model``; its top level holds what the commands share. The
-variable for a key of a section is ``POLYAD_SECTION_KEY``: ``POLYAD_SPLIT_PASSAGE_TOKENS``.
+The one place where settings files and polyad's own variables are read; what the OpenAI library knows by variables is
+left to it where nothing here says otherwise. The sections of the file are the stages of
+:class:`polyad.config.Settings` and ``language_model``; its top level holds what the commands share. The variable for a
+key of a section is ``POLYAD_SECTION_KEY``: ``POLYAD_SPLIT_PASSAGE_TOKENS``.
 """
 
 from __future__ import annotations

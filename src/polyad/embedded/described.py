@@ -7,9 +7,8 @@ with a digest of the text it was made from, and made again when that text has ch
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -18,22 +17,13 @@ from polyad.embedded.vectors import Vectors
 from polyad.embedded.view import EmbeddedView
 from polyad.model import Entity, FloatArray, IntArray
 from polyad.protocols import Embedder, Progress, silent
+from polyad.storage import EntityVectors
 
 LONGEST = 600
 """Characters of description that are embedded: what encoders read of a text is limited, and a name known to many
 passages has more descriptions than that."""
 
 _BATCH = 4096  # entities embedded between two commits
-
-
-class EntityVectors(Protocol):
-    """Keeps the vectors of entities; such as :class:`polyad.storage.Store`."""
-
-    def entity_vectors(self, keys: Sequence[str]) -> dict[str, tuple[str, FloatArray]]:
-        """By key, the vectors kept for entities, each with the digest of the text it was made from."""
-
-    def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
-        """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """Semantic units: a passage's sentences grouped by minimum description length, without a language model.
 
-HyperSU, section 4.1 and appendix B. A unit u = (s_i .. s_j) earns
+HyperSU, section 4.1 and appendix B. A unit u = (s_i .. s_j) earns::
 
     r(u) = kappa * R_u - Phi(u) - (d_eff - 1) / 2 * log n                                       (eq. 6)
     R_u = || sum of the unit's sentence embeddings ||                                           (semantic channel)
     Phi(u) = N_u * H(pi_u) + (|U_u| - 1) / 2 * log N_u, and 0 when the unit mentions nothing    (entity channel)
 
-with N_u mentions of the |U_u| distinct entities in the unit, pi_u their distribution and n the passage's sentences.
+with N_u mentions of the ``|U_u|`` distinct entities in the unit, pi_u their distribution and n the passage's sentences.
 The partition of the passage with the highest sum of rewards is found exactly by dynamic programming.
 
 The paper takes the sentences' vectors from an encoder. By default they are counts of words here

@@ -5,7 +5,7 @@ from __future__ import annotations
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols import Embedder
 from polyad.retrieval.evidence import evidence
-from polyad.retrieval.ranking import Hit
+from polyad.retrieval.ranking import RankedPassage
 from polyad.view import View
 
 
@@ -44,5 +44,5 @@ class NoRetriever:
         return evidence(view, query.text, self.name, [])
 
 
-def _hits(rows: IntArray, scores: FloatArray, reason: str) -> list[Hit]:
+def _hits(rows: IntArray, scores: FloatArray, reason: str) -> list[RankedPassage]:
     return [(row, score, reason) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)]

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from polyad.model import FloatArray
 from polyad.view import View
 
-Hit = tuple[int, float, str]
+RankedPassage = tuple[int, float, str]
 """Row, score and reason of a passage."""
 
 HYPEREDGES_SHOWN = 3
 """Of each passage, in the evidence."""
 
 
-def filled(view: View, hits: Sequence[Hit], question: FloatArray, k: int) -> list[Hit]:
+def filled(view: View, hits: Sequence[RankedPassage], question: FloatArray, k: int) -> list[RankedPassage]:
     """The first ``k`` of ``hits``, and if they are fewer, the passages nearest to the question, scored below them.
 
     Args:

@@ -26,7 +26,7 @@ from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import Hit, filled
+from polyad.retrieval.ranking import RankedPassage, filled
 from polyad.view import View
 
 _RANK_CONSTANT = 5.0
@@ -138,7 +138,7 @@ class HyperGraphRAGRetriever:
         ((rows, values),) = view.nearest("hyperedge", question[None], settings.hyperedges, weighted=True)
         return Scores.of(rows, values).above(self._thresholds.hyperedge_threshold)
 
-    def _chunks(self, view: View, _: _Knowledge, question: FloatArray, k: int) -> list[Hit]:
+    def _chunks(self, view: View, _: _Knowledge, question: FloatArray, k: int) -> list[RankedPassage]:
         """K_chunk, the best first; none where no passage is retrieved by similarity."""
         if not self._settings.use_passages:
             return []
@@ -149,7 +149,7 @@ class HyperGraphRAGRetriever:
             if cosine > self._thresholds.passage_threshold
         ]
 
-    def _ranked(self, view: View, knowledge: _Knowledge, question: FloatArray, k: int) -> list[Hit]:
+    def _ranked(self, view: View, knowledge: _Knowledge, question: FloatArray, k: int) -> list[RankedPassage]:
         """(row, score, reason) of the best passages of K*."""
         lists = {
             "similar hyperedge": _by_hyperedge(view, knowledge),
@@ -174,7 +174,9 @@ class HyperGraphRAGRetriever:
         ]
         return filled(view, hits, question, k) if self._settings.use_passages else hits
 
-    def _evidence(self, view: View, question: str, names: str, knowledge: _Knowledge, hits: list[Hit]) -> Evidence:
+    def _evidence(
+        self, view: View, question: str, names: str, knowledge: _Knowledge, hits: list[RankedPassage]
+    ) -> Evidence:
         shown = min(len(knowledge.edges), self._settings.expanded or len(knowledge.edges))
         by_similarity = np.isin(knowledge.edges[:shown], knowledge.retrieved.rows).tolist()
         edges, scores = knowledge.edges[:shown].tolist(), knowledge.edge_scores[:shown].tolist()

@@ -23,7 +23,7 @@ from polyad.retrieval.hypermemory.replies import Repair
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import Hit, filled
+from polyad.retrieval.ranking import RankedPassage, filled
 from polyad.text.counting import counted
 from polyad.view import Kind, View
 
@@ -106,7 +106,9 @@ class HyperMemoryRetriever:
         found = self._evidence(view, question, hits, search, set(topics))
         return replace(found, notes={**judge.notes(), **search.notes()})
 
-    def _evidence(self, view: View, question: str, hits: list[Hit], search: BeamSearch, topics: set[int]) -> Evidence:
+    def _evidence(
+        self, view: View, question: str, hits: list[RankedPassage], search: BeamSearch, topics: set[int]
+    ) -> Evidence:
         entities = dict.fromkeys(search.topics, 1.0)
         through: defaultdict[int, list[Step]] = defaultdict(list)
         for step in search.steps:
@@ -152,7 +154,7 @@ def _by_score(view: View, kind: Kind, scores: dict[int, float]) -> list[tuple[in
     return [pair for pair, _ in ranked]
 
 
-def _ranked(view: View, steps: Sequence[Step], question: FloatArray, k: int) -> list[Hit]:
+def _ranked(view: View, steps: Sequence[Step], question: FloatArray, k: int) -> list[RankedPassage]:
     """(row, score, reason) of the best passages: by the paths through them, then by similarity alone."""
     scores: defaultdict[int, float] = defaultdict(float)
     edges: defaultdict[int, set[int]] = defaultdict(set)

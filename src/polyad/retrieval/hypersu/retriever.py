@@ -25,7 +25,7 @@ from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.hypersu.reach import WithinReach
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, Hit, filled
+from polyad.retrieval.ranking import HYPEREDGES_SHOWN, RankedPassage, filled
 from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.counting import counted
 from polyad.view import View
@@ -125,7 +125,7 @@ class HyperSURetriever:
 
     def _ranked(
         self, view: View, activated: dict[int, list[tuple[float, int]]], question: FloatArray, k: int
-    ) -> list[Hit]:
+    ) -> list[RankedPassage]:
         """(row, score, reason) of the best passages: capped means first, then by similarity alone."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
@@ -148,7 +148,7 @@ class HyperSURetriever:
         question: str,
         expansion: _Expansion,
         activated: dict[int, list[tuple[float, int]]],
-        hits: list[Hit],
+        hits: list[RankedPassage],
     ) -> Evidence:
         shown = [
             (edge, score, passage)
