@@ -1,7 +1,7 @@
 # Uses the python of the active environment.
 PYTHON ?= python
 
-.PHONY: check lint types layers test test-slow test-attacks format
+.PHONY: check lint types layers test test-slow test-attacks docs format
 
 check: lint types layers test
 
@@ -23,6 +23,10 @@ test-slow:
 
 test-attacks:
 	$(PYTHON) -m pytest -m attacks
+
+# The site, in docs/_build/html; needs the extra docs. A broken link, or a notebook that fails, is an error.
+docs:
+	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html -d docs/_build/trees
 
 format:
 	$(PYTHON) -m ruff check --fix .

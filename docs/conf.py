@@ -1,0 +1,91 @@
+"""How Sphinx builds this site; `make docs` runs it and takes every warning, broken links among them, for an error."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import polyad
+
+HERE = Path(__file__).parent
+
+project = "polyad"
+author = "The polyad developers"
+copyright = "the polyad developers; Apache-2.0"
+version = release = polyad.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb"]
+suppress_warnings = [
+    "config.cache",
+    "ref.python",  # attributes of one name in several classes; a name that is not there still is an error
+]
+html_theme = "furo"
+html_title = f"polyad {release}"
+html_extra_path = ["output.schema.json"]
+html_copy_source = False
+
+myst_heading_anchors = 4
+myst_disable_syntax = ["footnote_ref"]  # "[^1]" is what some models write for a citation
+
+# Notebooks run each time the site is built; one that fails is an error.
+nb_execution_mode = "force"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+
+autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+autodoc_mock_imports = ["gliner"]
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+# A name of polyad in a docstring must be there; those of other packages, and type variables, are not looked up.
+nitpicky = True
+nitpick_ignore_regex = [(r"py:.*", r"(?!polyad\.).*"), (r"py:.*", r".*\.[A-Z]")]
+
+
+def _modules(package: str, path: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Every package, with its modules but those that run when they are imported."""
+    inside = [module for module in pkgutil.iter_modules(path, f"{package}.") if not module.name.endswith("__main__")]
+    yield package, [module.name for module in inside if not module.ispkg]
+    for module in inside:
+        if module.ispkg:
+            yield from _modules(module.name, [str(Path(module.module_finder.path) / module.name.rpartition(".")[2])])
+
+
+def _page_of_modules(package: str, modules: Iterable[str]) -> str:
+    parts = [f"{package}\n{'=' * len(package)}", f".. automodule:: {package}\n   :no-members:"]
+    for module in modules:
+        parts.append(f"{module}\n{'-' * len(module)}\n\n.. automodule:: {module}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(name: str) -> str:
+    """A public name, with what its docstring begins with; tables of the registry and the version have none."""
+    value = getattr(polyad, name)
+    if not inspect.isclass(value):
+        return f"| `{name}` | {'The names of all of them.' if name.isupper() else 'As installed.'} |"
+    summary = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
+    return f"| {{py:class}}`~{value.__module__}.{value.__qualname__}` | {summary.split('; see')[0]} |"
+
+
+def _write_reference() -> None:
+    """The pages of :mod:`polyad`'s modules, one a package, and the table of its public names."""
+    folder = HERE / "reference" / "modules"
+    folder.mkdir(parents=True, exist_ok=True)
+    for package, modules in _modules("polyad", polyad.__path__):
+        _write(folder / f"{package}.rst", _page_of_modules(package, modules))
+    rows = "\n".join(map(_row, polyad.__all__))
+    _write(HERE / "reference" / "names.inc", f"| name | |\n|---|---|\n{rows}\n")
+
+
+def _write(page: Path, text: str) -> None:
+    """Write a page unless it is as it was, so that it is not built again."""
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
+_write_reference()

@@ -1,0 +1,65 @@
+"""Runs a page of the documentation as a reader would: its files, commands and Python, from the top."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from polyad.adapters.scripted import ScriptedServer
+from polyad.cli import app
+
+DOCS = Path(__file__).parents[2] / "docs"
+_BLOCK = re.compile(r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command, or block of Python, of a page: what it says it prints, what it does print, and how it ends."""
+
+    command: str
+    shown: str
+    printed: str
+    code: int
+
+
+def run(page: str, directory: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Step]:
+    """Run a page in a directory; what it sends to any endpoint goes to ``server``."""
+    monkeypatch.chdir(directory)
+    names: dict[str, object] = {"__name__": "page"}
+    for block in _BLOCK.finditer((DOCS / page).read_text(encoding="utf-8")):
+        text, language = block["text"], block["language"]
+        if block["file"]:
+            path = directory / block["file"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif language == "console":
+            for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
+                command, _, shown = part.partition("\n")
+                yield Step(command, shown, *_command(command, server, monkeypatch))
+        elif language == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(text, page, "exec"), names)
+            yield Step(text, "", printed.getvalue(), 0)
+
+
+def _command(command: str, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
+    name, *arguments = shlex.split(command)
+    if name == "export":
+        for variable, _, value in (argument.partition("=") for argument in arguments):
+            monkeypatch.setenv(variable, server.base_url if variable == "OPENAI_BASE_URL" else value)
+        return "", 0
+    if name == "rm":
+        Path(*arguments).unlink()
+        return "", 0
+    assert name == "polyad", f"{command!r}: only polyad, export and rm are run here"
+    found = CliRunner().invoke(app, arguments, env={"COLUMNS": "100"})
+    return found.stdout, found.exit_code
