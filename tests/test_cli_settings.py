@@ -74,7 +74,7 @@ def test_a_misspelt_variable_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ("kk = 3", r"kk in '.*polyad\.toml' is no setting; expected one of preset, store, .*\[split\]"),
+        ("kk = 3", r"kk in '.*polyad\.toml' is no setting; expected one of preset, store, prompts, .*\[split\]"),
         ("[splitt]\npassage_tokens = 3", r"splitt in '.*polyad\.toml' is no setting"),
         ("[split]\ntokens = 3", r"\[split\] tokens in '.*polyad\.toml' is no setting; expected one of passage_tokens"),
         ("[split]\npassage_tokens = '3'", r"\[split\] passage_tokens in '.*' is '3'; expected a whole number"),

@@ -15,6 +15,7 @@ from polyad.errors import LanguageModelError
 from polyad.model import Answer, Citation, Evidence
 from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.text.outside import harmless
+from polyad.text.prompts import USUAL, Prompts
 from polyad.text.thoughts import ThoughtFilter, without_thoughts
 from polyad.text.tokens import count_tokens
 
@@ -45,11 +46,17 @@ class CitingAnswerer:
         language_model: Who writes the answer; None where none is set.
         settings: Budgets, style and form.
         count_tokens: Measures the evidence against the budget; a rough estimate by default.
+        prompts: What the model is told.
     """
 
     def __init__(
-        self, language_model: LanguageModel | None, settings: AnswerSettings, count_tokens: CountTokens = count_tokens
+        self,
+        language_model: LanguageModel | None,
+        settings: AnswerSettings,
+        count_tokens: CountTokens = count_tokens,
+        prompts: Prompts = USUAL,
     ) -> None:
+        self._prompts = prompts
         self._language_model = language_model
         self._settings = settings
         self._count_tokens = count_tokens
@@ -80,7 +87,7 @@ class CitingAnswerer:
             return Answer("", evidence, note=NO_EVIDENCE)
         asked = f"Question: {evidence.question.strip()}"
         prompt = Prompt(
-            system=instructions(self._settings, context),
+            system=instructions(self._settings, context, self._prompts),
             user=f"{context.text}\n\n{asked}" if context.text else asked,
             max_tokens=self._settings.max_answer_tokens or None,
             temperature=self._settings.temperature,

@@ -25,7 +25,7 @@ from polyad.answering.layout import (
 )
 from polyad.config import AnswerSettings
 from polyad.model import Entity, Evidence
-from polyad.text.packaged import packaged
+from polyad.text.prompts import USUAL, Prompts
 
 Sort = Literal["hyperedges", "entities", "passages"]
 
@@ -105,7 +105,7 @@ def _budget(sort: Sort, before: str, settings: AnswerSettings, count_tokens: Cou
     return TokenBudget(before, int(settings.max_context_tokens * shares[sort] + _ROUNDING), count_tokens)
 
 
-def instructions(settings: AnswerSettings, context: Context) -> str:
+def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = USUAL) -> str:
     """Put the instructions together; without any evidence, those for answering from what the model knows.
 
     Each sort of evidence is explained only if there is some. An answer in names has no style of its own, so
@@ -114,8 +114,9 @@ def instructions(settings: AnswerSettings, context: Context) -> str:
     Args:
         settings: Form and style of the answer.
         context: The evidence that will be shown.
+        prompts: The parts.
     """
-    return "\n\n".join(_part(name) for name in _parts(settings, context))
+    return "\n\n".join(prompts.text(f"answer_{name}") for name in _parts(settings, context))
 
 
 def _parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
@@ -135,7 +136,3 @@ def _parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
     ):
         if shown:
             yield part
-
-
-def _part(name: str) -> str:
-    return packaged("polyad.answering.prompts", f"{name}.md")

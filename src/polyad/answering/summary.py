@@ -7,7 +7,7 @@ from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
 from polyad.protocols import LanguageModel, Prompt
 from polyad.text.outside import harmless
-from polyad.text.packaged import packaged
+from polyad.text.prompts import USUAL, Prompts
 from polyad.text.thoughts import without_thoughts
 from polyad.text.tokens import count_tokens
 
@@ -18,7 +18,7 @@ LONGEST = 24_000
 """Characters of descriptions that are summarised; what goes beyond is left out."""
 
 
-def summarise(entity: Entity, language_model: LanguageModel | None) -> str:
+def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Prompts = USUAL) -> str:
     """What is said of an entity: its descriptions while they are short, else a summary by the language model.
 
     Raises:
@@ -31,7 +31,7 @@ def summarise(entity: Entity, language_model: LanguageModel | None) -> str:
         raise NoLanguageModelError(
             f"a summary of {entity.name!r}, of which {count_tokens(entity.description):,} tokens are said,"
         )
-    instructions = packaged("polyad.answering.prompts", "summary.md")
+    instructions = prompts.text("entity_summary")
     shown = f"{entity.name}\n<descriptions>\n{without_marks(shortened(entity.description, LONGEST))}\n</descriptions>"
     (outcome,) = language_model.complete([Prompt(system=instructions, user=shown)])
     if isinstance(outcome, LanguageModelError):

@@ -83,7 +83,9 @@ def writer_for(
 ) -> RunWriter:
     """Opens the folder of a run that is kept, be it new or of the same."""
     command = settings.command
-    choices |= {name: getattr(command, name) for name in ("preset", "method", "embedder", "mentions", "rerank")}
+    choices |= {
+        name: getattr(command, name) for name in ("preset", "prompts", "method", "embedder", "mentions", "rerank")
+    }
     stages = {"stages": registry.by_section(settings.stages), "language_model": settings.language_model}
     return RunWriter(out, manifest_of(dataset, names, command.depth, stages, **choices))
 

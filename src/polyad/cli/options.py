@@ -158,7 +158,7 @@ def open_engine(
     place, command = directory or settings.command.place(), settings.command
     replies = command.replies or None
     if bare:
-        return Engine.open(place, create=False, settings=settings.stages, replies=replies)
+        return Engine.open(place, create=False, settings=settings.stages, prompts=command.prompts, replies=replies)
     reads_names = searches is None or searches.reads_names
     engine = Engine.open(
         place,
@@ -167,6 +167,7 @@ def open_engine(
         language_model=settings.language_model if reads_names else None,
         reranker=command.rerank or None if reranks else None,
         settings=settings.stages,
+        prompts=command.prompts,
         replies=replies,
         reply_cache=settings.command.reply_cache,
         create=create,

@@ -75,6 +75,8 @@ class CommandSettings:
         preset: Of which paper everything is that is not set: ``hypergraphrag``, ``hypersu``, ``hyperretriever`` or
             ``hypermemory`` (docs/papers.md); empty for none.
         store: The directory of the index; empty where none was given.
+        prompts: Directory of files that replace prompts by their names, such as ``hypersu_clues.md``; a file of another
+            name is an error that lists the names there are. Empty for those that come with polyad.
         replies: The file of the language model's replies; empty for the one beside the index.
         reply_cache: Whether replies that are kept are used.
         embedder: Name of the embedder; empty for the index's own.
@@ -89,6 +91,7 @@ class CommandSettings:
 
     preset: str = ""
     store: str = ""
+    prompts: str = ""
     replies: str = ""
     reply_cache: bool = True
     embedder: str = ""

@@ -14,6 +14,7 @@ from polyad.protocols import LanguageModel
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
 from polyad.storage import Store
 from polyad.text.keys import given_key, name_key
+from polyad.text.prompts import USUAL, Prompts
 
 
 class Catalogue:
@@ -22,12 +23,18 @@ class Catalogue:
     Args:
         store: The index.
         language_model: Sums up what is said of entities; None where none is set.
+        prompts: What the model is told.
         recall: Tells what share of the nearest vectors an approximate search finds, by kind; empty where it is exact.
     """
 
     def __init__(
-        self, store: Store, language_model: LanguageModel | None, recall: Callable[[], Mapping[str, float]]
+        self,
+        store: Store,
+        language_model: LanguageModel | None,
+        recall: Callable[[], Mapping[str, float]],
+        prompts: Prompts = USUAL,
     ) -> None:
+        self._prompts = prompts
         self._store = store
         self._language_model = language_model
         self._recall = recall
@@ -101,7 +108,7 @@ class Catalogue:
             NoLanguageModelError: there is much to say, and no model is set.
             LanguageModelError: the model gave no usable reply.
         """
-        return summarise(self.entity(name)[0], self._language_model)
+        return summarise(self.entity(name)[0], self._language_model, self._prompts)
 
     def joining(self, names: Sequence[str]) -> list[Hyperedge]:
         """The hyperedges that join all of some entities, sorted by id; names are matched by their key.

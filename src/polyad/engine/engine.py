@@ -47,6 +47,7 @@ from polyad.presets import PRESETS
 from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Reranker, silent
 from polyad.retrieval.selection import Wanted
 from polyad.storage import Store, StoreKind
+from polyad.text.prompts import Prompts
 from polyad.view import View
 
 Paths = str | Path | Iterable[str | Path]
@@ -83,7 +84,7 @@ class Engine:
         self.models = models
         self._store = store
         files = ViewFiles(store.directory, models.settings.of(NearestSettings)) if store.directory else None
-        self.catalogue = Catalogue(store, models.language_model, files.recall if files else dict)
+        self.catalogue = Catalogue(store, models.language_model, files.recall if files else dict, models.prompts)
         self._views = ViewKeeper(store, store.manifest.dimension, files)
         self._searcher = Searcher(store, self._views, models)
         preset = PRESETS.get(models.settings.preset)
@@ -102,6 +103,7 @@ class Engine:
         reranker: str | Reranker | None = None,
         settings: Settings | None = None,
         preset: str = "",
+        prompts: str | Path | None = None,
         replies: str | Path | None = None,
         reply_cache: bool = True,
         create: bool = True,
@@ -122,6 +124,8 @@ class Engine:
             settings: How each stage behaves.
             preset: Settings, method and retriever of a paper: one of :data:`polyad.presets.PRESETS`. What ``settings``
                 has that is not at its default goes before; so do :func:`polyad.engine.preset_settings` with changes.
+            prompts: Directory of files that replace prompts by their names, such as ``hypersu_clues.md``; see
+                :data:`polyad.text.prompts.FILES`. None for those that come with polyad.
             replies: The file in which replies of the language model are kept; several indexes may share one. By default
                 it lies with the index.
             reply_cache: Off, no reply that is kept is used, so that repeated runs are independent of one another; new
@@ -136,6 +140,7 @@ class Engine:
         kind, settings = store or registry.store_for(place), settings or Settings()
         settings = joined(preset, settings) if preset else settings
         registry.check(settings)
+        told = Prompts(prompts)
         kept = Path(replies) if replies is not None else None
         if isinstance(language_model, str | LanguageModelSettings):
             language_model = registry.load_language_model(language_model)
@@ -155,7 +160,7 @@ class Engine:
             if isinstance(reranker, str):
                 reranker = registry.load_reranker(reranker, settings.of(RerankerSettings))
             extractor = _extractor_of(opened, mentions, paid)
-            return cls(opened, Models(settings, _embedder_of(opened, embedder), extractor, paid, reranker))
+            return cls(opened, Models(settings, _embedder_of(opened, embedder), extractor, paid, reranker, told))
         except BaseException:
             opened.close()
             raise
@@ -454,7 +459,7 @@ class Engine:
         """
         models = self.models
         answerer = CitingAnswerer(
-            models.language_model, models.settings.of(AnswerSettings), models.splitter.count_tokens
+            models.language_model, models.settings.of(AnswerSettings), models.splitter.count_tokens, models.prompts
         )
         return located(answerer.answer(evidence, on_text), self._store)
 

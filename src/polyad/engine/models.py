@@ -14,6 +14,7 @@ from polyad.errors import NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Usage
 from polyad.protocols import Embedder, MentionExtractor, Reranker
+from polyad.text.prompts import USUAL, Prompts
 
 _LOG = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ class Models:
         extractor: Or its name.
         language_model: None where none is set.
         reranker: None where none is set.
+        prompts: What the language model is told.
     """
 
     def __init__(
@@ -36,7 +38,9 @@ class Models:
         extractor: MentionExtractor | str,
         language_model: CachedLanguageModel | None = None,
         reranker: Reranker | None = None,
+        prompts: Prompts = USUAL,
     ) -> None:
+        self.prompts = prompts
         self.settings = settings
         self.splitter = SentenceSplitter(settings.of(SplitSettings))
         self.language_model = language_model

@@ -94,7 +94,7 @@ class Retrieval:
 def _question_names(models: Models) -> MentionExtractor:
     """Finds the names in questions by the language model, where there is one."""
     language_model = models.language_model
-    return QuestionNames(language_model, models.extractor) if language_model else models.extractor
+    return QuestionNames(language_model, models.extractor, models.prompts) if language_model else models.extractor
 
 
 def _names(models: Models) -> NamesLinked:
@@ -104,7 +104,7 @@ def _names(models: Models) -> NamesLinked:
 def _hypersu(models: Models) -> Retriever:
     settings, language_model = models.settings.of(HyperSUSettings), models.language_model
     rules = QuestionClues(use_remainder=settings.use_remainder)
-    agent = LanguageModelClues(language_model, settings.max_clues) if language_model else rules
+    agent = LanguageModelClues(language_model, settings.max_clues, models.prompts) if language_model else rules
     return HyperSURetriever(models.embedder, models.extractor, agent, settings, _names(models))
 
 
@@ -122,7 +122,7 @@ def _hypermemory(models: Models) -> Retriever:
     language_model = models.require_language_model("the retriever 'hypermemory'")
     settings = models.settings.of(HyperMemorySettings)
     return HyperMemoryRetriever(
-        models.embedder, _question_names(models), language_model, settings, names=_names(models)
+        models.embedder, _question_names(models), language_model, settings, names=_names(models), prompts=models.prompts
     )
 
 
@@ -217,7 +217,7 @@ def _facts(models: Models, limits: Limits) -> HyperedgeBuilder:
     settings = models.settings.of(FactSettings)
     budget = Budget(language_model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
     style = PaperExtractionStyle if settings.style == "paper" else CompactExtractionStyle
-    return FactBuilder(models.splitter, language_model, style(settings.language), settings, budget)
+    return FactBuilder(models.splitter, language_model, style(settings.language, models.prompts), settings, budget)
 
 
 def _semantic_units(models: Models, _: Limits) -> HyperedgeBuilder:

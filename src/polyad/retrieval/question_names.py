@@ -10,7 +10,7 @@ from polyad.protocols import LanguageModel, MentionExtractor, Prompt
 from polyad.retrieval.asking import BestEffortPrompter
 from polyad.text.json_schema import STRING, array_of, object_of
 from polyad.text.loose_json import strings_under
-from polyad.text.packaged import packaged
+from polyad.text.prompts import USUAL, Prompts
 
 MOST = 16
 """Names of one question."""
@@ -27,12 +27,13 @@ class QuestionNames:
     Args:
         language_model: Is asked, once a question.
         otherwise: Extracts when the model does not.
+        prompts: What the model is told.
     """
 
-    def __init__(self, language_model: LanguageModel, otherwise: MentionExtractor) -> None:
+    def __init__(self, language_model: LanguageModel, otherwise: MentionExtractor, prompts: Prompts = USUAL) -> None:
         self._prompter = BestEffortPrompter(language_model, "names in the question are found by rules")
         self._otherwise = otherwise
-        self._instructions = packaged("polyad.retrieval", "question_names.md").format(most=MOST)
+        self._instructions = prompts.text("question_names", most=MOST)
 
     @property
     def name(self) -> str:

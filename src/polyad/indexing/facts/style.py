@@ -12,7 +12,7 @@ from polyad.indexing.facts.extraction import ExtractedEntity, Extraction, extrac
 from polyad.model import Passage
 from polyad.protocols import Prompt
 from polyad.text.json_schema import Schema
-from polyad.text.packaged import packaged
+from polyad.text.prompts import USUAL, Prompts
 from polyad.text.quoting import quoted_passage, quoted_replies
 from polyad.text.thoughts import after_thoughts
 
@@ -25,6 +25,7 @@ class ExtractionStyle(ABC):
 
     Args:
         language: What facts and descriptions are written in, such as "German"; empty for the passage's own.
+        prompts: What the model is told.
 
     Raises:
         SettingError: the language goes over the end of a line.
@@ -36,17 +37,21 @@ class ExtractionStyle(ABC):
     schema: ClassVar[Schema | None] = None
     """Of the reply; None for one that is not JSON."""
 
-    def __init__(self, language: str = "") -> None:
+    def __init__(self, language: str = "", prompts: Prompts = USUAL) -> None:
         self._language = language.strip()
         if "\n" in self._language:
             raise SettingError("language", self._language, 'the name of one, such as "German"')
-        system, self._request_for_more = instructions(f"{self.style}.md")
+        file = f"facts_{self.style}"
+        system, self._request_for_more = prompts.parts(file)
+        self._again, self._rest = prompts.parts("facts_again")
+        self._version = prompts.version(file, "facts_again")
         self._system = system.replace("{language}", self._language or "the language of the passage")
 
     @property
     def name(self) -> str:
-        """Identifies the style and the settings that change its prompt: the output language, if one was set."""
-        return f"{self.style} language={self._language}" if self._language else self.style
+        """Identifies the style and what changes its prompt: the output language, and a file in its place, if any."""
+        language = f" language={self._language}" if self._language else ""
+        return f"{self.style}{language}{f' prompt={self._version}' if self._version else ''}"
 
     def prompt(self, passage: Passage) -> Prompt:
         """Asks for the facts of a passage: the fixed instructions, and the passage alone."""
@@ -64,13 +69,13 @@ class ExtractionStyle(ABC):
         The same request would bring the same reply.
         """
         began = quoted_replies(after_thoughts(failure.reply)[:_SHOWN] or "(nothing)")
-        request = _AGAIN.replace("{count}", str(count)).replace("{expected}", failure.expected)
+        request = self._again.replace("{count}", str(count)).replace("{expected}", failure.expected)
         return replace(prompt, user=f"{prompt.user}\n\n{request.replace('{reply}', began)}")
 
     def rest(self, passage: Passage, so_far: str) -> Prompt:
         """Asks for what is missing from replies of which the last was cut off."""
         more = self.more(passage, so_far)
-        return replace(more, user=f"{more.user}\n\n{_REST}")
+        return replace(more, user=f"{more.user}\n\n{self._rest}")
 
     def read(self, reply: str, passage: Passage, most: int | None = None) -> Extraction:
         """What a reply says of ``passage``, without the facts that it only copied from the instructions.
@@ -114,12 +119,3 @@ class ExtractionStyle(ABC):
 def _is_placeholder(entity: ExtractedEntity) -> bool:
     """Whether an entity is the one by which the instructions show the format."""
     return (entity.name, entity.type, entity.description) == ("name", "type", "description")
-
-
-def instructions(file: str) -> tuple[str, str]:
-    """The two parts of a file of prompts: what the model is told to do, and how it is asked for more."""
-    first, more = packaged("polyad.indexing.facts", file).split("\n---\n")
-    return first.strip(), more.strip()
-
-
-_AGAIN, _REST = instructions("again.md")

@@ -18,12 +18,7 @@ from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.retrieval.hypermemory.replies import Reading, Repair, read_scores, read_verdict, shares
 from polyad.text.counting import counted
 from polyad.text.json_schema import BOOLEAN, INTEGER, NUMBER, STRING, array_of, object_of
-from polyad.text.packaged import packaged
-
-_EDGES, _ENTITIES, _SUFFICIENCY, _DEPTH = (
-    packaged("polyad.retrieval.hypermemory", f"{name}.md")
-    for name in ("hyperedges", "entities", "sufficiency", "depth")
-)
+from polyad.text.prompts import USUAL, Prompts
 
 _SCORES_SCHEMA = object_of(scores=array_of(object_of(number=INTEGER, score=NUMBER)))
 
@@ -76,6 +71,7 @@ class Judge:
         max_seconds: After which nothing more is sent.
         max_failures: Tries that may fail one after another.
         clock: In seconds.
+        prompts: What the model is told.
 
     Attributes:
         calls: Prompts sent so far.
@@ -94,11 +90,13 @@ class Judge:
         max_seconds: float = math.inf,
         max_failures: int = 6,
         clock: Callable[[], float] = time.monotonic,
+        prompts: Prompts = USUAL,
     ) -> None:
         self._language_model = language_model
         self._question = question
         self._max_calls = max_calls
-        self._edge_instructions = _EDGES.format(width=width)
+        self._prompts = prompts
+        self._width = width
         self._fuse = _Fuse(max_seconds, max_failures, clock)
         self.calls = calls
         self._billed = 0
@@ -124,11 +122,12 @@ class Judge:
         Raises:
             NoMoreRepliesError: asking further is of no use.
         """
-        return self._scores(offers, self._edge_instructions, ("Entity", "Texts"), selective=True)
+        instructions = self._prompts.text("hypermemory_hyperedges", width=self._width)
+        return self._scores(offers, instructions, ("Entity", "Texts"), selective=True)
 
     def entity_scores(self, offers: Sequence[Offer]) -> list[tuple[float, ...] | None]:
         """S_E of the entities of each hyperedge (equation 15), likewise."""
-        return self._scores(offers, _ENTITIES, ("Text", "Entities"), selective=False)
+        return self._scores(offers, self._prompts.text("hypermemory_entities"), ("Text", "Entities"), selective=False)
 
     def depth_scores(self, found: Surroundings) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
         """S_F of each text and S_E of each name, each in [0, 1] by itself (equations 14 and 15); None without a call.
@@ -143,7 +142,9 @@ class Judge:
         texts, names = numbered[: len(found.texts)], numbered[len(found.texts) :]
         parts = [f"Question: {one_line(self._question)}", f"The search stands at: {'; '.join(found.about)}"]
         parts += [f"{label}:\n" + "\n".join(lines) for label, lines in (("Texts", texts), ("Entities", names)) if lines]
-        prompt = Prompt(user="\n\n".join(parts), system=_DEPTH, json_schema=_SCORES_SCHEMA)
+        prompt = Prompt(
+            user="\n\n".join(parts), system=self._prompts.text("hypermemory_depth"), json_schema=_SCORES_SCHEMA
+        )
 
         def read(reply: str) -> Reading:
             return read_scores(reply, len(shown), selective=True, absolute=True, names=shown)
@@ -168,7 +169,7 @@ class Judge:
             NoMoreRepliesError: asking further is of no use.
         """
         user = f"Question: {one_line(self._question)}\n\n{evidence}"
-        prompt = Prompt(user=user, system=_SUFFICIENCY, json_schema=_VERDICT_SCHEMA)
+        prompt = Prompt(user=user, system=self._prompts.text("hypermemory_sufficiency"), json_schema=_VERDICT_SCHEMA)
         for outcome in self._complete([prompt], lambda _, reply: read_verdict(reply) is not None, "yes or no"):
             if isinstance(outcome, Reply):
                 return read_verdict(outcome.text) is True

@@ -25,6 +25,7 @@ from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import RankedPassage, filled
 from polyad.text.counting import counted
+from polyad.text.prompts import USUAL, Prompts
 from polyad.view import Kind, View
 
 _logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class HyperMemoryRetriever:
         extractor_calls: How often the extractor asks the language model for one question; 0 for one that goes by
             rules.
         names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
+        prompts: What the model is told.
     """
 
     name = "hypermemory"
@@ -57,7 +59,9 @@ class HyperMemoryRetriever:
         *,
         extractor_calls: int = 1,
         names: NamesLinked = "all",
+        prompts: Prompts = USUAL,
     ) -> None:
+        self._prompts = prompts
         self._names = names
         self._embedder = embedder
         self._extractor = extractor
@@ -89,6 +93,7 @@ class HyperMemoryRetriever:
             calls=self._extractor_calls,
             max_seconds=settings.max_seconds,
             max_failures=settings.max_failures,
+            prompts=self._prompts,
         )
         vector = self._embedder.encode([question], "query")[0]
         search = BeamSearch(view, self._embedder, judge, settings, vector)

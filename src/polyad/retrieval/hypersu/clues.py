@@ -9,7 +9,7 @@ from polyad.retrieval.asking import BestEffortPrompter
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.json_schema import STRING, array_of, object_of
 from polyad.text.loose_json import strings_under
-from polyad.text.packaged import packaged
+from polyad.text.prompts import USUAL, Prompts
 
 _SCHEMA = object_of(clues=array_of(STRING))
 
@@ -42,14 +42,13 @@ class QuestionClues:
 class LanguageModelClues:
     """Clues by a language model (the paper's prompt A); an unusable reply falls back to the question."""
 
-    def __init__(self, language_model: LanguageModel, max_clues: int) -> None:
+    def __init__(self, language_model: LanguageModel, max_clues: int, prompts: Prompts = USUAL) -> None:
         self._prompter = BestEffortPrompter(language_model, "the question itself is the clue")
         self._max_clues = max_clues
-        self._instructions = packaged("polyad.retrieval.hypersu", "clues.md")
+        self._instructions = prompts.text("hypersu_clues", max_clues=max_clues)
 
     def clues(self, question: LinkedQuestion) -> list[str]:
         """At most ``max_clues`` of the model's clues, or the question alone."""
-        system = self._instructions.format(max_clues=self._max_clues)
-        prompt = Prompt(user=question.text, system=system, json_schema=_SCHEMA)
+        prompt = Prompt(user=question.text, system=self._instructions, json_schema=_SCHEMA)
         clues = self._prompter.ask(prompt, lambda reply: strings_under(reply, "clues"), '{"clues": [...]}') or []
         return clues[: self._max_clues] or [question.text]

@@ -1,0 +1,111 @@
+"""Prompts, and the files that stand in for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.answering.prompt import Context, instructions
+from polyad.cli import app
+from polyad.config import AnswerSettings
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError
+from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.model import Document, Passage
+from polyad.protocols import Prompt
+from polyad.text.prompts import FILES, USUAL, Prompts
+
+PASSAGE = Passage("d#0000", "d", "Ada", "Ada met Bob.", 0, 12)
+
+
+def directory_with(folder: Path, **texts: str) -> Path:
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_prompt_comes_with_polyad_and_gives_way_to_a_file(name: str, tmp_path: Path) -> None:
+    assert len(USUAL.text(name)) > 20
+    replaced = Prompts(directory_with(tmp_path, **{name: "My own {words} in {braces}."}))
+    assert replaced.text(name, words="text") == "My own text in {braces}."
+    assert (USUAL.version(name), len(replaced.version(name))) == ("", 12)
+    other = next(one for one in FILES if one != name)
+    assert (replaced.text(other), replaced.version(other)) == (USUAL.text(other), "")
+
+
+def test_prompts_show_the_form_of_a_reply_in_single_braces() -> None:
+    for name in ("hypersu_clues", "question_names", "hypermemory_hyperedges"):
+        assert '{"' in USUAL.text(name)
+        assert "{{" not in USUAL.text(name)
+
+
+def test_a_file_for_facts_that_has_the_first_part_alone_goes_with_polyads_second(tmp_path: Path) -> None:
+    first, second = USUAL.parts("facts_compact")
+    one = Prompts(directory_with(tmp_path, facts_compact="List the facts in {language}."))
+    assert one.parts("facts_compact") == ("List the facts in {language}.", second)
+    two = Prompts(directory_with(tmp_path, facts_compact="List the facts.\n\n---\n\nMore, after {so_far}."))
+    assert two.parts("facts_compact") == ("List the facts.", "More, after {so_far}.")
+    style = CompactExtractionStyle("German", one)
+    assert style.prompt(PASSAGE).system == "List the facts in German."
+    assert style.name.startswith("compact language=German prompt=")
+    assert CompactExtractionStyle("German").name == "compact language=German"
+    assert first in CompactExtractionStyle().prompt(PASSAGE).system.replace("the language of the passage", "{language}")
+
+
+def test_a_part_of_an_answers_instructions_may_be_replaced(tmp_path: Path) -> None:
+    mine = Prompts(directory_with(tmp_path, answer_concise="Be brief, please."))
+    context = Context("some text")
+    usual = instructions(AnswerSettings(), context)
+    assert instructions(AnswerSettings(), context, mine) == usual.replace(
+        USUAL.text("answer_concise"), "Be brief, please."
+    )
+
+
+def test_a_file_of_an_unknown_name_is_refused_by_naming_those_there_are(tmp_path: Path) -> None:
+    directory_with(tmp_path, clue="Find clues.")
+    with pytest.raises(
+        ConfigurationError, match=r"clue\.md.*the name of no prompt; expected some of .*hypersu_clues\.md"
+    ):
+        Prompts(tmp_path)
+    found = CliRunner().invoke(
+        app, ["index", str(tmp_path), "--store", str(tmp_path / "kb")], env={"POLYAD_PROMPTS": str(tmp_path)}
+    )
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "the name of no prompt" in found.stderr
+    assert not (tmp_path / "kb").exists()
+
+
+@pytest.mark.parametrize(("content", "message"), [(b"\xff\xfe\x00", "is not UTF-8"), (b"  \n", "has 0 characters")])
+def test_a_file_that_holds_no_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "hypersu_clues.md").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=message):
+        Prompts(tmp_path)
+
+
+def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"expected a directory of files such as hypersu_clues\.md"):
+        Prompts(tmp_path / "none")
+
+
+def test_an_engine_asks_with_the_prompts_that_it_was_given(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    mine = directory_with(tmp_path / "mine", hypersu_clues="At most {max_clues} clues, as JSON.", answer_text="Sing.")
+    asked: list[Prompt] = []
+
+    def reply(prompt: Prompt) -> str:
+        asked.append(prompt)
+        return '{"clues": ["a bell"]}' if "clues" in prompt.system else "It hangs in Aldby [1]."
+
+    model = ScriptedLanguageModel(reply)
+    with Engine.open(
+        tmp_path / "kb", embedder="hashing:64", language_model=model, preset="hypersu", prompts=mine
+    ) as engine:
+        engine.index_documents([Document("bell", "Bell", "The Bell of Tarn hangs in Aldby.")])
+        assert engine.ask("Where does the Bell of Tarn hang?").text == "It hangs in Aldby [1]."
+    clues, answer = asked
+    assert clues.system == "At most 3 clues, as JSON."
+    assert "Sing." in answer.system
