@@ -32,6 +32,7 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
+from polyad.adapters.minilm import MiniLMEmbedder
 from polyad.adapters.sentence_transformers import DEFAULT_MODEL, SentenceTransformerEmbedder
 from polyad.config import SplitSettings
 from polyad.evaluation.datasets import Question, load
@@ -144,6 +145,7 @@ def variants(scratch: Path, calibration: Sequence[str]) -> list[Variant]:
         Variant("sentence-transformers float32, 2 threads", plain, threads=2),
         Variant(f"{ours} float32", lambda: embedder("float32").encode),
         Variant(f"{ours} float32, 2 threads", lambda: embedder("float32").encode, threads=2),
+        Variant(f"{ours} numpy float32", lambda: MiniLMEmbedder().encode),
         Variant(f"{ours} float32, products in bfloat16", rounded_products),
         Variant(f"{ours} bfloat16", lambda: embedder("bfloat16").encode),
         Variant(f"{ours} bfloat16, 2 threads", lambda: embedder("bfloat16").encode, threads=2),

@@ -19,6 +19,7 @@ ContextBudget = Literal["shares", "fixed"]
 AnswerPrompt = Literal["concise", "think-answer", "sections"]
 AnswerForm = Literal["text", "entity", "entities"]
 NamesLinked = Literal["all", "found"]
+Backend = Literal["auto", "torch", "numpy"]
 
 
 T = TypeVar("T")
@@ -175,13 +176,19 @@ class EncoderSettings:
     Attributes:
         device: Of a model on this machine, as torch names it: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` is the
             first there is of CUDA, MPS and the processor.
+        backend: What computes a model on this machine: ``torch``; ``numpy``, which knows the default model alone; or
+            ``auto``, torch where sentence-transformers is installed.
         base_url: The endpoint of ``openai:MODEL``; empty for ``OPENAI_BASE_URL``.
         api_key: Sent to it as a bearer token; empty for ``OPENAI_API_KEY``; local servers need none.
     """
 
     device: str = "auto"
+    backend: Backend = "auto"
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        require(self.backend in get_args(Backend), "backend", self.backend, "auto, torch or numpy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

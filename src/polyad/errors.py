@@ -6,6 +6,7 @@
     ├── ConfigurationError         a setting, a path or a combination of them is wrong (exit code 2)
     │   ├── SettingError           a setting has a value that it cannot have
     │   ├── MissingExtraError      an optional package is not installed
+    │   ├── ModelNotFoundError     a model is not on this machine, and cannot be fetched
     │   ├── NoLanguageModelError   something needs a language model, and none is set
     │   ├── StoreNotFoundError     no index where one was expected
     │   └── IndexMismatchError     the index was built with another embedder, or another format
@@ -57,6 +58,10 @@ class MissingExtraError(ConfigurationError):
         super().__init__(f'{package} is not installed; run: pip install "polyad[{extra}]"')
         self.package = package
         self.extra = extra
+
+
+class ModelNotFoundError(ConfigurationError):
+    """A model's files are not on this machine, and cannot be fetched."""
 
 
 class NoLanguageModelError(ConfigurationError):

@@ -35,6 +35,7 @@ class Row(NamedTuple):
 
 EMBEDDERS = {
     "local": Row(lambda _: load_embedder(DEFAULT_EMBEDDER), is_bit_for_bit=True),
+    "numpy": Row(lambda _: load_embedder(DEFAULT_EMBEDDER, EncoderSettings(backend="numpy")), is_bit_for_bit=True),
     "hashing": Row(lambda _: load_embedder("hashing:64"), is_bit_for_bit=True),
     "openai": Row(lambda base_url: load_embedder("openai:e", EncoderSettings(base_url=base_url)), is_bit_for_bit=False),
 }

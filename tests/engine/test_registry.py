@@ -7,16 +7,19 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import huggingface_hub.constants
 import pytest
 
+from polyad.adapters.minilm import MiniLMEmbedder
 from polyad.adapters.scripted import ScriptedLanguageModel, ScriptedServer, cite_first_passage
+from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.adapters.sqlite import SqliteStore
-from polyad.config import EncoderSettings, LanguageModelSettings
-from polyad.engine import Engine
+from polyad.config import Backend, EncoderSettings, LanguageModelSettings
+from polyad.engine import Engine, registry
 from polyad.engine.registry import load_embedder, load_extractor
-from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError
+from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError, ModelNotFoundError
 from polyad.model import Document
 
 
@@ -159,3 +162,40 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "gliner", None)
     with pytest.raises(MissingExtraError, match=r'pip install "polyad\[gliner\]"'):
         load_extractor("gliner:medical:some/model", None)
+
+
+def without_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda name: None if name == "sentence_transformers" else name)
+
+
+def test_the_default_embedder_needs_no_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_sentence_transformers(monkeypatch)
+    assert isinstance(load_embedder("sentence-transformers/all-MiniLM-L6-v2"), MiniLMEmbedder)
+    assert isinstance(load_embedder("all-MiniLM-L6-v2", EncoderSettings(backend="numpy")), MiniLMEmbedder)
+
+
+def test_what_computes_is_chosen_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match=r"'numpy' computes 'all-MiniLM-L6-v2' alone, not 'some/model'"):
+        load_embedder("some/model", EncoderSettings(backend="numpy"))
+    with pytest.raises(ConfigurationError, match="backend is 'jax'; expected auto, torch or numpy"):
+        EncoderSettings(backend=cast(Backend, "jax"))
+    assert isinstance(load_embedder("all-MiniLM-L6-v2", EncoderSettings(backend="torch")), SentenceTransformerEmbedder)
+
+
+def test_a_new_index_hashes_words_where_there_is_no_model_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def absent() -> Path:
+        raise ModelNotFoundError("the model is nowhere")
+
+    without_sentence_transformers(monkeypatch)
+    monkeypatch.setattr("polyad.adapters.minilm.embedder.weights_folder", absent)
+    with Engine.open(tmp_path / "kb") as engine:
+        engine.index_documents([Document("a", "Bell", "The bell was cast by Ines Moreau.")])
+        assert engine.search("Who cast the bell?").passages
+    assert "the model is nowhere" in caplog.text
+    assert "hashing:384" in caplog.text
+    with Engine.open(tmp_path / "kb", create=False) as engine:
+        assert engine.models.embedder.name == "hashing:384"
+    with pytest.raises(ModelNotFoundError), Engine.open(tmp_path / "other", embedder="all-MiniLM-L6-v2"):
+        pass

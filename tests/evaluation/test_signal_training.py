@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.signal_training import Example, calibrate, coverage, examples_of, recall_at, report, save, train
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES
@@ -170,3 +171,9 @@ def test_saving_that_is_stopped_leaves_the_earlier_weights(tmp_path: Path, monke
 def stopped(descriptor: int) -> None:
     """In place of the moment before a file that was written beside another takes its place."""
     raise KeyboardInterrupt
+
+
+def test_training_without_scipy_names_the_extra_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(MissingExtraError, match=r'scipy is not installed; run: pip install "polyad\[local\]"'):
+        train([examples(0)], NAMES)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from polyad.adapters.model_hub import can_fetch
+from polyad.adapters.windows import encodable, normalised, pooled
 from polyad.config import EncoderSettings
-from polyad.errors import ConfigurationError, EmbedderError, MissingExtraError
+from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.protocols import TextKind
 
@@ -152,7 +153,7 @@ class SentenceTransformerEmbedder:
     def _encode_slice(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         prefix = self._prefixes[kind]
         tokens = self._model.tokenizer(
-            [prefix + _encodable(text) for text in texts],
+            [prefix + encodable(text) for text in texts],
             truncation=True,
             max_length=self._model.max_seq_length or 512,
             return_overflowing_tokens=True,  # what does not fit becomes further windows of the same text
@@ -161,7 +162,7 @@ class SentenceTransformerEmbedder:
         )
         windows: list[list[int]] = tokens["input_ids"]
         vectors = self._encode_windows(windows, stored=kind == "passage")
-        return _pooled(vectors, windows, tokens["overflow_to_sample_mapping"], len(texts))
+        return pooled(vectors, windows, tokens["overflow_to_sample_mapping"], len(texts))
 
     def _encode_windows(self, windows: Sequence[list[int]], *, stored: bool) -> FloatArray:
         """Unit vectors of token windows, float32 ``[windows, dimension]``; questions, not stored, in one batch."""
@@ -188,7 +189,7 @@ class SentenceTransformerEmbedder:
             for future in running:
                 future.cancel()
             raise
-        return _normalised(vectors)
+        return normalised(vectors)
 
     def _forward(self, windows: Sequence[list[int]], length: int, rows: int) -> FloatArray:
         import torch
@@ -264,30 +265,6 @@ def _collect(running: dict[Future[FloatArray], list[int]], vectors: FloatArray, 
     """Wait for batches, put their vectors into the rows that they are of, and forget these batches."""
     for future in wait(running, return_when=until).done:
         vectors[running.pop(future)] = future.result()
-
-
-def _encodable(text: str) -> str:
-    """``text`` with a question mark for each lone surrogate, which tokenizers refuse."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _pooled(vectors: FloatArray, windows: Sequence[list[int]], owners: Sequence[int], count: int) -> FloatArray:
-    """The mean of each text's windows, weighted by length; the vector itself where a text has one window."""
-    if len(windows) == count:
-        return vectors
-    lengths = np.array([len(window) for window in windows], dtype=np.float32)
-    first = np.searchsorted(owners, np.arange(count))
-    sums = np.add.reduceat(vectors * lengths[:, None], first)
-    alone = np.bincount(owners, minlength=count) == 1
-    return np.where(alone[:, None], vectors[first], _normalised(sums))
-
-
-def _normalised(vectors: FloatArray) -> FloatArray:
-    if not np.isfinite(vectors).all():
-        raise EmbedderError("the embedding model returned numbers that are not finite; try precision='float32'")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    result: FloatArray = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32, copy=False)
-    return result
 
 
 def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransformer, str]:

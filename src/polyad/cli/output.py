@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import textwrap
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -83,7 +84,35 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
             count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
             bar.update(task, completed=done, total=total, description=f"{count} {message}")
 
-        yield show
+        with _downloads_shown(show):
+            yield show
+
+
+@contextmanager
+def _downloads_shown(show: Progress) -> Iterator[None]:
+    """Have ``show`` told how far the library is in fetching a model, which it logs."""
+    log, shown = logging.getLogger("polyad.progress"), _Shown(show)
+    log.addHandler(shown)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(shown)
+        log.setLevel(logging.NOTSET)
+        log.propagate = True
+
+
+class _Shown(logging.Handler):
+    """Passes records that say how far something is on to a bar."""
+
+    def __init__(self, show: Progress) -> None:
+        super().__init__()
+        self._show = show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        done, total = getattr(record, "done", 0), getattr(record, "total", None)
+        self._show(done, total, record.getMessage())
 
 
 # Evidence

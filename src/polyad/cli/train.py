@@ -86,6 +86,7 @@ def train(
         for name, split in splits.items():
             split.require_all(name)
     _require_writable(to)
+    signal_training.optimiser()
     with directory_for(store) as directory, ExitStack() as stack:
         engines: dict[str, Engine] = {}
         reports = []

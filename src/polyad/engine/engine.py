@@ -114,7 +114,8 @@ class Engine:
             place: Where the index is kept: a directory, or ``NAME://...`` where another kind of stores has that name.
             store: The kind of stores that keeps it, where its name is not in ``place``.
             embedder: A model's name (see :func:`polyad.engine.registry.load_embedder`) or an embedder. By default
-                the one the index was built with; for a new index, ``all-MiniLM-L6-v2``.
+                the one the index was built with; for a new index, ``all-MiniLM-L6-v2``, or, with a warning, hashed
+                words where that model is not on this machine and cannot be fetched.
             mentions: An extractor's name (see :func:`polyad.engine.registry.load_extractor`) or an extractor. By
                 default the one the index was built with; for a new index, ``rules``, which needs no model.
             language_model: Answers questions, and plans and extracts where a method asks for it: a model's name at
@@ -145,7 +146,7 @@ class Engine:
         if isinstance(language_model, str | LanguageModelSettings):
             language_model = registry.load_language_model(language_model)
         if create and not kind.exists(place):
-            embedder, mentions = embedder or registry.DEFAULT_EMBEDDER, mentions or registry.DEFAULT_EXTRACTOR
+            mentions = mentions or registry.DEFAULT_EXTRACTOR
             embedder = _loaded(embedder, settings)
             mentions = registry.load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
             opened = kind.create(place, embedder.name, embedder.dimension, mentions.name, replies=kept)
@@ -499,7 +500,10 @@ class Engine:
         return AnswerStream(answered)
 
 
-def _loaded(embedder: str | Embedder, settings: Settings) -> Embedder:
+def _loaded(embedder: str | Embedder | None, settings: Settings) -> Embedder:
+    """The one that is given, or of that name, or the default one."""
+    if not embedder:
+        return registry.load_default_embedder(settings.of(EncoderSettings))
     return registry.load_embedder(embedder, settings.of(EncoderSettings)) if isinstance(embedder, str) else embedder
 
 

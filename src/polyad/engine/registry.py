@@ -7,9 +7,11 @@ adds a row here; whoever keeps it in a package of its own names such a row as an
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -33,7 +35,7 @@ from polyad.config import (
     SplitSettings,
 )
 from polyad.engine.tables import Table
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, ModelNotFoundError
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.fact_builder import FactBuilder
@@ -61,6 +63,8 @@ from polyad.storage import StoreKind
 
 if TYPE_CHECKING:
     from polyad.engine.models import Models  # made of what is registered here
+
+_LOG = logging.getLogger(__name__)
 
 # Ways to find evidence
 
@@ -278,6 +282,11 @@ embedders: Table[Callable[[str, EncoderSettings], Embedder]] = Table(
 _LOCAL_EMBEDDER = "polyad.adapters.sentence_transformers:SentenceTransformerEmbedder.from_name"
 """Takes every other name, whole."""
 
+_LIGHT_EMBEDDER = "polyad.adapters.minilm:MiniLMEmbedder.from_name"
+"""Takes the default name without PyTorch."""
+
+_LAST_RESORT = "hashing:384"
+
 mentions: Table[Callable[[str, LanguageModel | None], MentionExtractor]] = Table(
     "mentions",
     "mention extractor",
@@ -327,7 +336,8 @@ def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedde
     """The embedder called ``name``.
 
     ``openai:MODEL`` is served by an OpenAI-compatible endpoint; ``hashing:DIMENSION`` hashes words and needs no model,
-    for tests and comparisons; anything else is the name or the folder of a sentence-transformers model.
+    for tests and comparisons; anything else is the name or the folder of a sentence-transformers model. The default
+    one is computed by numpy where the settings say so, or sentence-transformers is not installed.
 
     Args:
         name: As above, or that of another package's embedder.
@@ -336,11 +346,41 @@ def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedde
     Raises:
         ConfigurationError: there is no such model, or no such device.
     """
+    settings = settings or EncoderSettings()
     kind, _, rest = name.partition(":")
     if kind in embedders:
-        return embedders[kind](rest, settings or EncoderSettings())
-    embedder: Embedder = resolve_name(_LOCAL_EMBEDDER)(embedder_name(name), settings or EncoderSettings())
+        return embedders[kind](rest, settings)
+    local = _LIGHT_EMBEDDER if _is_light(name, settings) else _LOCAL_EMBEDDER
+    embedder: Embedder = resolve_name(local)(embedder_name(name), settings)
     return embedder
+
+
+def _is_light(name: str, settings: EncoderSettings) -> bool:
+    """Whether a model of this machine is computed without PyTorch.
+
+    Raises:
+        ConfigurationError: the settings say so, and it is another model than the default one.
+    """
+    is_default = name.removeprefix("sentence-transformers/") == DEFAULT_EMBEDDER
+    if settings.backend == "numpy" and not is_default:
+        raise ConfigurationError(f"the backend 'numpy' computes {DEFAULT_EMBEDDER!r} alone, not {name!r}; leave it out")
+    if settings.backend == "auto":
+        return is_default and find_spec("sentence_transformers") is None
+    return settings.backend == "numpy"
+
+
+def load_default_embedder(settings: EncoderSettings | None = None) -> Embedder:
+    """The default embedder; where its model is not to be had, one that hashes words, with a warning."""
+    try:
+        return load_embedder(DEFAULT_EMBEDDER, settings)
+    except ModelNotFoundError as error:
+        _LOG.warning(
+            "%s. The index is made with %s instead, which knows words and not what they mean; to have it made anew, "
+            "remove its folder",
+            error,
+            _LAST_RESORT,
+        )
+        return load_embedder(_LAST_RESORT, settings)
 
 
 def embedder_name(name: str) -> str:

@@ -9,14 +9,15 @@ better to other corpora.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.model import BoolArray, FloatArray, IntArray
@@ -24,6 +25,9 @@ from polyad.retrieval.default.linear_scorer import LinearScorer, weights_file
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.retrieval.default.signals import Candidates, profile_names, profiled, signal_names
 from polyad.text.files import write_whole
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 K = 5
 """Depth at which recall is reported."""
@@ -76,9 +80,9 @@ def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> Linear
 
     Raises:
         ConfigurationError: no question has both gold and other candidates.
+        MissingExtraError: scipy is not installed.
     """
-    from scipy.optimize import minimize  # takes a third of a second to import
-
+    minimize = optimiser()
     examples, importance = _with_importance(datasets)
     signals = np.concatenate([example.profiled(len(names)) for example in examples]).astype(np.float64)
     deviations = np.maximum(signals.std(axis=0), 1e-9)
@@ -90,6 +94,20 @@ def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> Linear
     if not linked.any() or not unlinked.any():
         weights = np.tile(linked + unlinked, 2)
     return LinearScorer(dict(zip(profile_names(names), weights.tolist(), strict=True)))
+
+
+def optimiser() -> Callable[..., OptimizeResult]:
+    """What minimises a loss; whoever trains asks for it before the hours of work that lead there.
+
+    Raises:
+        MissingExtraError: scipy is not installed.
+    """
+    try:
+        from scipy.optimize import minimize  # takes a third of a second to import
+    except ImportError as error:
+        raise MissingExtraError("scipy", "local") from error
+    found: Callable[..., OptimizeResult] = minimize
+    return found
 
 
 class _ListwiseLoss:
@@ -145,8 +163,7 @@ def calibrate(datasets: Sequence[Sequence[Example]], scorer: LinearScorer, names
         scorer: Whose scores are calibrated.
         names: Of the signals it weighs.
     """
-    from scipy.optimize import minimize
-
+    minimize = optimiser()
     if any(example.measures is None for examples in datasets for example in examples):
         return Calibration()
     weights = scorer.vector(profile_names(names))
