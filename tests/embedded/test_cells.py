@@ -21,11 +21,11 @@ def test_a_search_looks_into_the_cells_nearest_to_it() -> None:
     of_rows: IntArray = np.repeat(np.arange(4), 100)
     cells = Cells.of(AXES, of_rows.astype(np.int32))
     question = np.array([0.1, 0.9, 0.4, -0.1], dtype=np.float32)
-    assert cells.near(question, 1).tolist() == [0, 1, 2, 3], "without a number of cells into all"
-    assert cells.looking_into(1).near(question, 1).tolist() == [1]
-    assert cells.looking_into(2).near(question, 1).tolist() == [1, 2]
-    assert cells.looking_into(1).near(question, 5).tolist() == [1, 2], "the first holds too few to choose from"
-    assert cells.looking_into(9).near(question, 1000).tolist() == [0, 1, 2, 3]
+    assert cells.near(question[None], 1).tolist() == [0, 1, 2, 3], "without a number of cells into all"
+    assert cells.looking_into(1).near(question[None], 1).tolist() == [1]
+    assert cells.looking_into(2).near(question[None], 1).tolist() == [1, 2]
+    assert cells.looking_into(1).near(question[None], 5).tolist() == [1, 2], "the first holds too few to choose from"
+    assert cells.looking_into(9).near(question[None], 1000).tolist() == [0, 1, 2, 3]
 
 
 def test_centres_are_where_vectors_are() -> None:

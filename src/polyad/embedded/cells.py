@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.cosines import products
+from polyad.hypergraph.cosines import products_with_each
+from polyad.hypergraph.sparse import union
 from polyad.model import FloatArray, IntArray
 
 Numbers = npt.NDArray[np.int32]
@@ -65,13 +66,20 @@ class Cells:
         """The same, of which a search looks into so many."""
         return replace(self, searched=searched)
 
-    def near(self, vector: FloatArray, k: int) -> IntArray:
-        """The cells to look into for the ``k`` vectors nearest to one; sorted."""
+    def near(self, vectors: FloatArray, k: int) -> IntArray:
+        """The cells to look into for the ``k`` vectors nearest to each of some; sorted."""
         if not self.searched:
             return np.arange(len(self.centres))
-        order = np.argsort(-products(self.centres, vector), kind="stable")
-        enough = int(np.searchsorted(np.cumsum(np.diff(self.offsets)[order]), _SPREAD * k)) + 1
-        return np.sort(order[: max(self.searched, enough)])
+        return union(self._nearest(cosines, k) for cosines in products_with_each(self.centres, vectors))
+
+    def _nearest(self, cosines: FloatArray, k: int) -> IntArray:
+        """The cells to look into for one vector, by its cosines to the centres."""
+        sizes, count = np.diff(self.offsets), min(self.searched, len(cosines))
+        best = np.argpartition(-cosines, count - 1)[:count]
+        if sizes[best].sum() >= _SPREAD * k or count == len(cosines):
+            return best
+        order = np.argsort(-cosines, kind="stable")
+        return order[: int(np.searchsorted(np.cumsum(sizes[order]), _SPREAD * k)) + 1]
 
 
 def cell_count(rows: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from polyad.embedded.cells import Cells, Numbers, cell_count, centres_of, nearest_centres
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import Ids
-from polyad.hypergraph.cosines import cosines, products
+from polyad.hypergraph.cosines import cosines, products, products_with_each
 from polyad.hypergraph.incidence import ranges
 from polyad.hypergraph.sparse import among, best_places
 from polyad.model import BoolArray, FloatArray, IntArray
@@ -29,9 +29,6 @@ _ASKED = 50
 
 _READ = 1 << 16
 """Vectors read at a time where all are."""
-
-_COMPARED = 1 << 10
-"""Vectors that are compared with several others while they lie in the processor's cache: they are read once for all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,8 +108,10 @@ class Vectors:
         there = np.flatnonzero(self.is_there)
         asked = self.at(there[np.linspace(0, len(there) - 1, _ASKED).astype(np.int64)])
         exact = replace(self, cells=self.cells.looking_into(0))
-        found, expected = (searched.nearest(asked, RECALLED, ids) for searched in (self, exact))
-        hits = [np.isin(rows, own[0]).mean() for (rows, _), own in zip(expected, found, strict=True)]
+        hits = []
+        for vector in asked[:, None]:  # one by one: cells are looked into for all that are asked together
+            ((found, _),), ((expected, _),) = (searched.nearest(vector, RECALLED, ids) for searched in (self, exact))
+            hits.append(np.isin(expected, found).mean())
         return float(np.mean(hits))
 
     def nearest(
@@ -120,7 +119,7 @@ class Vectors:
     ) -> list[tuple[IntArray, FloatArray]]:
         """For each of some vectors the ``k`` nearest rows and their cosines, best first, ties by id.
 
-        With cells they are the nearest of those in the cells that are looked into.
+        With cells they are the nearest of those in the cells that are looked into for any of the vectors.
 
         Args:
             vectors: Unit vectors, ``[vectors, dimension]``.
@@ -128,8 +127,8 @@ class Vectors:
             ids: Of the rows.
             scores: What to multiply cosines by, by row.
         """
-        compared = zip(vectors, self._compared(vectors, k), strict=True)
-        return [self._best(vector, places, scored, k, ids, scores) for vector, (places, scored) in compared]
+        places, products = self._compared(vectors, k)
+        return [self._best(vector, places, own, k, ids, scores) for vector, own in zip(vectors, products, strict=True)]
 
     def _best(
         self, vector: FloatArray, places: IntArray, scored: FloatArray, k: int, ids: Ids, scores: Column | None
@@ -148,21 +147,19 @@ class Vectors:
         best = best_places(near, k, lambda chosen: ids.order(rows[chosen]))
         return rows[best], near[best]
 
-    def _compared(self, vectors: FloatArray, k: int) -> Iterator[tuple[IntArray, FloatArray]]:
-        """For each of some vectors the places that are looked at for the ``k`` nearest, and the products with them."""
+    def _compared(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+        """The places that are looked at for the ``k`` nearest to each of some vectors, and the products with each."""
         base, tail = self.column.base, self.column.tail
         if self.cells is None:
-            places = np.arange(len(self))
-            for found in np.concatenate([_each_with_each(vectors, base), _each_with_each(vectors, tail)], axis=1):
-                yield places, found
-            return
-        for vector in vectors:
-            near = self.cells.near(vector, k)
-            starts, ends = self.cells.offsets[near], self.cells.offsets[near + 1]
-            since = np.flatnonzero(among(self.tail_cells.astype(np.int64), near))
-            spans = zip(starts.tolist(), ends.tolist(), strict=True)
-            parts = [*(products(base[start:end], vector) for start, end in spans), products(tail[since], vector)]
-            yield np.concatenate([ranges(starts, ends - starts), len(base) + since]), np.concatenate(parts)
+            parts = [products_with_each(part, vectors) for part in (base, tail)]
+            return np.arange(len(self)), np.concatenate(parts, axis=1)
+        near = self.cells.near(vectors, k)
+        starts, ends = self.cells.offsets[near], self.cells.offsets[near + 1]
+        since = np.flatnonzero(among(self.tail_cells.astype(np.int64), near))
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        parts = [products_with_each(base[start:end], vectors) for start, end in spans]
+        places = np.concatenate([ranges(starts, ends - starts), len(base) + since])
+        return places, np.concatenate([*parts, products_with_each(tail[since], vectors)], axis=1)
 
     def _as_changed(self, vector: FloatArray, places: IntArray, scored: FloatArray) -> tuple[IntArray, FloatArray]:
         """The same places and products, with those that have other vectors now as these are."""
@@ -187,16 +184,6 @@ class Vectors:
 def _moved(numbers: IntArray, to: Numbers) -> IntArray:
     """Where each number goes; those beyond stay."""
     return np.where(numbers < len(to), to.take(numbers, mode="clip"), numbers)
-
-
-def _each_with_each(vectors: FloatArray, others: FloatArray) -> FloatArray:
-    """The product of each of a few vectors with each of many others, ``[vectors, others]``; these are read once."""
-    found = np.empty((len(vectors), len(others)), dtype=np.float32)
-    for start in range(0, len(others), _COMPARED):
-        block = slice(start, start + _COMPARED)
-        for own, vector in zip(found, vectors, strict=True):
-            own[block] = products(others[block], vector)
-    return found
 
 
 _BLOCK = 64

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import Ids
 from polyad.embedded.strings import Hashes, grown, hash_of
-from polyad.hypergraph.incidence import distinct, ranges
+from polyad.hypergraph.incidence import ranges
 from polyad.hypergraph.sparse import best_places
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.text.indexed_words import searched_words, words_and_codes_of
@@ -180,19 +180,20 @@ class WordIndex:
         found = [(self._idf(n), parts) for parts in holders if (n := self._frequency(parts))]
         found.sort(key=lambda pair: -pair[0])
         scores = np.zeros(len(self.is_there), dtype=np.float64)
-        touched: list[IntArray] = []
+        reached: list[IntArray] = []
         rest = [idf * (K1 + 1) for idf, _ in found]
         rest = [sum(rest[place:]) for place in range(len(rest))]
         for place, (idf, parts) in enumerate(found):
             if place and sum(len(rows) for rows, _ in parts) > _LONG:
-                reached = distinct(_concatenated(touched))
-                threshold = _kth(scores[reached[self.is_there[reached]]], k)
+                rows = _concatenated(reached)
+                threshold = _kth(scores[rows[self.is_there[rows]]], k)
                 if rest[place] < threshold:
-                    return self._looked_up(scores, reached, found[place:], threshold - rest[place], k)
+                    return self._looked_up(scores, rows, found[place:], threshold - rest[place], k)
             for rows, counts in parts:
-                scores[rows] += idf * self._weights(rows, counts)
-                touched.append(rows)
-        return self._highest(scores, _concatenated(touched), k)
+                before = scores[rows]
+                scores[rows] = before + idf * self._weights(rows, counts)
+                reached.append(rows[before == 0])
+        return self._highest(scores, _concatenated(reached), k)
 
     def _looked_up(
         self,
@@ -210,13 +211,13 @@ class WordIndex:
         return self._highest(scores, rows, k)
 
     def _highest(self, scores: npt.NDArray[np.float64], rows: IntArray, k: int) -> tuple[IntArray, FloatArray]:
-        rows = distinct(rows)
         rows = rows[self.is_there[rows]]
         values = np.round(scores[rows], 6).astype(np.float32)
         if len(rows) > k:
             best = values >= np.partition(values, -k)[-k]
             rows, values = rows[best], values[best]
-        return rows, values
+        order = rows.argsort()
+        return rows[order], values[order]
 
     def _weights(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
         mean = self.total_length / max(1, self.passages)
