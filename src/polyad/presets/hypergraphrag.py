@@ -25,7 +25,12 @@ PRESET = Preset(
         Line("hypergraphrag.thresholds", "paper", "section 5.1: tau_V = 50, tau_H = 5, tau_C = 0.5"),
         Line("hypergraphrag.expanded", 0, "section 4.3: F_V* is all hyperedges that connect them"),
         Line("hypergraphrag.handed_on", "chunks", "section 4.3: K* = K_H and K_chunk"),
+        Line("answer.budget", "fixed", "the public code; the paper gives none"),
+        Line("answer.hyperedge_tokens", 4000, "the public code; the paper gives none"),
+        Line("answer.entity_tokens", 4000, "the public code; the paper gives none"),
+        Line("answer.passage_tokens", 4000, "the public code; the paper gives none"),
         Line("answer.prompt", "think-answer", "appendix E, figure 10"),
+        Line("answer.max_answer_tokens", 32768, "appendix G: maximum generation length of 32k"),
         Line("answer.temperature", 1.0, "appendix G"),
     ),
 )

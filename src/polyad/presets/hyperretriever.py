@@ -37,6 +37,8 @@ PRESET = Preset(
         Line("hyperretriever_training.closeness", False, "eq. 9"),
         Line("hyperretriever_training.negatives", "equal", "the public code; section 3.1.4: all others of the head"),
         Line("hyperretriever_training.positives", "answers", "section 3.1.4"),
+        Line("answer.budget", "shares", "section 3.1.6"),
+        Line("answer.max_context_tokens", 127_000, "the public code; the paper gives none"),
         Line("answer.hyperedge_share", 0.5, "section 3.1.6"),
         Line("answer.entity_share", 0.3, "section 3.1.6"),
         Line("answer.form", "entity", "appendix D, figure 5a"),

@@ -16,6 +16,7 @@ from polyad.model import (
     MetadataValue,
     Origin,
     Passage,
+    ScoredEntity,
     ScoredHyperedge,
     ScoredPassage,
     Span,
@@ -106,8 +107,18 @@ class StepShape(TypedDict):
     parent: str
 
 
+class FoundEntityShape(TypedDict):
+    """An entity that was found."""
+
+    key: str
+    name: str
+    type: str
+    description: str
+    score: float
+
+
 class EvidenceShape(TypedDict):
-    """What ``polyad search --json`` prints."""
+    """What ``polyad search --json`` prints; with ``--explain`` also all that is handed to a language model."""
 
     query: str
     retriever: str
@@ -116,6 +127,8 @@ class EvidenceShape(TypedDict):
     best_relevance: NotRequired[float]
     notes: NotRequired[dict[str, int]]
     trace: NotRequired[list[StepShape]]
+    hyperedges: NotRequired[list[FoundHyperedgeShape]]
+    entities: NotRequired[list[FoundEntityShape]]
 
 
 class CitationShape(PlaceShape):
@@ -171,6 +184,8 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
         shape["notes"] = dict(evidence.notes)
     if explain:
         shape["trace"] = [_step_json(step) for step in evidence.trace]
+        shape["hyperedges"] = [_hyperedge_json(edge) for edge in evidence.hyperedges]
+        shape["entities"] = [_entity_json(found) for found in evidence.entities]
     return shape
 
 
@@ -198,6 +213,17 @@ def _hyperedge_json(scored: ScoredHyperedge) -> FoundHyperedgeShape:
         shape["relation"] = edge.relation
         shape["arguments"] = [argument_json(argument) for argument in edge.arguments]
     return shape
+
+
+def _entity_json(found: ScoredEntity) -> FoundEntityShape:
+    entity = found.entity
+    return {
+        "key": entity.key,
+        "name": entity.name,
+        "type": entity.type,
+        "description": entity.description,
+        "score": found.score,
+    }
 
 
 def argument_json(argument: Argument) -> ArgumentShape:
