@@ -2,34 +2,69 @@
 
 from __future__ import annotations
 
-from polyad.presets.hyperretriever import PAPER
-from polyad.presets.preset import Line, Preset
+from polyad.presets.hyperrag import ANSWERED, BUILT, CODE, MODELS, PAPER, PROMPTS
+from polyad.presets.preset import Line, Part, Preset
+
+_NONE = "the public code; the paper gives none"
 
 PRESET = Preset(
     "hypermemory",
     f"{PAPER}, HyperMemory",
+    CODE,
     (
-        Line("method", "facts", "section 3.1.6: hypergraphs as HyperGraphRAG makes them"),
-        Line("retriever", "hypermemory", "section 3.2"),
-        Line("facts.style", "paper", "the public code: HyperGraphRAG's prompt"),
-        Line("facts.join_subject", False, "definition 2.1: a fact is the set of its entities"),
-        Line("facts.gleaning", 2, "the public code, which is HyperGraphRAG's"),
-        Line("split.passage_tokens", 1200, "the public code, which is HyperGraphRAG's"),
-        Line("split.overlap_tokens", 100, "the public code, which is HyperGraphRAG's"),
-        Line("split.section_tokens", 1200, "the public code, which is HyperGraphRAG's"),
-        Line("embedding.hyperedge_titles", False, "section 3.1.4: phi(f) is of the hyperedge's text"),
-        Line("question.names", "found", "section 3.1.1: E_q is what the model identifies"),
+        *BUILT,
+        Line("retriever", "hypermemory", "section 3.2", why="needs no language model"),
         Line("hypermemory.width", 3, "appendix B.1: w"),
         Line("hypermemory.depth", 3, "appendix B.1: d"),
-        Line("hypermemory.calls", "paper", "eqs. 14 and 15: a prompt for each entity and each hyperedge"),
-        Line("hypermemory.composite", "triple", "eq. 16"),
-        Line("hypermemory.edge_tokens", 127_000, "the public code; the paper gives none"),
-        Line("hypermemory.entity_limit", 10_000, "the public code: as many as 127,000 tokens hold"),
-        Line("hypermemory.max_calls", 1000, "section 3.2.1: none but by width and depth"),
-        Line("answer.budget", "shares", "section 3.1.6"),
-        Line("answer.max_context_tokens", 127_000, "the public code; the paper gives none"),
-        Line("answer.hyperedge_share", 0.5, "section 3.1.6"),
-        Line("answer.entity_share", 0.3, "section 3.1.6"),
-        Line("answer.form", "entity", "appendix D, figure 5a"),
+        Line(
+            "hypermemory.calls",
+            "paper",
+            "section 3.2.1, eqs. 14 and 15: p_edge for each entity, p_entity for each hyperedge",
+            why="one prompt a depth takes 5 to 7 calls in place of 26",
+        ),
+        Line(
+            "hypermemory.composite",
+            "triple",
+            "section 3.2.1, eq. 16",
+            why="what an unlikely way leads to is less likely",
+        ),
+        Line("hypermemory.edge_tokens", 127_000, _NONE, why="local models hold less"),
+        Line(
+            "hypermemory.entity_limit",
+            10_000,
+            "the public code: what 127,000 tokens hold",
+            why="local models hold less",
+        ),
+        Line(
+            "hypermemory.max_calls",
+            1000,
+            "section 3.2.1: bounded by w and d alone",
+            why="a question should not cost more than it may",
+        ),
+        *ANSWERED,
+    ),
+    (
+        *MODELS,
+        Part(
+            "scores",
+            "written as text beside each candidate (figures 4 and 7a)",
+            "as JSON by number; texts and numbers in other forms are read too",
+        ),
+        Part(
+            "a lone candidate",
+            "scored (eqs. 14 and 15)",
+            "not asked about: of shares that add up to 1 it has all",
+        ),
+        Part(
+            "time",
+            "no limit",
+            "max_seconds = 120 and max_failures = 6 for a question, as without a preset",
+        ),
+    ),
+    (
+        *PROMPTS,
+        ("hypermemory_hyperedges", "appendix D, figure 7a, p_edge"),
+        ("hypermemory_entities", "appendix B, figure 4, p_entity"),
+        ("hypermemory_sufficiency", "appendix D, figure 7b, p_ctx"),
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 Value = str | int | float | bool
@@ -35,12 +34,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a paper has and no setting decides: what polyad does in its place, or what is to be given.
+    """What a paper has and no setting of its preset decides: what is to be given, or is polyad's own.
 
     Attributes:
         what: The component.
         paper: What the paper does, and where it says so.
-        polyad: What polyad does with the preset.
+        polyad: What polyad does with the preset, or how to have the paper's.
         code: What the paper's public code does, where that is something else.
     """
 
@@ -56,32 +55,30 @@ class Preset:
 
     Attributes:
         name: As given to ``--preset``.
-        paper: Its title and where it is published.
+        paper: Its title and authors.
+        code: Where its public code is, which was read for ``Line.code`` and ``Part.code``.
         lines: What is set.
         parts: What is not a setting.
-        prompts: Names of polyad's files of prompts that stand for those of the paper, by what the paper calls them.
+        prompts: polyad's prompts (:data:`polyad.text.prompts.FILES`) that stand for the paper's, and where those are.
+            The wording is polyad's own; a file of that name in the directory ``prompts`` puts the paper's in.
     """
 
     name: str
     paper: str
+    code: str
     lines: tuple[Line, ...]
-    parts: tuple[Part, ...] = ()
-    prompts: Mapping[str, str] | None = None
+    parts: tuple[Part, ...]
+    prompts: tuple[tuple[str, str], ...]
 
     @property
     def method(self) -> str:
         """How it builds hyperedges."""
-        return str(self.by_section()[""]["method"])
+        return self._chosen("method")
 
     @property
     def retriever(self) -> str:
         """How it finds evidence."""
-        return str(self.by_section()[""]["retriever"])
+        return self._chosen("retriever")
 
-    def by_section(self) -> dict[str, dict[str, Value]]:
-        """Values by section, empty for the top level, and key."""
-        found: dict[str, dict[str, Value]] = {}
-        for line in self.lines:
-            section, key = line.place
-            found.setdefault(section, {})[key] = line.value
-        return found
+    def _chosen(self, key: str) -> str:
+        return next(str(line.value) for line in self.lines if line.setting == key)

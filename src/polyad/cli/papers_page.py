@@ -1,0 +1,79 @@
+"""The page of the papers; run as a module, it writes ``docs/papers.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from polyad.cli.settings import CommandSettings
+from polyad.engine import DEFAULT_METHOD
+from polyad.engine.registry import sections
+from polyad.presets import PRESETS, Line, Preset
+
+_HEAD = """# The papers
+
+Written by `python -m polyad.cli.papers_page` from the presets in `src/polyad/presets/`, one file for each paper.
+
+A preset is everything as in one paper: construction, retrieval and answering.
+
+```sh
+polyad index corpus/ --store kb --preset hypersu
+polyad ask "Where was the maker of the Bell of Tarn born?" --store kb --preset hypersu --model qwen3
+polyad eval musique/ --preset hypersu
+```
+
+In Python `Engine.open("kb", preset="hypersu")`, and `polyad.engine.preset_settings("hypersu", {"hypersu.width": 50})`
+for some settings changed. Flags, the environment and settings files go before a preset; `polyad config --preset
+hypersu` prints every value and where it is from. Presets name no models: what the papers took stands below.
+
+Where a paper contradicts itself or its public code, the preset follows the paper's formula, and the column of the code
+says what the same setting is there. Prompts are polyad's own words for what the papers ask; `prompts = "DIR"` puts
+files in their place.
+"""
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    return "\n".join([_HEAD, *(line for preset in PRESETS.values() for line in _preset(preset))])
+
+
+def default_of(line: Line) -> object:
+    """What polyad does where nothing is set."""
+    section, key = line.place
+    kind = sections()[section] if section else CommandSettings
+    default = next(field.default for field in fields(kind) if field.name == key)
+    own = {"method": DEFAULT_METHOD, "k": 5}
+    return own.get(line.setting, default)
+
+
+def _preset(preset: Preset) -> Iterator[str]:
+    yield f"## {preset.name}\n"
+    yield f"{preset.paper}. Public code: {preset.code}.\n"
+    yield "| setting | as in the paper | where | its public code | polyad's default | why |\n|---|---|---|---|---|---|"
+    for line in preset.lines:
+        default = default_of(line)
+        same = "" if default == line.value else _written(default) or "what suits"
+        yield _row(f"`{line.setting}`", _written(line.value), line.source, line.code, same, line.why)
+    yield "\nAn empty default is the same. What no setting decides:\n"
+    yield "| | in the paper | its public code | with the preset |\n|---|---|---|---|"
+    for part in preset.parts:
+        yield _row(part.what, part.paper, part.code, part.polyad)
+    yield "\nPrompts, by the names of polyad's files:\n"
+    yield "| file | stands for |\n|---|---|"
+    yield from (_row(f"`{name}.md`", place) for name, place in preset.prompts)
+    yield ""
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _written(value: object) -> str:
+    if value is None or value == "":
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+if __name__ == "__main__":
+    Path("docs/papers.md").write_text(page(), encoding="utf-8")
