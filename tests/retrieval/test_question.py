@@ -7,8 +7,10 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
+from polyad.config import Settings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
+from polyad.engine.changes import with_settings
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Mention
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
@@ -102,6 +104,23 @@ def test_where_only_found_names_count_nothing_else_is_linked(view: View, tmp_pat
     lent = ViewKeeper(SqliteStore.open(tmp_path / "lent"), 8).current()
     found = QuestionLinker(lent, RuleMentionExtractor(), names="found").link("Where did Jeffrey Smart live?")
     assert (found.entities, [mention.name for mention in found.unlinked]) == ({}, ["Jeffrey Smart"])
+
+
+def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path: Path) -> None:
+    person = Mention("Washington", 0, 10, type="person")
+    washingtons = FixedExtractor(person, Mention("Washington", 14, 24, type="Location"))
+    chosen = with_settings(Settings(), {"segmentation.one_entity": "name-and-label"})
+    with Engine.open(tmp_path, embedder=HashingEmbedder(8), mentions=washingtons, settings=chosen) as engine:
+        engine.index_documents([Document("a", "", "Washington in Washington.")])
+        assert {entity.key for entity in engine.catalogue.entities()} == {
+            "washington (person)",
+            "washington (location)",
+        }
+        assert engine.catalogue.entity("washington (person)")[0].name == "Washington"
+    view = ViewKeeper(SqliteStore.open(tmp_path), 8).current()
+    for label in ("person", "location"):
+        linker = QuestionLinker(view, FixedExtractor(Mention("Washington", 4, 14, type=label)), names="found")
+        assert list(linked(view, linker.link("Who Washington?"))) == [f"washington ({label})"]
 
 
 def test_names_the_index_does_not_know_are_kept_apart(link: Link, view: View) -> None:

@@ -26,6 +26,8 @@ class SegmentationSettings:
         max_words: Longest unit, in words (200).
         window: Sentences in a unit of method ``window`` (Table 11: 3).
         percentile: For ``semantic-chunking``: cut where the distance of neighbours is above this percentile, 0-100.
+        one_entity: What makes mentions one entity: the normalised ``name``; or ``name-and-label`` as in the paper, for
+            an extractor that tells Washington the person from the place. Its label is then part of an entity's key.
         join_subject: Whether what a unit stands under, the title and headings of its passage, is a member of it, and
             what its sentences define is marked as its subject. Off, V_u is what appears in the unit (definition 3).
     """
@@ -38,6 +40,7 @@ class SegmentationSettings:
     max_words: int = 200
     window: int = 3
     percentile: float = 80.0
+    one_entity: Literal["name", "name-and-label"] = "name"
     join_subject: bool = True
 
     def __post_init__(self) -> None:
@@ -52,6 +55,8 @@ class SegmentationSettings:
             self.max_words,
             f"min_words ({self.min_words}) or more",
         )
+        one_entity = ("name", "name-and-label")
+        require(self.one_entity in one_entity, "one_entity", self.one_entity, " or ".join(one_entity))
         require(self.window >= 1, "window", self.window, "1 or more")
         require(0 <= self.percentile <= 100, "percentile", self.percentile, "0 to 100")
         for key, method in (("window", "window"), ("percentile", "semantic-chunking")):

@@ -28,6 +28,7 @@ from polyad.model import (
     Usage,
 )
 from polyad.protocols import Embedder, MentionExtractor, Splitter
+from polyad.text.keys import labelled_key
 
 _TOGETHER = 256
 """Passages whose names are found at once; between two of these there is a word of how far it is."""
@@ -65,8 +66,9 @@ class SemanticUnitBuilder:
     @property
     def name(self) -> str:
         """The method, its settings and the extractor's name."""
-        *common, joins = astuple(self._settings)
-        return f"semantic-units {self._extractor.name} {RULES if joins else 'no-subjects'} {tuple(common)}"
+        *common, one_entity, joins = astuple(self._settings)
+        rules = f"{RULES if joins else 'no-subjects'}{'' if one_entity == 'name' else ' labels'}"
+        return f"semantic-units {self._extractor.name} {rules} {tuple(common)}"
 
     def build(
         self,
@@ -93,8 +95,12 @@ class SemanticUnitBuilder:
     def _analyse(self, passage: Passage, mentions: Sequence[Mention]) -> _Analysis:
         sentences = self._splitter.sentences(passage.text)
         words = [count_words(sentence.of(passage.text)) for sentence in sentences]
-        keyed = [(key, mention) for mention in mentions if (key := mention_key(mention, passage.text))]
+        keyed = [(key, mention) for mention in mentions if (key := self._key(mention, passage.text))]
         return _Analysis(passage, sentences, keyed, self._segmenter.candidates(words))
+
+    def _key(self, mention: Mention, text: str) -> str:
+        key = mention_key(mention, text)
+        return key if self._settings.one_entity == "name" else labelled_key(key, mention.type)
 
     def _sentence_vectors(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
         """Of each passage that has a choice to make; of the others nothing is embedded."""

@@ -36,6 +36,13 @@ PRESET = Preset(
         Line("segmentation.min_words", 20, "the public code; the paper gives no w_min"),
         Line("segmentation.max_words", 200, "the public code; the paper gives no w_max"),
         Line(
+            "segmentation.one_entity",
+            "name-and-label",
+            "section 4.1: exact matching over normalised names and entity labels",
+            code="names within a cosine of 0.9",
+            why="rules find names without saying of what",
+        ),
+        Line(
             "segmentation.join_subject",
             False,
             "definition 3: V_u is what appears in u",
@@ -89,12 +96,6 @@ PRESET = Preset(
         ),
         Part("encoder", "BAAI/bge-large-en-v1.5 (Table 10)", "--embedder BAAI/bge-large-en-v1.5"),
         Part("language model", "gpt-4o-mini (Table 10)", "--model"),
-        Part(
-            "one entity",
-            "normalised name and label (section 4.1)",
-            "normalised name; the first label is kept",
-            code="names within a cosine of 0.9",
-        ),
         Part(
             "titles",
             "a passage is text; the data sets have the title in it",

@@ -9,7 +9,7 @@ from polyad.config import NamesLinked
 from polyad.model import Mention
 from polyad.protocols import MentionExtractor
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.text.keys import given_key, name_key
+from polyad.text.keys import given_key, labelled_key, name_key
 from polyad.text.vocabulary import Vocabulary
 from polyad.view import View
 
@@ -63,7 +63,7 @@ class QuestionLinker:
         known = self._vocabulary.find(question) if self._links_all else ()
         found = [*known, *self._extractor.extract([question])[0]]
         mentions = sorted(found, key=lambda mention: (mention.start, -mention.end))
-        keys = [self._key(mention.name) for mention in mentions]
+        keys = [self._key(mention) for mention in mentions]
         rows = self._rows(keys)
         names = [key for key, mention in zip(keys, mentions, strict=True) if key in rows and not _is_plain(mention)]
         if names:  # a plain word that happens to be an entity counts only where the question has no name
@@ -78,10 +78,12 @@ class QuestionLinker:
                 unlinked.append(mention)
         return LinkedQuestion(question, entities, tuple(unlinked), _without(question, linked))
 
-    def _key(self, name: str) -> str:
-        """The key of a name: that of an entity given as data where it is spelt just so, else that of running text."""
-        key, exact = name_key(name), given_key(name)
-        return exact if exact != key and self._view.find([exact]) else key
+    def _key(self, mention: Mention) -> str:
+        """The key of a name: of an entity given as data that is spelt just so, or told by its label; else as in texts."""
+        key, exact = name_key(mention.name), given_key(mention.name)
+        exacter = [one for one in (exact, labelled_key(key, mention.type)) if one != key]
+        found = self._view.find(exacter) if exacter else {}
+        return next((one for one in exacter if one in found), key)
 
     def _rows(self, keys: Sequence[str]) -> dict[str, int]:
         """The row of the entity that each key stands for, where there is one: of that name, or of a similar one."""

@@ -207,3 +207,15 @@ def _unless_low_value(key: str, spelling: str) -> str:
 
 def _is_ideograph(character: str) -> bool:
     return unicodedata.name(character, "").startswith("CJK UNIFIED")
+
+
+def labelled_key(key: str, label: str) -> str:
+    """The key of an entity that is told from others of its name by what kind of thing it is.
+
+    It is spelt as a name of an entity given as data would be, and as no name in running text is.
+
+    >>> labelled_key("washington", "Location"), labelled_key("washington", "")
+    ('washington (location)', 'washington')
+    """
+    label = " ".join(label.casefold().split())
+    return f"{key} ({label})" if key and label else key
