@@ -79,7 +79,7 @@ class QuestionLinker:
         return LinkedQuestion(question, entities, tuple(unlinked), _without(question, linked))
 
     def _key(self, mention: Mention) -> str:
-        """The key of a name: of an entity given as data that is spelt just so, or told by its label; else as in texts."""
+        """The key of a name: of an entity given as data, spelt just so, or told by its label; else as in texts."""
         key, exact = name_key(mention.name), given_key(mention.name)
         exacter = [one for one in (exact, labelled_key(key, mention.type)) if one != key]
         found = self._view.find(exacter) if exacter else {}
