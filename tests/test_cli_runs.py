@@ -417,3 +417,36 @@ def test_who_judges_may_be_another_model_and_stays_the_same(run: Run, benchmark:
         assert len(server.requests) == len(models)
     lines = [json.loads(line) for line in (tmp_path / "kept" / "judgements.jsonl").read_text().splitlines()]
     assert {line["model"] for line in lines} == {"large"}
+
+
+def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    plan = 'benchmarks = ["tarn"]\nretrievers = ["bm25"]\nembedder = "hashing:64"\nout = "runs"\n'
+    modes = 'answering = ["concise", "entities"]\njudges = ["g_e", "r_s"]\njudge_model = "large"\n'
+    (tmp_path / "plan.toml").write_text(plan + modes)
+
+    def reply(request: Request) -> str:
+        asked, told = str(request["messages"][-1]["content"]), str(request["messages"][0]["content"])
+        if "JSON array" in told:
+            return '["x", "Ines Moreau"]'
+        return answer_and_judge(request) if "<given_answer>" in asked else "x [1]."
+
+    with ScriptedServer(reply) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        command = ("experiment", "plan.toml", "--store", "indexes", "--model", "small", "--json")
+        found = run(*command, **environment)
+        assert found.exit_code == 0, found.output
+        asked = len(server.requests)
+        assert {recorded.body["model"] for recorded in server.requests} == {"small", "large"}
+        assert run(*command, **environment).stdout == found.stdout
+        assert len(server.requests) == asked, "all is there"
+    concise, entities = (one["results"][0]["answers"] for one in json.loads(found.stdout)["runs"])
+    assert "mrr" not in concise
+    assert (entities["mrr"]["value"], entities["g_e"]["counted"], concise["r_s"]["counted"]) == (1.0, 3, 3)
+    folders = sorted(path.name for path in (tmp_path / "runs" / "tarn").iterdir())
+    assert folders == ["as set, concise", "as set, entities"]
+    assert len(list((tmp_path / "indexes").iterdir())) == 1, "they share an index"
+    assert "answers needs a language model" in error_of(run("experiment", "plan.toml"))
+    (tmp_path / "plan.toml").write_text(plan + 'judges = ["luck"]\n')
+    assert "'plan.toml', line 5: judges has 'luck'; expected some of gpt_acc" in error_of(
+        run("experiment", "plan.toml")
+    )

@@ -12,7 +12,16 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.evaluate_measuring import is_complete, measure, require_model, warn_of_weights, writer_for
+from polyad.cli.evaluate_measuring import (
+    is_complete,
+    judge,
+    judged_by,
+    measure,
+    require_model,
+    require_models,
+    warn_of_weights,
+    writer_for,
+)
 from polyad.cli.options import Depth, Embedder, Json, Mentions, Model, Preset, Quiet, directory_for, settings_from
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine.changes import with_settings
@@ -49,7 +58,9 @@ def experiment(
     Keys: benchmarks, retrievers, methods, presets, k, limit, split, seed, embedder, mentions, out. Under
     [variants.NAME] are settings by "section.key", as in polyad.toml; under [sweep] lists of values by "section.key", of
     which each combination is a variant. Each variant on each benchmark is a run, as `polyad eval --out` keeps it; the
-    report of all is written beside them. The same command takes up what was stopped.
+    report of all is written beside them. The same command takes up what was stopped. Questions are also answered with
+    answers = true, or in each mode of a list answering (concise, think-answer, sections, entity, entities); judges and
+    judge_model say by what and by whom that is judged, as --judge does.
 
     Example: polyad experiment decay.toml --out runs/
     """
@@ -147,6 +158,7 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
     for name in plan.retrievers:
         require_one_of("retriever", name, retrievers)
     require_model(plan.retrievers, settings)
+    require_models(plan.judges, judged_by(plan.judge_model, settings), settings, answers=plan.answers)
     variants = [_with(plan, variant, model) for variant in plan.variants]
     benchmarks = [layouts.load(folder) for folder in plan.benchmarks]
     _require_names([whole.name for whole in benchmarks])
@@ -200,24 +212,27 @@ def _keep_run(
     made: dict[Path, dict[str, object]],
     progress: Progress,
 ) -> bool:
-    """Measure one variant, or what an earlier run of it lacks; returns whether some document failed.
+    """Measure one variant, or what an earlier run of it lacks; returns whether some document or answer failed.
 
     What making an index took is that of the first variant that uses it, kept in ``made``.
     """
     dataset = replace(whole, queries=queries_of(whole, plan.split, plan.limit))
     with writer_for(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
-        if not is_complete(writer, plan.retrievers, dataset.queries, answers=False):
+        if not is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers):
             store = stores / f"{dataset.name}-{_index_digest(settings)}"
             if store in made:
                 writer.keep_index(made[store])
-            found = measure(settings, dataset, plan.retrievers, store, writer, progress)
+            found = measure(settings, dataset, plan.retrievers, store, writer, progress, answers=plan.answers)
             made.setdefault(store, found.sizes)
             output.warn_of_failures(found.report)
             embedder = found.statistics.settings["embedder"]
             warn_of_weights(plan.retrievers, whole, dataset, settings.stages, embedder)
+    if plan.judges:
+        judge(folder, plan.judges, dataset, judged_by(plan.judge_model, settings), progress)
     run = run_folder.load(folder)
     run_folder.write_derived(run)
-    return bool(run.index["failed"])
+    is_whole = is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers)
+    return bool(run.index["failed"]) or not is_whole
 
 
 def _index_digest(settings: Configuration) -> str:

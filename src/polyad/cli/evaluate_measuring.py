@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -76,6 +76,22 @@ def require_model(names: Sequence[str], settings: Configuration) -> None:
     for name in names:
         if registry.retrievers[name].needs_language_model and settings.language_model is None:
             raise NoLanguageModelError(f"the retriever {name!r}")
+
+
+def judged_by(name: str | None, settings: Configuration) -> Configuration:
+    """The settings with the language model that judges: one of that name where there is one, else the same."""
+    if not name:
+        return settings
+    model = settings.language_model
+    return replace(settings, language_model=replace(model, model=name) if model else LanguageModelSettings(model=name))
+
+
+def require_models(judges: Sequence[str], judging: Configuration, settings: Configuration, *, answers: bool) -> None:
+    """Refuse answers and judges that lack their language model, before anything is measured for nothing."""
+    if answers and settings.language_model is None:
+        raise NoLanguageModelError("--answers")
+    if set(judges) - {RETRIEVED} and judging.language_model is None:
+        raise NoLanguageModelError("--judge")
 
 
 def writer_for(

@@ -15,9 +15,11 @@ from polyad.cli.evaluate_measuring import (
     JUDGED,
     is_complete,
     judge,
+    judged_by,
     measure,
     measure_refusal,
     require_model,
+    require_models,
     warn_of_weights,
     writer_for,
 )
@@ -42,11 +44,9 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import Configuration, require_one_of
-from polyad.config import LanguageModelSettings
 from polyad.engine import RETRIEVERS
-from polyad.errors import ConfigurationError, NoLanguageModelError
+from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, layouts, run_folder
-from polyad.evaluation.answering import RETRIEVED
 from polyad.evaluation.refusal import require_gold
 from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of
@@ -143,11 +143,10 @@ def evaluate(
         require_one_of("retriever", name, RETRIEVERS)
     require_use_of_rewriting(rewrite, names)
     require_model(names, settings)
-    judging = _judged_by(judge_model, settings)
+    judging = judged_by(judge_model, settings)
     _require_kept(out, answers=answers, judged=bool(judged), refusal=refusal)
-    judges = _judges(judged, judging)
-    if answers and settings.language_model is None:
-        raise NoLanguageModelError("--answers")
+    judges = _judges(judged)
+    require_models(judges, judging, settings, answers=answers)
     whole, depth = layouts.load(folder), settings.command.depth
     dataset = replace(whole, queries=queries_of(whole, split, limit))
     if refusal:
@@ -203,21 +202,11 @@ def _require_kept(out: Path | None, *, answers: bool, judged: bool, refusal: boo
         )
 
 
-def _judged_by(name: str | None, settings: Configuration) -> Configuration:
-    """The settings with the language model that judges."""
-    if name is None:
-        return settings
-    model = settings.language_model
-    return replace(settings, language_model=replace(model, model=name) if model else LanguageModelSettings(model=name))
-
-
-def _judges(judged: str | None, settings: Configuration) -> list[str]:
-    """The judged measures that are named; refuses those that lack their model."""
+def _judges(judged: str | None) -> list[str]:
+    """The judged measures that are named."""
     names = list(dict.fromkeys(name.strip() for name in judged.split(","))) if judged else []
     for name in names:
         require_one_of("judge", name, JUDGED)
-    if set(names) - {RETRIEVED} and settings.language_model is None:
-        raise NoLanguageModelError("--judge")
     return names
 
 

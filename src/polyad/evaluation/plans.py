@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from polyad.config import Settings
+from polyad.config import AnswerForm, AnswerPrompt, Settings
+from polyad.engine import registry
 from polyad.engine.changes import Value, with_settings
 from polyad.errors import ConfigurationError
+from polyad.evaluation.answering import RETRIEVED
+from polyad.evaluation.judges import JUDGES
 from polyad.presets import PRESETS
 
 
@@ -51,6 +54,9 @@ class Plan:
         seed: Of intervals.
         embedder, mentions: Empty for what is set.
         out: Where the runs go; None for what the command says.
+        answers: Whether each question is answered, too.
+        judges: Judged measures of the answers, and of what was retrieved.
+        judge_model: Who judges; empty for the model that answers.
     """
 
     benchmarks: tuple[Path, ...]
@@ -63,6 +69,9 @@ class Plan:
     embedder: str = ""
     mentions: str = ""
     out: Path | None = None
+    answers: bool = False
+    judges: tuple[str, ...] = ()
+    judge_model: str = ""
 
 
 _KINDS: Mapping[str, type] = {
@@ -77,9 +86,19 @@ _KINDS: Mapping[str, type] = {
     "embedder": str,
     "mentions": str,
     "out": str,
+    "answers": bool,
+    "answering": list,
+    "judges": list,
+    "judge_model": str,
     "sweep": dict,
     "variants": dict,
 }
+
+ANSWERING: Mapping[str, Mapping[str, Value]] = {
+    **{prompt: {"answer.prompt": prompt} for prompt in get_args(AnswerPrompt)},
+    **{form: {"answer.form": form} for form in get_args(AnswerForm) if form != "text"},
+}
+"""Answering modes by name: how a text is asked for, or names."""
 
 _SPLITS = ("all", "train", "validation", "test")
 
@@ -164,7 +183,8 @@ def plan_from(path: Path) -> Plan:
     Keys: ``benchmarks``, ``retrievers``, ``methods``, ``presets``, ``k``, ``limit``, ``split``, ``seed``,
     ``embedder``, ``mentions``, ``out``; ``[sweep]`` with lists of values by ``"section.key"``, each combination of
     which is a variant; ``[variants.NAME]`` with values by ``"section.key"``. Each variant is measured with each method
-    and each preset, of which "" is none.
+    and each preset, of which "" is none. With ``answers = true`` the questions are answered, with ``answering`` in each
+    of some modes; ``judges`` and ``judge_model`` say by what and by whom that is judged.
 
     Raises:
         ConfigurationError: it cannot be read, a key is unknown or has another type: says file and line.
@@ -196,21 +216,42 @@ def _plan(folder: Path, content: Mapping[str, Any]) -> Plan:
             raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_KINDS)}")
         if type(value) is not _KINDS[key]:
             raise _KeyError(key, f"{key} is {value!r}; expected a value of type {_KINDS[key].__name__}")
-    for key in ("benchmarks", "retrievers", "methods", "presets"):
-        if key in content and not (content[key] and all(isinstance(item, str) for item in content[key])):
-            raise _KeyError(key, f"{key} is {content[key]!r}; expected a list of texts")
+    _require_names(content)
     if "benchmarks" not in content:
         raise _KeyError("", "benchmarks are missing; expected a list of folders")
     if content.get("split", "all") not in _SPLITS:
         raise _KeyError("split", f"split is {content['split']!r}; expected one of {', '.join(_SPLITS)}")
-    plain = {key: content[key] for key in ("k", "limit", "split", "seed", "embedder", "mentions") if key in content}
+    names = ("k", "limit", "split", "seed", "embedder", "mentions", "judge_model")
+    plain = {key: content[key] for key in names if key in content}
     return Plan(
         benchmarks=tuple(folder / name for name in content["benchmarks"]),
         variants=tuple(_variants(content)),
         retrievers=tuple(content.get("retrievers", ("standard", "default"))),
         out=folder / content["out"] if "out" in content else None,
+        answers=content.get("answers", False) or "answering" in content,
+        judges=tuple(content.get("judges", ())),
         **plain,
     )
+
+
+def _require_names(content: Mapping[str, Any]) -> None:
+    """Refuse lists that hold anything but names of what there is."""
+    allowed: Mapping[str, Iterable[str]] = {
+        "benchmarks": (),
+        "retrievers": registry.retrievers,
+        "methods": registry.methods,
+        "presets": ("", *PRESETS),
+        "answering": ANSWERING,
+        "judges": (*JUDGES, RETRIEVED),
+    }
+    for key, names in allowed.items():
+        given = content.get(key, ["none"])
+        if not given or not all(isinstance(item, str) for item in given):
+            raise _KeyError(key, f"{key} is {given!r}; expected a list of texts")
+        for name in content.get(key, ()) if key != "benchmarks" else ():
+            if name not in names:
+                listed = ", ".join(filter(None, names))
+                raise _KeyError(key, f"{key} has {name!r}; expected some of {listed}")
 
 
 def _variants(content: Mapping[str, Any]) -> list[Variant]:
@@ -225,15 +266,19 @@ def _variants(content: Mapping[str, Any]) -> list[Variant]:
     variants = [Variant(name, settings) for name, settings in named.items()]
     variants += grid(swept) if swept else []
     methods, presets = content.get("methods", [""]), content.get("presets", [""])
-    for preset in filter(None, presets):
-        if preset not in PRESETS:
-            raise _KeyError("presets", f"presets has {preset!r}; expected some of {', '.join(PRESETS)}")
+    modes = content.get("answering", [""])
     return [
-        replace(variant, name=", ".join([*_told(presets, preset), *_told(methods, method), variant.name]), **chosen)
+        replace(
+            variant,
+            name=", ".join([*_told(presets, preset), *_told(methods, method), variant.name, *_told(modes, mode)]),
+            settings={**variant.settings, **ANSWERING.get(mode, {})},
+            method=method,
+            preset=preset,
+        )
         for preset in presets
         for method in methods
-        for chosen in [{"method": method, "preset": preset}]
         for variant in variants or [AS_SET]
+        for mode in modes
     ]
 
 
