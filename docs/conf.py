@@ -7,7 +7,11 @@ import pkgutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import typer.main
+from typer.core import TyperGroup
+
 import polyad
+from polyad.cli import app
 
 HERE = Path(__file__).parent
 
@@ -72,12 +76,29 @@ def _row(name: str) -> str:
     return f"| {{py:class}}`~{value.__module__}.{value.__qualname__}` | {summary.split('; see')[0]} |"
 
 
+def _commands() -> Iterator[str]:
+    """Every command, as its ``--help`` says it."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    for name, command in group.commands.items():
+        usage, options = f"polyad {name}", ["| option | |", "|---|---|"]
+        for parameter in command.params:
+            if parameter.param_type_name == "argument":
+                usage += f" {parameter.metavar or (parameter.name or '').upper()}"
+            elif not getattr(parameter, "hidden", False):
+                spelt = ", ".join([*parameter.opts, *parameter.secondary_opts])
+                options.append(f"| `{spelt}` | {getattr(parameter, 'help', '') or ''} |".replace("\n", " "))
+        about = inspect.cleandoc(command.help or "")
+        yield "\n\n".join([f"## {name}", f"```text\n{usage}\n```", about, "\n".join(options), ""])
+
+
 def _write_reference() -> None:
-    """The pages of :mod:`polyad`'s modules, one a package, and the table of its public names."""
+    """The pages of :mod:`polyad`'s modules, one a package, the table of its public names, and the commands."""
     folder = HERE / "reference" / "modules"
     folder.mkdir(parents=True, exist_ok=True)
     for package, modules in _modules("polyad", polyad.__path__):
         _write(folder / f"{package}.rst", _page_of_modules(package, modules))
+    _write(HERE / "reference" / "commands.inc", "\n".join(_commands()))
     rows = "\n".join(map(_row, polyad.__all__))
     _write(HERE / "reference" / "names.inc", f"| name | |\n|---|---|\n{rows}\n")
 
