@@ -21,6 +21,7 @@ copyright = "the polyad developers; Apache-2.0"
 version = release = polyad.__version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb"]
+exclude_patterns = ["_build"]
 suppress_warnings = [
     "config.cache",
     "ref.python",  # attributes of one name in several classes; a name that is not there still is an error
