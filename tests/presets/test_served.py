@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from polyad.adapters.scripted import Request, ScriptedServer
 from polyad.adapters.scripted.extractor import Fact, ScriptedExtractor
 from polyad.cli import app
-from polyad.retrieval.hyperretriever.scorer import Recipe, TripleScorer
+from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 
 TEXTS = {
     "bell.txt": "The Bell of Tarn was cast by Ines Moreau in Lode Bridge. It hangs in Corven Tower.",
