@@ -168,6 +168,20 @@ def test_how_a_scorer_is_fitted_can_be_said(run: Run, bells: Path, tmp_path: Pat
     assert (nowhere.exit_code, "device is 'abacus', which torch cannot use" in nowhere.stderr) == (2, True)
 
 
+def test_what_is_left_when_training_is_interrupted_is_said(
+    run: Run, bells: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("polyad.evaluation.triple_training.train", interrupt)
+    found = run("train", "hyperretriever", bells, "--to", tmp_path / "to", "--store", tmp_path / "kb", "--quiet")
+    assert found.exit_code == 130
+    assert "the documents indexed so far are kept if you gave --store; no weights were written" in found.stderr
+    assert list((tmp_path / "kb").iterdir())
+    assert not list((tmp_path / "to").iterdir())
+
+
 def test_two_benchmarks_of_one_name_are_refused_before_anything_is_indexed(
     run: Run, bells: Path, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ _KEPT = {
     "remove": "either all of the documents were removed or none",
     "demo": "the documents indexed so far are kept if you gave --store",
     "eval": "the documents indexed so far are kept if you gave --store, and the questions asked if you gave --out",
+    "train": "the documents indexed so far are kept if you gave --store; no weights were written",
     **dict.fromkeys(("experiment", "sweep", "ablate"), "the questions asked so far are kept; the same command goes on"),
 }
 
