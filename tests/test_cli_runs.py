@@ -450,3 +450,69 @@ def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, benchm
     assert "'plan.toml', line 5: judges has 'luck'; expected some of gpt_acc" in error_of(
         run("experiment", "plan.toml")
     )
+
+
+KILLED_WRITING = """
+import os, signal, sys
+from polyad.cli import main
+from polyad.evaluation.written_questions import WrittenFile
+
+left, keep = int(sys.argv.pop(1)), WrittenFile.keep
+
+def kept(self, *arguments):
+    global left
+    keep(self, *arguments)
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+WrittenFile.keep = kept
+main()
+"""
+
+
+def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def writing(request: Request) -> str:
+        asked = str(request["messages"][-1]["content"])
+        facts = asked.split("<facts>")[1].split("</facts>")[0].split()
+        return json.dumps({"question": f"Of what is it said: {' '.join(facts)}?", "answer": "x"})
+
+    folder = Path(sample.__file__).parent / "documents"
+    command = [
+        "questions",
+        str(folder),
+        "--out",
+        "own",
+        "--written",
+        "--hops",
+        "3,2,1",
+        "--model",
+        "scripted",
+        "--json",
+    ]
+    with ScriptedServer(writing) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED_WRITING, "4", *command],
+            cwd=tmp_path,
+            env={**os.environ, **environment, "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1"},
+            capture_output=True,
+            timeout=120,
+        )
+        assert killed.returncode == -signal.SIGKILL
+        assert [path.name for path in (tmp_path / "own").iterdir()] == ["written.jsonl"]
+        found = run(*command, **environment)
+        assert found.exit_code == 0, found.output
+        prompts = [str(recorded.body["messages"][-1]["content"]) for recorded in server.requests]
+        assert len(prompts) <= len(set(prompts)) + 1, "but for the one under way, none was asked for twice"
+    kinds = [f"{source}-{number}-hop" for source in ("binary", "n-ary") for number in (1, 2, 3)]
+    assert json.loads(found.stdout)["questions"] == dict(zip(kinds, [1, 0, 0, 3, 2, 1], strict=True))
+    assert "fewer than wanted: 1 of 3 binary-1-hop, 0 of 2 binary-2-hop" in " ".join(found.stderr.split())
+    assert "holds something already" in error_of(run(*command))
+    (row,) = measure(run, "own", "--retriever", "bm25")["results"]
+    assert row["evidence_recall"]["at_words"]["2000"] > 0.5
+    other = ("questions", folder, "--out", "new", "--written")
+    assert "--written needs a language model" in error_of(run(*other))
+    assert "--hops is '3,2'; expected three whole numbers" in error_of(run(*other, "--model", "x", "--hops", "3,2"))

@@ -53,12 +53,14 @@ class OwnQuestion:
         text: As it is asked.
         gold: Ids of passages: one for a known item; for two hops where the name stands, and what is about it.
         answers: The name that was taken out; none for a known item.
+        evidence: Statements that the answer rests on, where they are known.
     """
 
     kind: str
     text: str
     gold: tuple[str, ...]
     answers: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +223,10 @@ def write(made: OwnQuestions, folder: Path) -> None:
     Raises:
         ConfigurationError: the folder cannot be written, or holds something already.
     """
+    if (folder / "qrels" / "test.tsv").exists():
+        raise ConfigurationError(f"{str(folder)!r} holds a data set already; give another folder")
     try:
-        (folder / "qrels").mkdir(parents=True)
-    except FileExistsError as error:
-        raise ConfigurationError(f"{str(folder)!r} holds a data set already; give another folder") from error
+        (folder / "qrels").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
     numbered = [(f"{one.kind}-{number:04}", one) for number, one in enumerate(made.questions, 1)]
@@ -235,12 +237,16 @@ def write(made: OwnQuestions, folder: Path) -> None:
     _write_lines(
         folder / "queries.jsonl",
         (
-            {"_id": id, "text": one.text, "metadata": {"type": one.kind, "answers": list(one.answers)}}
+            {"_id": id, "text": one.text, "metadata": {"type": one.kind, "answers": list(one.answers), **_stated(one)}}
             for id, one in numbered
         ),
     )
     judged = "".join(f"{id}\t{passage}\t1\n" for id, one in numbered for passage in one.gold)
     write_whole(folder / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{judged}")
+
+
+def _stated(one: OwnQuestion) -> dict[str, object]:
+    return {"evidence": list(one.evidence)} if one.evidence else {}
 
 
 def _write_lines(path: Path, records: Iterable[dict[str, object]]) -> None:
