@@ -346,3 +346,20 @@ def test_two_processes_that_make_them_at_once_do_no_harm(store: SqliteStore, tmp
     texts = [f"Name{number:03}: thing {number}" for number in range(100)]
     expected = HashingEmbedder(DIMENSION).encode(texts, "passage")
     assert np.array_equal(vectors(store, CountingEmbedder()), expected), "what is out of date is made again"
+
+
+def test_a_view_that_others_move_on_meanwhile_is_described_all_the_same(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, "a", ada="a woman")
+    keeper = keeper_of(store)
+    settled = keeper._settled
+
+    def settled_later() -> EmbeddedView:
+        put(store, "b", bob="a man")
+        keeper.current(at_least=store.version())
+        return settled()
+
+    monkeypatch.setattr(keeper, "_settled", settled_later)
+    view = keeper.described(CountingEmbedder())
+    assert len(by_key(view)) == view.graph.are_there(np.arange(view.row_count("entity"))).sum()

@@ -57,7 +57,7 @@ def described(
         embedder: The one the index was built with.
         progress: Told how many have been embedded.
     """
-    if view.entity_vectors is not None and not len(view.undescribed):
+    if view.is_described:
         return view
     known = view.entity_vectors or Vectors.none(embedder.dimension)
     scores = view.entity_scores or Column.of(np.empty(0, dtype=np.float32))

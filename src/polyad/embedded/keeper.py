@@ -80,7 +80,8 @@ class ViewKeeper:
                 self._view = view = self._moved_on_to(moment, self._view)
                 missing = Undescribed.of(view)
             self._view = view = described(view, missing, self._store, embedder, progress)
-        return self._settled()
+        settled = self._settled()
+        return settled if settled.is_described else view  # others may have moved on to what is not described yet
 
     @contextmanager
     def held(self, embedder: Embedder | None = None) -> Iterator[EmbeddedView]:

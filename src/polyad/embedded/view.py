@@ -155,6 +155,11 @@ class EmbeddedView:
         return is_new or described + again - self.kept_described > _NEW * self.kept_described
 
     @property
+    def is_described(self) -> bool:
+        """Whether every entity has its vector, of what is said of it now."""
+        return self.entity_vectors is not None and not len(self.undescribed)
+
+    @property
     def is_mostly_gone(self) -> bool:
         """Whether so many of its rows have gone that it had better be made from the store again."""
         return self.passage_vectors.gone > _GONE * len(self.passage_ids)
