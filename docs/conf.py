@@ -62,7 +62,7 @@ def _modules(package: str, path: Iterable[str]) -> Iterator[tuple[str, list[str]
 
 
 def _page_of_modules(package: str, modules: Iterable[str]) -> str:
-    parts = [f"{package}\n{'=' * len(package)}", f".. automodule:: {package}\n   :no-members:"]
+    parts = [f"{package}\n{'=' * len(package)}", f".. automodule:: {package}"]
     for module in modules:
         parts.append(f"{module}\n{'-' * len(module)}\n\n.. automodule:: {module}")
     return "\n\n".join(parts) + "\n"

@@ -409,8 +409,8 @@ class Settings:
     (100, 'auto')
 
     Args:
-        preset: Name of the preset that they are of (:func:`polyad.engine.preset_settings`), by which an engine also
-            chooses the method and the retriever where none is named; empty for none.
+        preset: Name of the preset that they are of (:func:`polyad.engine.changes.preset_settings`), by which an engine
+            also chooses the method and the retriever where none is named; empty for none.
         sections: Dataclasses, by name.
     """
 

@@ -124,7 +124,8 @@ class Engine:
                 :func:`polyad.engine.registry.load_reranker`) or a reranker. None for the order of the retriever.
             settings: How each stage behaves.
             preset: Settings, method and retriever of a paper: one of :data:`polyad.presets.PRESETS`. What ``settings``
-                has that is not at its default goes before; so do :func:`polyad.engine.preset_settings` with changes.
+                has that is not at its default goes before; so does what
+                :func:`polyad.engine.changes.preset_settings` changes.
             prompts: Directory of files that replace prompts by their names, such as ``hypersu_clues.md``; see
                 :data:`polyad.text.prompts.FILES`. None for those that come with polyad.
             replies: The file in which replies of the language model are kept; several indexes may share one. By default
