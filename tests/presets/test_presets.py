@@ -10,15 +10,20 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.calibration import PAPERS
 from polyad.cli import app
 from polyad.config import AnswerSettings, Settings
 from polyad.engine import Engine, preset_settings
 from polyad.engine.registry import methods, retrievers
 from polyad.errors import ConfigurationError
 from polyad.evaluation.plans import plan_from
+from polyad.evaluation.triple_examples import recipe_of
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.model import Document
 from polyad.presets import PRESETS
+from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 
 Run = Callable[..., Result]
@@ -119,3 +124,21 @@ def test_an_experiment_measures_presets_beside_the_defaults(tmp_path: Path) -> N
     file.write_text('benchmarks = ["b"]\npresets = ["hyper"]\n', encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"line 2: presets has 'hyper'; expected some of hypergraphrag"):
         plan_from(file)
+
+
+def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
+    settings = preset_settings("hyperretriever")
+    recipe = recipe_of(settings.of(HyperRetrieverSettings), HashingEmbedder(64), settings.of(HyperRetrieverTraining))
+    encodings = 2 * (1 + 3 + 3)  # of head and tail: s(0) .. s(3), r(1) .. r(3) (eqs. 7 and 8)
+    assert recipe.width == 4 * 64 + encodings, "q, h, f and t, and nothing beside the encodings"
+    assert (recipe.starts, recipe.directions) == ("heads", "separate"), "eqs. 4 to 6"
+    mixed = preset_settings("hyperretriever", {"hyperretriever_training.directions": "mixed"})
+    learning = mixed.of(HyperRetrieverTraining)
+    assert recipe_of(HyperRetrieverSettings(), HashingEmbedder(64), learning).extras == 2 * 15, "the public code"
+
+
+def test_thresholds_of_hypergraphrag_by_preset_are_the_papers_for_every_embedder() -> None:
+    chosen = preset_settings("hypergraphrag").of(HyperGraphRAGSettings)
+    assert chosen.thresholds == "paper"
+    assert (chosen.entity_threshold, chosen.hyperedge_threshold, chosen.passage_threshold) == (None, None, None)
+    assert (PAPERS.entity_threshold, PAPERS.hyperedge_threshold, PAPERS.passage_threshold) == (50, 5, 0.5)
