@@ -516,3 +516,26 @@ def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
     other = ("questions", folder, "--out", "new", "--written")
     assert "--written needs a language model" in error_of(run(*other))
     assert "--hops is '3,2'; expected three whole numbers" in error_of(run(*other, "--model", "x", "--hops", "3,2"))
+
+
+def test_answers_are_judged_in_pairs_from_the_command_line(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    def reply(request: Request) -> str:
+        asked = str(request["messages"][-1]["content"])
+        if "<first_answer>" in asked:
+            return json.dumps({"better": "first" if "<first_answer>\nGrounded" in asked else "second"})
+        return "Grounded [1]." if "<passage" in asked else "Guessed."
+
+    with ScriptedServer(reply) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        command = ("eval", "tarn", "--retriever", "none,bm25", "--embedder", "hashing:64", "--out", "kept", "--answers")
+        assert run(*command, "--model", "small", **environment).exit_code == 0
+        judging = ("compare", "kept", "--pairwise", "verdicts", "--model", "large")
+        found = run(*judging, "--json", **environment)
+        assert found.exit_code == 0, found.output
+        asked = len(server.requests)
+        people = run(*judging, **environment)
+        assert len(server.requests) == asked, "all is there"
+    (outcome,) = json.loads(found.stdout)["pairwise"]
+    assert (outcome["first"], outcome["losses"], outcome["disagreements"], outcome["judged"]) == ("kept:none", 3, 0, 3)
+    assert "whose answers are better" in people.stdout
+    assert "--pairwise needs a language model" in error_of(run("compare", "kept", "--pairwise", "verdicts"))

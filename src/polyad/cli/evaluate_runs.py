@@ -9,13 +9,15 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json
+from polyad.cli.options import Json, Model, settings_from
 from polyad.cli.places import shortened
-from polyad.errors import ConfigurationError
+from polyad.engine.registry import load_language_model
+from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation import comparison, run_folder
 from polyad.evaluation import report as reports
-from polyad.evaluation.comparison import Comparison, Difference
+from polyad.evaluation.comparison import Comparison, Difference, System
 from polyad.evaluation.named_measures import measure_called
+from polyad.evaluation.pairwise import Outcome, fought
 from polyad.evaluation.records import Asked
 
 T = TypeVar("T")
@@ -41,6 +43,11 @@ def compare(
         int, typer.Option(metavar="N", min=0, help="Show at most so many questions that differ.")
     ] = 10,
     seed: Seed = None,
+    pairwise: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Have a language model say whose answers are better; verdicts are kept here."),
+    ] = None,
+    model: Model = None,
     json: Json = False,
 ) -> None:
     """Compare what retrievers found in runs of `polyad eval --out`.
@@ -49,6 +56,9 @@ def compare(
     questions, in percentage points, with the interval in which they lie with 95 per cent confidence (10,000 bootstrap
     samples of the questions); p says how likely so large a difference is by chance (randomisation test), corrected by
     Holm for all differences shown. Below are the questions that differ by the first measure, with what each found.
+
+    With --pairwise a language model reads the answers of runs that have some, two at a time and in both orders. A
+    verdict counts where both orders lead to it; how often they do not is told beside it.
 
     Example: polyad compare before/ after/ --fail-below recall@5=-0.5
     """
@@ -59,17 +69,30 @@ def compare(
     for name in names:
         measure_called(name)
     pairs = comparison.pairs_of(comparison.systems(runs))
+    outcomes = _fought(pairs, pairwise, model, json=json) if pairwise else []
     found = comparison.compared(pairs, names, pairs[0][0].run.seed if seed is None else seed)
     if json:
-        output.say_json(comparison.to_json(found))
+        told = {"pairwise": [outcome.to_json() for outcome in outcomes]} if pairwise else {}
+        output.say_json(comparison.to_json(found) | told)
     else:
         for one in found:
             _show(one, questions)
+        if outcomes:
+            output.say("whose answers are better, in per cent of the questions judged:")
+            output.show_table([outcome.row() for outcome in outcomes])
     failed = comparison.failures(found, bounds)
     for line in failed:
         output.warn("failed", line)
     if failed:
         raise typer.Exit(1)
+
+
+def _fought(pairs: Sequence[tuple[System, System]], folder: Path, model: str | None, *, json: bool) -> list[Outcome]:
+    settings = settings_from(model=model)
+    if settings.language_model is None:
+        raise NoLanguageModelError("--pairwise")
+    with output.progress_bar(json) as progress:
+        return fought(pairs, load_language_model(settings.language_model), folder, progress)
 
 
 def report(

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
+from polyad.evaluation.answer_files import AnswerWriter
+from polyad.evaluation.answering import ATTEMPTS, Answered
+from polyad.evaluation.comparison import System
+from polyad.evaluation.datasets import Question
+from polyad.evaluation.pairwise import VERDICTS, Outcome, fought, verdict_in
+from polyad.evaluation.records import Asked
+from polyad.evaluation.run_folder import Run
+from polyad.protocols import Prompt
+
+QUESTIONS = [Question(f"q{number}", f"Question {number}?", frozenset("g")) for number in range(5)]
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[System, System]:
+    run = Run(tmp_path, {}, {}, {})
+    texts = {"good": ["right"] * 4 + [""], "bad": ["wrong"] * 2 + ["right", "", ""]}
+    with AnswerWriter(tmp_path) as writer:
+        for name, answers in texts.items():
+            for question, text in zip(QUESTIONS, answers, strict=True):
+                writer.keep_answer(Answered(name, question.id, text))
+    first, second = (System(name, run, [Asked(name, question, ()) for question in QUESTIONS]) for name in texts)
+    return first, second
+
+
+def by_merit(prompt: Prompt) -> str:
+    first, second = (prompt.user.split(f"<{name}>\n")[1].split("\n")[0] for name in ("first_answer", "second_answer"))
+    return f'{{"better": "{"neither" if first == second else "first" if first == "right" else "second"}"}}'
+
+
+def judged(pair: tuple[System, System], folder: Path, reply: Callable[[Prompt], str]) -> tuple[Outcome, int]:
+    model = ScriptedLanguageModel(reply)
+    (outcome,) = fought([pair], model, folder)
+    return outcome, len(model.prompts)
+
+
+def test_a_verdict_counts_that_is_the_same_in_both_orders(pair: tuple[System, System], tmp_path: Path) -> None:
+    outcome, asked = judged(pair, tmp_path / "out", by_merit)
+    assert outcome == Outcome("good", "bad", 5, wins=3, losses=0, ties=2, disagreements=0)
+    assert asked == 5, "two each of what differs, one of what is the same, none of what is empty"
+    again, asked_again = judged(pair, tmp_path / "out", by_merit)
+    assert (again, asked_again) == (outcome, 0)
+    (swapped,) = fought([(pair[1], pair[0])], ScriptedLanguageModel([]), tmp_path / "out")
+    assert (swapped.wins, swapped.losses, swapped.ties) == (0, 3, 2), "the same duels, the other way round"
+
+
+def test_who_always_prefers_the_first_disagrees_with_himself(pair: tuple[System, System], tmp_path: Path) -> None:
+    outcome, _ = judged(pair, tmp_path / "out", lambda _: '{"better": "first"}')
+    assert (outcome.wins, outcome.ties, outcome.disagreements) == (1, 1, 3)
+    assert outcome.row()["depends on the order"] == "60.0"
+
+
+def test_verdicts_that_are_missing_are_told(pair: tuple[System, System], tmp_path: Path) -> None:
+    def reply(prompt: Prompt) -> str:
+        return by_merit(prompt) if "Question 0" not in prompt.user else "Both have their merits."
+
+    outcome, asked = judged(pair, tmp_path / "out", reply)
+    assert (outcome.judged, outcome.asked, outcome.is_enough) == (4, 5, False)
+    assert asked == 3 + 2 * ATTEMPTS
+    assert outcome.row()["first better"] == "50.0*"
+    assert outcome.row()["judged"] == "4 / 5"
+
+
+def test_who_is_stopped_goes_on_from_there(pair: tuple[System, System], tmp_path: Path) -> None:
+    replies: list[str | LanguageModelError] = ['{"better": "first"}', '{"better": "second"}']
+    replies.append(NoMoreRepliesError("no key"))
+    with pytest.raises(NoMoreRepliesError):
+        fought([pair], ScriptedLanguageModel(replies), tmp_path / "out")
+    outcome, asked = judged(pair, tmp_path / "out", by_merit)
+    assert (outcome.wins, asked) == (3, 3)
+    model = ScriptedLanguageModel([], name="other")
+    with pytest.raises(ConfigurationError, match="holds verdicts of 'scripted', not 'other'"):
+        fought([pair], model, tmp_path / "out")
+    (tmp_path / "out" / VERDICTS).write_text('{"prompt": "x"}\n')
+    with pytest.raises(ConfigurationError, match=r"pairwise.jsonl', line 1: expected a verdict"):
+        fought([pair], model, tmp_path / "out")
+
+
+def test_runs_without_answers_cannot_be_judged(pair: tuple[System, System], tmp_path: Path) -> None:
+    nobody = System("none", pair[0].run, [Asked("none", question, ()) for question in QUESTIONS])
+    with pytest.raises(ConfigurationError, match="no question that both 'good' and 'none' have answered"):
+        fought([(pair[0], nobody)], ScriptedLanguageModel([]), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ('{"better": "first"}', 1),
+        ('```json\n{"better": "neither"}\n```', 0),
+        ('{"better": "tie"}', None),
+        ('{"better": ["first"]}', None),
+        ('{"better": "first", "why": "x"}', None),
+        ("first", None),
+    ],
+)
+def test_only_what_was_asked_for_is_a_verdict(reply: str, value: int | None) -> None:
+    assert verdict_in(reply) == value
