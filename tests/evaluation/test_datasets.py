@@ -160,3 +160,24 @@ def test_a_corpus_that_holds_what_is_judged_is_sound(tmp_path: Path) -> None:
 def test_a_corpus_that_cannot_be_measured_on_is_refused(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         require_sound(load(corpus_of(write(tmp_path, qrels=SMALL), *lines)))
+
+
+@pytest.mark.parametrize("id", ["null", '["x"]', "1.5", "true", "{}"])
+def test_an_id_that_is_no_text_is_named_with_its_line(tmp_path: Path, id: str) -> None:
+    folder = write(tmp_path, queries='{"_id": "q1", "text": "Who?"}\n' + f'{{"_id": {id}, "text": "Where?"}}\n')
+    with pytest.raises(ConfigurationError, match=r"queries.jsonl', line 2: the id of a question is"):
+        load(folder)
+    folder = write(tmp_path / "other")
+    (folder / "corpus.jsonl").write_text(f'{{"_id": {id}, "text": "x"}}\n')
+    with pytest.raises(ConfigurationError, match=r"corpus.jsonl', line 1: the id of a document is"):
+        require_sound(load(folder))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("q1\ta\tnan", "line 3: grade 'nan'"), ("q1\ta\t0", "line 3: 'a' is judged otherwise for 'q1' than in line 2")],
+)
+def test_judgements_that_say_nothing_or_both_are_named(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        load(write(tmp_path, qrels=f"query-id\tcorpus-id\tscore\nq1\ta\t1\n{line}\n"))
+    assert load(write(tmp_path / "twice", qrels="q1\ta\t1\nq1\ta\t2\n")).queries[0].gold == {"a"}

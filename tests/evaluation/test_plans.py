@@ -50,6 +50,14 @@ def test_a_plan_holds_variants_and_sweeps_with_each_method(tmp_path: Path) -> No
     assert len(set(names_of(plan))) == 10
 
 
+def test_settings_may_stand_without_quotes(tmp_path: Path) -> None:
+    text = 'benchmarks = ["a"]\n[sweep]\nhypersu.decay = [0.5]\n[variants.x]\nhypersu.width = 7\n'
+    assert [variant.settings for variant in plan_of(tmp_path, text).variants] == [
+        {"hypersu.width": 7},
+        {"hypersu.decay": 0.5},
+    ]
+
+
 def test_a_plan_of_benchmarks_alone_measures_everything_as_it_is_set(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 'benchmarks = ["tarn"]')
     assert [variant.name for variant in plan.variants] == ["as set"]
@@ -69,6 +77,13 @@ def test_a_plan_of_benchmarks_alone_measures_everything_as_it_is_set(tmp_path: P
         ('benchmarks = ["a"]\n[sweep]\n"hypersu.decay" = [2.0]', "line 3: in hypersu.decay: decay is 2.0"),
         ('benchmarks = ["a"]\n[variants.x]\n"hypersu.width" = 0.5', "line 3: hypersu.width is 0.5; .* type int"),
         ('benchmarks = ["a"]\n[variants]\nx = 1', "line 3: the variant 'x' is 1"),
+        ('benchmarks = ["a"]\nlimit = 0', "line 2: limit is 0; expected 1 or more"),
+        ('benchmarks = ["a"]\nk = -1', "line 2: k is -1; expected 1 or more"),
+        ('benchmarks = ["a"]\nseed = -1', "line 2: seed is -1; expected 0 or more"),
+        ('benchmarks = ["a"]\nretrievers = ["bm52"]', "line 2: retrievers has 'bm52'; expected some of default"),
+        ('benchmarks = ["a"]\nmethods = ["x"]', "line 2: methods has 'x'; expected some of semantic-units"),
+        ('benchmarks = ["a"]\nanswering = ["x"]', "line 2: answering has 'x'; expected some of concise"),
+        ('benchmarks = ["a"]\n[variants.x]\nhypersu.deacy = 1', "line 3: 'hypersu.deacy' is no setting"),
         ("benchmarks = [", "is not TOML"),
     ],
 )

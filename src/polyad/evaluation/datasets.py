@@ -6,6 +6,7 @@ Other layouts are read by modules of their own: see :mod:`polyad.evaluation.layo
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,9 +124,10 @@ def require_sound(dataset: Dataset) -> None:
     for number, line in _lines(dataset.corpus):
         try:
             record = json.loads(line)
-            id = str(record["_id"] if "_id" in record else record["id"])
+            id = record["_id"] if "_id" in record else record["id"]
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
+        id = _id(dataset.corpus, number, "document", id)
         require_new(dataset.corpus, number, "document", id, lines)
     if not lines:
         raise ConfigurationError(f'{str(dataset.corpus)!r} holds no document {{"_id", "title", "text"}}')
@@ -165,6 +167,13 @@ def require_new(path: Path, number: int, what: str, id: str, lines: dict[str, in
     lines[id] = number
 
 
+def _id(path: Path, number: int, what: str, id: object) -> str:
+    """An id as text; refuse what is neither a text nor a whole number."""
+    if not isinstance(id, str | int) or isinstance(id, bool):
+        raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {what} is {id!r}; expected a text")
+    return str(id)
+
+
 def _qrels(folder: Path) -> Path:
     return folder / "qrels" / "test.tsv"
 
@@ -179,6 +188,7 @@ def _gold(path: Path) -> dict[str, set[str]]:
 
 def _judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
     """Each judgement with its line: question, document, and whether the one is evidence for the other."""
+    known: dict[tuple[str, str], tuple[int, bool]] = {}
     for number, line in _lines(path):
         row = line.split("\t")
         if len(row) != 3:
@@ -187,7 +197,7 @@ def _judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
             )
         query, document, grade = row
         try:
-            is_gold = float(grade) > 0
+            is_gold = _grade(grade) > 0
         except ValueError as error:
             if number == 1:
                 continue  # the header
@@ -196,7 +206,21 @@ def _judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
             raise ConfigurationError(
                 f"{str(path)!r}, line {number}: {line[:80]!r} has an empty id; expected question, document, grade"
             )
+        earlier, before = known.setdefault((query, document), (number, is_gold))
+        if before != is_gold:
+            raise ConfigurationError(
+                f"{str(path)!r}, line {number}: {document!r} is judged otherwise for {query!r} than in line {earlier}; "
+                "take one of the lines out"
+            )
         yield number, query, document, is_gold
+
+
+def _grade(text: str) -> float:
+    """A grade. Raises ValueError for what is no number, or none that can be compared."""
+    grade = float(text)
+    if not math.isfinite(grade):
+        raise ValueError(text)
+    return grade
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -214,11 +238,12 @@ def _queries(path: Path, gold: dict[str, set[str]]) -> list[Question]:
     for number, line in _lines(path):
         try:
             record = json.loads(line)
-            id, text = str(record["_id"]), str(record["text"])
+            id, text = record["_id"], str(record["text"])
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(
                 f'{str(path)!r}, line {number}: expected {{"_id": ..., "text": ...}}, found {line[:80]!r}'
             ) from error
+        id = _id(path, number, "question", id)
         require_new(path, number, "question", id, lines)
         if not text.strip():
             raise ConfigurationError(f"{str(path)!r}, line {number}: question {id!r} is blank; expected some words")

@@ -100,6 +100,8 @@ ANSWERING: Mapping[str, Mapping[str, Value]] = {
 }
 """Answering modes by name: how a text is asked for, or names."""
 
+_LEAST = {"k": 1, "limit": 1, "seed": 0}
+
 _SPLITS = ("all", "train", "validation", "test")
 
 ABLATIONS: Mapping[str, Sequence[Variant]] = {
@@ -216,6 +218,9 @@ def _plan(folder: Path, content: Mapping[str, Any]) -> Plan:
             raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_KINDS)}")
         if type(value) is not _KINDS[key]:
             raise _KeyError(key, f"{key} is {value!r}; expected a value of type {_KINDS[key].__name__}")
+    for key, least in _LEAST.items():
+        if content.get(key, least) < least:
+            raise _KeyError(key, f"{key} is {content[key]}; expected {least} or more")
     _require_names(content)
     if "benchmarks" not in content:
         raise _KeyError("", "benchmarks are missing; expected a list of folders")
@@ -260,10 +265,10 @@ def _variants(content: Mapping[str, Any]) -> list[Variant]:
     for name, settings in named.items():
         if not isinstance(settings, dict):
             raise _KeyError(name, f"the variant {name!r} is {settings!r}; expected settings by section.key")
-        _require_settings({key: [value] for key, value in settings.items()})
-    swept = content.get("sweep", {})
+        _require_settings({key: [value] for key, value in _flat(settings).items()})
+    swept = _flat(content.get("sweep", {}))
     _require_settings(swept)
-    variants = [Variant(name, settings) for name, settings in named.items()]
+    variants = [Variant(name, _flat(settings)) for name, settings in named.items()]
     variants += grid(swept) if swept else []
     methods, presets = content.get("methods", [""]), content.get("presets", [""])
     modes = content.get("answering", [""])
@@ -280,6 +285,14 @@ def _variants(content: Mapping[str, Any]) -> list[Variant]:
         for variant in variants or [AS_SET]
         for mode in modes
     ]
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by ``section.key``, be it in quotes or not: without them TOML makes a table of each section."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
 
 
 def _told(names: Sequence[str], chosen: str) -> list[str]:
