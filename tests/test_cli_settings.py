@@ -101,6 +101,8 @@ def test_a_bad_file_is_an_error_that_names_key_value_and_expectation(tmp_path: P
         ("POLYAD_K", "two", "POLYAD_K is 'two'; expected a whole number"),
         ("POLYAD_SEGMENTATION_KAPPA", "x", "POLYAD_SEGMENTATION_KAPPA is 'x'; expected a number"),
         ("POLYAD_SEGMENTATION_KAPPA", "-1", r"\[segmentation\] kappa is -1.0; .*given by POLYAD_SEGMENTATION_KAPPA"),
+        ("OPENAI_BASE_URL", "ftp://x", r"^\[language_model\] base_url is 'ftp://x'; .*given by OPENAI_BASE_URL"),
+        ("POLYAD_RERANKER_BASE_URL", "ftp://x", r"^\[reranker\] base_url is 'ftp://x'; .*POLYAD_RERANKER_BASE_URL"),
         ("POLYAD_HYPERSU_USE_CLUES", "maybe", "POLYAD_HYPERSU_USE_CLUES is 'maybe'; expected true or false"),
     ],
 )

@@ -150,6 +150,16 @@ def test_the_command_asks_by_relation_role_and_range(trials: list[Trial], folder
         assert (dose["type"], f"{dose['value']}") == ("number", dict(trial.arguments)["dose"])
 
 
+def test_the_command_says_which_roles_there_are_where_it_knows_none_of_that_name(
+    trials: list[Trial], folder: Path
+) -> None:
+    ran = CliRunner().invoke(app, ["facts", "--role", "nope=1", "--want", "neither", "--store", str(folder / "kb")])
+    assert ran.exit_code == 0
+    known = sorted({role for trial in trials for role, _ in trial.arguments})
+    for name in ("nope", "neither"):
+        assert f"no fact of this index has the role {name!r}; there is: {', '.join(known[:10])}" in ran.stderr
+
+
 def test_a_question_that_names_an_entity_by_words_reaches_its_facts(tmp_path: Path) -> None:
     lines = [
         {"_id": "tarn", "relation": "cast", "arguments": {"founder": "Jean-Marie O'Hare (founder)", "bell": "Tarn"}},

@@ -275,6 +275,9 @@ class LookUps(Protocol):
     def relations(self) -> dict[str, int]:
         """How many tuples there are of each relation, sorted by its name; "" where it is not known."""
 
+    def roles(self) -> list[str]:
+        """Every role that is taken in any hyperedge, sorted."""
+
 
 class Moments(Protocol):
     """Shows a store as it is at one moment."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError, SettingError
 from polyad.model import Document, FloatArray, Location, Query, Section, Timings
 from polyad.protocols import TextKind
+from polyad.retrieval.baselines import DenseRetriever
 from polyad.text.words import count_words
 
 PUMP = "The pump moves water from the tank to the basin. It has to be bled before it is started."
@@ -54,6 +56,24 @@ def manual(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Engine:
     engine = Engine.open(tmp_path / "kb", embedder=embedder, settings=Settings(split=split))
     assert engine.index_documents(documents).counts.passages == 7
     return engine
+
+
+@pytest.mark.parametrize("given", [3, DenseRetriever])
+def test_what_is_no_retriever_is_refused_by_name(small_engine: Engine, given: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"the retriever is .*; expected a name, one of default"):
+        small_engine.search("otters", retriever=given)
+    with pytest.raises(ConfigurationError, match="the retriever is "):
+        small_engine.view(given)
+
+
+@pytest.mark.parametrize("method", ["", "semantic-units"])
+def test_what_is_no_document_is_refused_by_its_place(tmp_path: Path, method: str) -> None:
+    given: Any = [Document("bell", "Bell", "The bell hangs in the tower."), 1]
+    with Engine.open(tmp_path / "kb", embedder="hashing:16") as engine:
+        with pytest.raises(ConfigurationError, match=r"documents\[1\] is 1; expected a polyad\.Document"):
+            engine.index_documents(given, method=method)
+        with pytest.raises(ConfigurationError, match=r"documents is Document\(.*; expected several"):
+            engine.index_documents(given[0], method=method)
 
 
 @pytest.mark.parametrize("retriever", sorted({*RETRIEVERS} - NEED_LANGUAGE_MODEL - {"none"}))

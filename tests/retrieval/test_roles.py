@@ -47,6 +47,10 @@ def test_the_missing_role_is_read_from_the_fact_that_has_all_bound_ones(store: S
     ]
 
 
+def test_every_role_of_the_index_is_known(store: SqliteStore) -> None:
+    assert store.roles() == ["gift", "giver", "recipient", "year"]
+
+
 def test_an_entity_counts_only_in_its_bound_role(store: SqliteStore) -> None:
     assert found(store, {"giver": "Alice"}) == ["g1", "g2"]
     assert found(store, {"recipient": "Alice"}) == ["g3"]

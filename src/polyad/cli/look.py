@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ from polyad.errors import ConfigurationError
 from polyad.shapes import catalogue as shapes
 from polyad.text.literals import condition
 
-_RELATIONS_NAMED = 10
+_NAMED = 10
 """Relations that are named where there is none of the name asked for."""
 
 
@@ -161,12 +162,20 @@ def facts(
         names = [one.value for one in map(condition, asked) if one.operator == "="] if not found else []
         taken = {name: engine.catalogue.roles_taken(name) for name in names}
         known = engine.catalogue.relations() if relation and not found else {relation: 0}
+        roles = engine.catalogue.role_names() if not found else []
     if json:
         output.say_json({"facts": found})
     else:
         output.show_facts(found)
-    for name, roles in taken.items():
-        output.warn("note", f"{name!r} takes {'the role ' + ', '.join(roles) if roles else 'no role'} in this index")
+    named = {*(one.role for one in map(condition, asked)), *wanted} if not found else set()
+    for name in sorted(named.difference(roles)):
+        output.warn("note", f"no fact of this index has the role {name!r}; there is: {_some(roles) or 'none'}")
+    for name, own in taken.items():
+        output.warn("note", f"{name!r} takes {'the role ' + ', '.join(own) if own else 'no role'} in this index")
     if relation not in known:
-        some = ", ".join(sorted(known, key=lambda name: (-known[name], name))[:_RELATIONS_NAMED])
+        some = _some(sorted(known, key=lambda name: (-known[name], name)))
         output.warn("note", f"no fact of this index has the relation {relation!r}; there is: {some or 'none'}")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED])

@@ -372,7 +372,8 @@ def _section(kind: type[T], name: str, given: _Layer) -> T:
         return kind(**{key: value.value for key, value in own.items()})
     except SettingError as error:
         origins = {value.origin for key, value in own.items() if key == error.setting or error.setting not in own}
-        where = f"[{name}] " if name else ""
+        shared = given.get((LANGUAGE_MODEL, error.setting))
+        where = f"[{LANGUAGE_MODEL if shared and shared is own.get(error.setting) else name}] " if name else ""
         raise ConfigurationError(f"{where}{error} (given by {', '.join(sorted(origins))})") from error
 
 

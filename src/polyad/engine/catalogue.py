@@ -140,6 +140,10 @@ class Catalogue:
         """How many facts there are of each relation, of those given as data; sorted by name."""
         return self._store.relations()
 
+    def role_names(self) -> list[str]:
+        """Every role that is taken in any hyperedge, sorted."""
+        return self._store.roles()
+
     def roles_taken(self, name: str) -> list[str]:
         """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""
         return roles_taken(self._store, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from itertools import groupby
@@ -271,8 +271,11 @@ class Engine:
         """Index documents that are already in memory; otherwise as :meth:`index`.
 
         Facts given as data, in the arguments of documents, are indexed as ``tuples`` where no method is named.
+
+        Raises:
+            ConfigurationError: as for :meth:`index`, or something is no document. The documents before it are indexed.
         """
-        limits = Limits(max_cost, max_tokens)
+        limits, documents = Limits(max_cost, max_tokens), _documents(documents)
         if method:
             return self._index(documents, method, limits, progress)
         remembered = self._remembered()
@@ -530,6 +533,20 @@ def _extractor_of(
     extractor = registry.load_extractor(given, model) if isinstance(given, str) else given
     store.check(mentions=extractor.name)
     return extractor.asking(model) if model and isinstance(extractor, _Asking) else extractor
+
+
+def _documents(given: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
+    """The documents that were handed over, and whoever calls from Python may hand over anything.
+
+    Raises:
+        ConfigurationError: one of them is none.
+    """
+    if not isinstance(given, Iterable):
+        raise ConfigurationError(f"documents is {repr(given)[:100]}; expected several of polyad.Document, as in a list")
+    for number, item in enumerate(given):
+        if not isinstance(item, Document | Failure):
+            raise ConfigurationError(f"documents[{number}] is {repr(item)[:100]}; expected a polyad.Document")
+        yield item
 
 
 def _listed(paths: Paths) -> list[Path]:

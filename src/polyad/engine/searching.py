@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from polyad.config import QuestionSettings
 from polyad.embedded.keeper import ViewKeeper
@@ -70,7 +70,7 @@ class Searcher:
             ConfigurationError: there is none of that name, or it lacks what it needs.
         """
         if not isinstance(chosen, str | Retrieval):
-            return chosen
+            return _made(chosen)
         if chosen not in self._made:
             self._made.setdefault(chosen, _retrieval(chosen).make(self._models))
         return self._made[chosen]
@@ -150,4 +150,21 @@ def _retrieval(chosen: Chosen) -> Retrieval:
     """What is known of a retriever; of one that was made, that it embeds the question and no more."""
     if isinstance(chosen, Retrieval):
         return chosen
-    return retrievers[chosen] if isinstance(chosen, str) else Retrieval(lambda _: chosen)
+    if isinstance(chosen, str):
+        return retrievers[chosen]
+    made = _made(chosen)
+    return Retrieval(lambda _: made)
+
+
+def _made(given: object) -> Retriever:
+    """A retriever that was handed over, and whoever calls from Python may hand over anything.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if isinstance(given, type) or not callable(getattr(given, "retrieve", None)):
+        raise ConfigurationError(
+            f"the retriever is {given!r}; expected a name, one of {', '.join(retrievers)}, or an object that has "
+            "the method retrieve(query, view)"
+        )
+    return cast(Retriever, given)

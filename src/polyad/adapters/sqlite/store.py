@@ -301,6 +301,12 @@ class SqliteStore:
             rows = connection.execute("SELECT relation, COUNT(*) FROM given GROUP BY 1 ORDER BY 1")
             return dict(as_written(rows, str, int))
 
+    def roles(self) -> list[str]:
+        """Every role that is taken in any hyperedge, sorted."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT role FROM argument UNION SELECT role FROM incidence ORDER BY 1")
+            return [role for (role,) in as_written(rows, str) if role]
+
     def entities(self, keys: Sequence[str]) -> list[Entity]:
         """The views over their incidences, in the order given."""
         with self._database.reading() as connection:
