@@ -1,7 +1,7 @@
 # Uses the python of the active environment.
 PYTHON ?= python
 
-.PHONY: check lint types layers test test-slow test-attacks docs format
+.PHONY: check lint types layers test test-slow test-attacks coverage docs format
 
 check: lint types layers test
 
@@ -27,6 +27,9 @@ test-attacks:
 # The site, in docs/_build/html; needs the extra docs. A broken link, or a notebook that fails, is an error.
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html -d docs/_build/trees
+
+coverage:
+	$(PYTHON) -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --cov polyad --cov-report term:skip-covered
 
 format:
 	$(PYTHON) -m ruff check --fix .
