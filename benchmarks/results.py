@@ -13,9 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from extraction import slow_server
 
 from polyad.cli import app
 from polyad.evaluation.report import grouped, run_folders
@@ -28,20 +32,59 @@ RETRIEVERS = "standard,bm25,hypersu,hypergraphrag,hyperretriever,default"
 
 CONSTRUCTIONS = "mdl,mdl-no-entities,mdl-no-semantics,sentence,window,semantic-chunking"
 
-Command = Callable[[Path], Sequence[str]]
-"""The arguments of polyad for one benchmark."""
+OF_A_MODEL = "openie.jsonl"
+"""What a language model found in the passages of a benchmark, beside its corpus: names and triples."""
 
 
-def _ablation(retriever: str) -> Command:
-    return lambda folder: ("ablate", str(folder), "--retriever", retriever)
+class Step(NamedTuple):
+    """A run, or the runs of a sweep.
+
+    Attributes:
+        folder: Where it goes, within the experiment; of a sweep the one of its benchmarks.
+        arguments: Of polyad, without the benchmark.
+        needs: A file beside the corpus, without which the step is left out.
+        serves: Whether a server has to say, over HTTP, what is in this file.
+    """
+
+    folder: str
+    arguments: Sequence[str]
+    needs: str = ""
+    serves: bool = False
 
 
-def _sweep(*swept: str, retrievers: str = "hypersu") -> Command:
-    return lambda folder: ("sweep", str(folder), *swept, "--retriever", retrievers)
+def _eval(folder: str, *options: str, needs: str = "", serves: bool = False) -> Step:
+    return Step(folder, ("eval", *options), needs, serves)
 
 
-EXPERIMENTS: Mapping[str, Command] = {
-    "retrievers": lambda folder: ("eval", str(folder), "--retriever", RETRIEVERS),
+def _ablation(retriever: str) -> Sequence[Step]:
+    return [Step("", ("ablate", "--retriever", retriever))]
+
+
+def _sweep(*swept: str, retrievers: str = "hypersu") -> Sequence[Step]:
+    return [Step("", ("sweep", *swept, "--retriever", retrievers))]
+
+
+EXPERIMENTS: Mapping[str, Sequence[Step]] = {
+    "retrievers": [_eval("", "--retriever", RETRIEVERS)],
+    "retrievers-test": [_eval("", "--retriever", RETRIEVERS, "--split", "test")],
+    "presets": [
+        _eval("hypersu", "--preset", "hypersu", "--retriever", "hypersu"),
+        *(
+            _eval(name, "--preset", name, "--method", "semantic-units", "--retriever", name)
+            for name in ("hypergraphrag", "hyperretriever")
+        ),
+    ],
+    "found-by-a-model": [
+        _eval("names by rules", "--retriever", RETRIEVERS, needs=OF_A_MODEL),
+        _eval(
+            "names of a model", "--retriever", RETRIEVERS, "--mentions", f"given:{{}}/{OF_A_MODEL}", needs=OF_A_MODEL
+        ),
+        _eval(
+            *("facts of a model", "--retriever", RETRIEVERS, "--method", "facts", "--model", "gpt-3.5-turbo"),
+            needs=OF_A_MODEL,
+            serves=True,
+        ),
+    ],
     "constructions": _sweep(f"segmentation.method={CONSTRUCTIONS}", retrievers="hypersu,hypergraphrag,default"),
     "ablation-hypersu": _ablation("hypersu"),
     "ablation-hypergraphrag": _ablation("hypergraphrag"),
@@ -51,7 +94,7 @@ EXPERIMENTS: Mapping[str, Command] = {
         "segmentation.kappa=6.0,12.5,25.0,50.0", "segmentation.effective_dimension=8,32,128"
     ),
 }
-"""By name, in the order of what they cost."""
+"""By name."""
 
 
 def main() -> None:
@@ -75,11 +118,28 @@ def main() -> None:
 
 def measure(name: str, folder: Path, runs: Path) -> None:
     """Run one experiment on one benchmark; what is there is not run again."""
-    command = EXPERIMENTS[name](folder)
-    out, stores = runs / name, runs / "indexes"
-    if command[0] == "eval":
-        out, stores = out / folder.name, stores / folder.name
-    app([*command, "--out", str(out), "--store", str(stores), "--quiet"], standalone_mode=False)
+    for step in EXPERIMENTS[name]:
+        if step.needs and not (folder / step.needs).exists():
+            continue
+        command, *options = (argument.replace("{}", str(folder)) for argument in step.arguments)
+        out, stores = runs / name, runs / "indexes"
+        if command == "eval":
+            out, stores = out / folder.name / step.folder, stores / _store(folder.name, step)
+        if (out / "results.json").exists():
+            continue
+        with slow_server(folder / "corpus.jsonl", folder / step.needs) if step.serves else nullcontext("") as address:
+            os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = address, "none"
+            app(
+                [command, str(folder), *options, "--out", str(out), "--store", str(stores), "-q"], standalone_mode=False
+            )
+
+
+def _store(benchmark: str, step: Step) -> str:
+    """The name of an index: steps that only ask otherwise share theirs."""
+    built = [
+        option for option in step.arguments if option not in ("eval", "--split", "test", "--retriever", RETRIEVERS)
+    ]
+    return f"{benchmark}-{step.folder}" if built else benchmark
 
 
 def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
@@ -99,7 +159,6 @@ def _measured(run: Run) -> dict[str, Any]:
     manifest = run.manifest
     return {name: manifest[name] for name in ("commit", "versions", "machine")} | {
         "embedder": run.index.get("embedder", ""),
-        "mentions": manifest["mentions"],
     }
 
 

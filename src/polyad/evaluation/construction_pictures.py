@@ -39,7 +39,8 @@ def _at_least(axes: Axes, lines: Mapping[str, Counts], across: str) -> None:
         sizes = [size for size in counts if size > 0]
         reached = list(accumulate(counts[size] for size in reversed(sizes)))[::-1]
         shares = [100 * count / sum(counts.values()) for count in reached]
-        axes.plot(sizes, shares, label=plain(name), marker=marker, linestyle=dash, color=shade, markersize=4)
+        (line,) = axes.plot(sizes, shares, label=plain(name), marker=marker, linestyle=dash, color=shade, markersize=4)
+        line.set_markevery(0.06)  # all of them would hide the dashes
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):

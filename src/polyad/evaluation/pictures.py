@@ -41,16 +41,18 @@ def plain(name: str) -> str:
     return f" {name}".replace("$", r"\$")
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path, *, words_as_text: bool = False) -> None:
     """Write the figure to ``path``, whole or not at all; the same figure gives the same bytes.
 
     Args:
         figure: What to write.
         path: Of a ``.png`` or ``.svg``.
+        words_as_text: Whether an SVG leaves its letters to the fonts of whoever looks at it, and is a fraction as long.
     """
     from matplotlib import rc_context
 
     picture, kind = io.BytesIO(), path.suffix[1:]
-    with rc_context({"svg.hashsalt": "polyad"}):  # else the names inside an SVG are random
+    letters = "none" if words_as_text else "path"
+    with rc_context({"svg.hashsalt": "polyad", "svg.fonttype": letters}):  # without a salt, names in it are random
         figure.savefig(picture, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
     write_whole(path, picture.getvalue())

@@ -88,14 +88,17 @@ def _points(systems: Named, name: str, across: str, place: Callable[[Summary], f
     figure = new_figure(name, 7, _height(systems))
     if figure is None:
         return None
+    from matplotlib.ticker import LogLocator
+
     axes = figure.subplots()
     for (label, system), (marker, _, shade) in zip(systems.items(), styles(), strict=False):
         point = (max(place(system), 0.01), 100 * system.recall.mean)
         axes.plot(*point, label=plain(label), marker=marker, color=shade, linestyle="", markersize=8)
     figure.legend(loc="outside lower left")
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
     axes.margins(0.15)
     axes.set_xlabel(across)
     axes.set_ylabel("recall, per cent")
@@ -106,7 +109,7 @@ def _points(systems: Named, name: str, across: str, place: Callable[[Summary], f
 def bars(systems: Named) -> Figure | None:
     """Recall at k of each system, with the interval in which it lies with 95 per cent confidence (HyperSU, Figure 3).
 
-    The dashed line is the first of them: what the others gain or lose.
+    The dashed line is the first of them, where the others are compared with it.
     """
     figure = new_figure("recall", 7, 0.45 * len(systems) + 1)
     if figure is None:
@@ -117,9 +120,11 @@ def bars(systems: Named) -> Figure | None:
         axes.barh(row, mean, color="#cccccc", edgecolor="#000000")
         axes.errorbar(mean, row, xerr=[[mean - low], [high - mean]], color="#000000", capsize=4)
         axes.text(1, row, f"{mean:.1f}", va="center")
-    axes.axvline(100 * next(iter(systems.values())).recall.mean, color="#000000", linestyle="--", linewidth=0.8)
+    if len({system.retriever for system in systems.values()}) in (1, len(systems)):
+        first = next(iter(systems.values()))
+        axes.axvline(100 * first.recall.mean, color="#000000", linestyle="--", linewidth=0.8)
     axes.set_yticks(range(len(systems)), [plain(name) for name in systems])
-    axes.invert_yaxis()
+    axes.set_ylim(len(systems) - 0.4, -0.6)
     axes.set_xlim(0, 100)
     axes.set_xlabel("recall, per cent, and where it lies with 95 per cent confidence")
     return figure

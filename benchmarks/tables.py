@@ -1,0 +1,328 @@
+"""Makes the tables and pictures of ``docs/results``, and the README's, of the summaries in ``benchmarks/results``.
+
+    python benchmarks/tables.py
+
+Needs no benchmark: ``results.py`` measures, and the summaries are committed. ``tests/test_results.py`` fails where what
+is written here is not what the summaries say.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from polyad.evaluation.measured_tables import Table
+from polyad.evaluation.pictures import save_figure
+from polyad.evaluation.report import construction_table, cost_table, in_markdown, quality_table
+from polyad.evaluation.run_pictures import figures
+from polyad.evaluation.summary import Summaries, Summary, from_json
+
+ROOT = Path(__file__).parents[1]
+SUMMARIES = ROOT / "benchmarks" / "results"
+PAGES_FOLDER = ROOT / "docs" / "results"
+CONTENTS = ROOT / "docs" / "results.md"
+README = ROOT / "README.md"
+
+OTHERS = ROOT / "benchmarks" / "others.json"
+"""What other systems reach, and how that was found out: rows of a table, which nothing here can measure again."""
+
+
+class Page(NamedTuple):
+    """A page of results.
+
+    Attributes:
+        title: Of the page.
+        text: What was done; what follows from it is for the reader to see.
+        pictures: Which of each benchmark's are shown.
+        is_timed: Whether times mean something: the questions were embedded anew for each system.
+        is_grid: Whether two settings differ, so that a table of rows and columns says it all.
+    """
+
+    title: str
+    text: str
+    pictures: Sequence[str]
+    is_timed: bool = False
+    is_grid: bool = False
+
+
+PAGES: Mapping[str, Page] = {
+    "retrievers": Page(
+        "Retrievers",
+        "Every retriever that needs no language model, as it comes, on one index: semantic units, names by rules. "
+        "The weights of `default` were trained on these three benchmarks, those of `hyperretriever` on 64 per cent of "
+        "the questions of 2wiki, so there see the page of questions that were kept aside.",
+        ("recall", "recall-by-depth", "recall-by-words", "recall-by-time", "cost", "construction", "neighbourhood"),
+        is_timed=True,
+    ),
+    "retrievers-test": Page(
+        "Retrievers on the questions kept aside",
+        "The same on the fifth of the questions of 2wiki that the training of `hyperretriever` keeps its hands off.",
+        ("recall",),
+    ),
+    "presets": Page(
+        "Retrievers by preset",
+        "Each retriever with everything as in its paper, as far as that needs no language model: hyperedges are "
+        "semantic units throughout, and the encoder is the same small one. The thresholds of the papers are for other "
+        "encoders.",
+        ("recall",),
+    ),
+    "found-by-a-model": Page(
+        "What a language model found",
+        "The retrievers on semantic units with names by rules, on semantic units with the names that gpt-3.5-turbo "
+        "found in these passages, and on facts: its triples, those of a passage with one subject as one fact, served "
+        "over HTTP and read like any model's replies.",
+        ("recall",),
+    ),
+    "constructions": Page(
+        "Constructions",
+        "The ways to group sentences of HyperSU's Table 11, each with three retrievers.",
+        ("recall", "construction"),
+    ),
+    "ablation-hypersu": Page(
+        "HyperSU without its parts",
+        "What `hypersu` loses without each of its parts (HyperSU, Figure 3 and Table 11).",
+        ("recall",),
+    ),
+    "ablation-hypergraphrag": Page(
+        "HyperGraphRAG without its parts",
+        "What `hypergraphrag` loses without each of its parts (HyperGraphRAG, Table 2).",
+        ("recall",),
+    ),
+    "ablation-hyperretriever": Page(
+        "HyperRetriever without its parts",
+        "What `hyperretriever` loses without each of its parts (HyperRAG's ablations).",
+        ("recall",),
+    ),
+    "sweep-depth-decay": Page(
+        "HyperSU: depth and decay",
+        "Recall@5 of `hypersu` in per cent over the hops of the forward walk and the decay at each of them "
+        "(4 and 0.5 by default).",
+        ("sensitivity-hypersu",),
+        is_grid=True,
+    ),
+    "sweep-kappa-dimension": Page(
+        "HyperSU: how long semantic units are",
+        "Recall@5 of `hypersu` in per cent over kappa, the reward for alike sentences (25 by default, as sentences are "
+        "compared by their words), and the effective dimension, the price of a unit (32).",
+        ("sensitivity-hypersu", "construction"),
+        is_grid=True,
+    ),
+}
+
+
+class Results(NamedTuple):
+    """An experiment, as ``results.py`` has summed it up."""
+
+    name: str
+    value: Mapping[str, Any]
+    groups: Sequence[Summaries]
+
+
+def main() -> None:
+    """Write all pages, all pictures and the tables of the README."""
+    PAGES_FOLDER.mkdir(parents=True, exist_ok=True)
+    for old in PAGES_FOLDER.glob("*.svg"):
+        old.unlink()
+    found = [read(name) for name in PAGES if (SUMMARIES / f"{name}.json").exists()]
+    for results in found:
+        for group in results.groups:
+            draw(results, group, PAGES_FOLDER)
+        (PAGES_FOLDER / f"{results.name}.md").write_text(page(results), encoding="utf-8")
+    CONTENTS.write_text(contents(found), encoding="utf-8")
+    README.write_text(with_tables(README.read_text(encoding="utf-8"), readme_tables(found)), encoding="utf-8")
+
+
+def read(name: str) -> Results:
+    """The summary of one experiment."""
+    value = json.loads((SUMMARIES / f"{name}.json").read_text(encoding="utf-8"))
+    return Results(name, value, [_renamed(from_json(group)) for group in value["groups"]])
+
+
+def _renamed(group: Summaries) -> Summaries:
+    """The group with shorter names: of a setting that is swept by itself the value is enough."""
+    return replace(
+        group,
+        systems={_short(name): system for name, system in group.systems.items()},
+        constructions={_short(name): one for name, one in group.constructions.items()},
+    )
+
+
+def _short(name: str) -> str:
+    return re.sub(r"\b[a-z]+\.(method=)?", "", name).replace("_s ", "'s ").replace("_", " ")
+
+
+# Pictures
+
+
+def draw(results: Results, group: Summaries, folder: Path) -> None:
+    """Draw the pictures of one benchmark that the page shows."""
+    for name, figure in figures(group):
+        if name in PAGES[results.name].pictures:
+            save_figure(figure, folder / picture(results, group, name), words_as_text=True)
+
+
+def picture(results: Results, group: Summaries, name: str) -> str:
+    """The file of a picture."""
+    return f"{results.name}-{group.name}-{name}.svg"
+
+
+def pictures_of(results: Results, group: Summaries) -> list[str]:
+    """Those of a group that were drawn, by their files."""
+    named = [picture(results, group, name) for name in PAGES[results.name].pictures]
+    return [name for name in named if (PAGES_FOLDER / name).exists()]
+
+
+# Pages
+
+
+def page(results: Results) -> str:
+    """The page of one experiment."""
+    own = PAGES[results.name]
+    parts = [f"# {own.title}\n", f"{_wrapped(own.text)}\n", _said_of(results)]
+    for group in results.groups:
+        parts.append(f"## {group.title}\n")
+        parts += [in_markdown(table) for table in _tables(own, group)]
+        parts += [f"![{name}]({name})\n" for name in pictures_of(results, group)]
+    return "\n".join(parts)
+
+
+def _tables(own: Page, group: Summaries) -> Iterator[Table]:
+    if own.is_grid:
+        yield grid(list(group.systems.values()))
+    else:
+        yield quality_table(group)
+    if own.is_timed:
+        yield [_without_unknown(row) for row in cost_table(group)]
+    if group.constructions and "construction" in own.pictures:
+        yield construction_table(group)
+
+
+def _without_unknown(row: Mapping[str, str]) -> dict[str, str]:
+    """A row without what an index that was there before does not tell, and without a language model's tokens."""
+    return {name: cell for name, cell in row.items() if name in ("retriever", "p50 ms", "p95 ms", "encoder ms")}
+
+
+def grid(systems: Sequence[Summary]) -> Table:
+    """Recall over two settings: a row for each value of the first, a column for each of the second."""
+    down, across = systems[0].settings
+    by_place = {tuple(system.settings.values()): f"{100 * system.recall.mean:.1f}" for system in systems}
+    rows, columns = (sorted({place[axis] for place in by_place}) for axis in (0, 1))
+    corner = f"{_key(down)} \\ {_key(across)}"
+    return [{corner: f"{row:g}", **{f"{column:g}": by_place[row, column] for column in columns}} for row in rows]
+
+
+def _key(setting: str) -> str:
+    return setting.partition(".")[2].replace("_", " ")
+
+
+def _said_of(results: Results) -> str:
+    """What was measured with what, and how to do it again."""
+    value = results.value
+    lines = [
+        "Recall is that of documents, in per cent. The interval holds the mean with 95 per cent confidence (bootstrap "
+        "over the questions); `by` is the difference to the first row, or to the first of the same retriever, and p "
+        "its probability by chance (randomisation test, corrected by Holm).",
+    ]
+    for measured in value["measured"]:
+        versions = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
+        machine = measured["machine"]
+        commit = measured["commit"][:12] + (", changed," if measured["commit"].endswith("+") else "")
+        lines.append(
+            f"Measured at commit {commit} with {versions}, {measured['embedder']}, on {machine['cores']} cores of "
+            f"{machine['processor']}; seed {value['seed']}."
+        )
+    if PAGES[results.name].is_timed:
+        lines.append("Times were taken beside other work on the same machine: they say which is slower, not how slow.")
+    lines.append(f"`{value['command']}` measures again, `python benchmarks/tables.py` writes this page.")
+    return "\n".join(f"{_wrapped(line)}\n" for line in dict.fromkeys(lines))
+
+
+def _wrapped(text: str) -> str:
+    lines, line = [], ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > 120:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return "\n".join([*lines, line])
+
+
+def contents(found: Iterable[Results]) -> str:
+    """The page that leads to the others."""
+    lines = "\n".join(f"- [{PAGES[results.name].title}](results/{results.name}.md)" for results in found)
+    return f"""# Results
+
+What polyad finds on three public benchmarks without a language model (all-MiniLM-L6-v2, 22 million parameters).
+`benchmarks/results.py` measures; what it sums up is kept in `benchmarks/results`, and of that `benchmarks/tables.py`
+makes these pages, their pictures and tables of the README.
+
+{lines}
+
+```{{toctree}}
+:hidden:
+:glob:
+
+results/*
+```
+"""
+
+
+# The README
+
+
+def with_tables(text: str, tables: Mapping[str, str]) -> str:
+    """The text with the tables in it between their marks: ``<!-- table: NAME -->`` and ``<!-- end of table -->``."""
+
+    def filled(mark: re.Match[str]) -> str:
+        return f"<!-- table: {mark[1]} -->\n{tables.get(mark[1], mark[2])}<!-- end of table -->"
+
+    return re.sub(r"<!-- table: ([\w-]+) -->\n(.*?)<!-- end of table -->", filled, text, flags=re.DOTALL)
+
+
+def readme_tables(found: Iterable[Results]) -> dict[str, str]:
+    """The tables of the README by their names."""
+    by_name = {results.name: results for results in found}
+    tables = {"others": in_markdown(json.loads(OTHERS.read_text(encoding="utf-8")))}
+    if "retrievers" in by_name:
+        tables["retrievers"] = in_markdown(_overview(by_name["retrievers"], by_name.get("retrievers-test")))
+    if "found-by-a-model" in by_name:
+        tables["found-by-a-model"] = in_markdown(_found_by_a_model(by_name["found-by-a-model"]))
+    return tables
+
+
+def _overview(retrievers: Results, kept_aside: Results | None) -> Table:
+    """Recall with its interval: a row for each retriever, a column for each benchmark."""
+    columns = {group.name: group for group in retrievers.groups} | {
+        f"{group.name}, kept aside": group for group in (kept_aside.groups if kept_aside else ())
+    }
+    return [
+        {"": f"`{name}`", **{column: _cell(group.systems[name], column) for column, group in columns.items()}}
+        for name in retrievers.groups[0].systems
+    ]
+
+
+def _cell(system: Summary, benchmark: str) -> str:
+    """Recall and its interval; none for a retriever that was trained on most of these questions."""
+    if (system.retriever, benchmark) == ("hyperretriever", "2wiki"):
+        return "-"
+    return f"{100 * system.recall.mean:.1f} ({100 * system.recall.low:.0f} - {100 * system.recall.high:.0f})"
+
+
+def _found_by_a_model(results: Results) -> Table:
+    """Recall: a row for each retriever, a column for each way in which hyperedges came about."""
+    (group,) = results.groups
+    ways = list(dict.fromkeys(name.rpartition(": ")[0] for name in group.systems))
+    retrievers = list(dict.fromkeys(system.retriever for system in group.systems.values()))
+    return [
+        {"": f"`{name}`", **{way: f"{100 * group.systems[f'{way}: {name}'].recall.mean:.1f}" for way in ways}}
+        for name in retrievers
+    ]
+
+
+if __name__ == "__main__":
+    main()

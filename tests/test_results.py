@@ -1,0 +1,161 @@
+"""The results that are shown are those that were measured: pages, pictures and the README's tables do not drift."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from polyad.evaluation.datasets import Question
+from polyad.evaluation.records import Asked, Found, to_json
+from polyad.evaluation.run_folder import load
+
+ROOT = Path(__file__).parent.parent
+SUMMARIES = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+PAGES = ROOT / "docs" / "results"
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    return _script("tables")
+
+
+def _script(name: str) -> ModuleType:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return __import__(name)
+    finally:
+        sys.path.pop(0)
+
+
+@pytest.fixture(scope="module")
+def found(tables: ModuleType) -> dict[str, Any]:
+    return {path.stem: tables.read(path.stem) for path in SUMMARIES}
+
+
+def test_every_experiment_has_its_page_and_none_is_made_up(tables: ModuleType, found: dict[str, Any]) -> None:
+    assert found.keys() <= tables.PAGES.keys()
+    assert tables.PAGES.keys() <= _script("results").EXPERIMENTS.keys()
+    assert {page.stem for page in PAGES.glob("*.md")} == found.keys()
+
+
+@pytest.mark.parametrize("path", SUMMARIES, ids=lambda path: path.stem)
+def test_a_summary_says_what_was_measured_with_what(path: Path) -> None:
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    assert summary["command"].endswith(path.stem)
+    for measured in summary["measured"]:
+        assert re.fullmatch(r"[0-9a-f]{40}\+?", measured["commit"])
+        assert {"polyad", "numpy", "torch"} <= measured["versions"].keys()
+        assert measured["machine"]["processor"]
+    for group in summary["groups"]:
+        assert re.fullmatch(r"[0-9a-f]{64}", summary["data"][group["name"]])
+        estimates = [one for system in group["systems"].values() for one in system["measures"].values()]
+        assert estimates
+        assert all(0 <= one["low"] <= one["mean"] <= one["high"] <= 1 for one in estimates)
+
+
+def test_no_summary_names_a_place_on_a_machine() -> None:
+    assert not [path.name for path in SUMMARIES if re.search(r'"/|given:|[A-Z]:\\', path.read_text(encoding="utf-8"))]
+
+
+def test_the_pages_say_what_the_summaries_say(tables: ModuleType, found: dict[str, Any]) -> None:
+    for name, results in found.items():
+        assert (PAGES / f"{name}.md").read_text(encoding="utf-8") == tables.page(results), name
+    in_order = [found[name] for name in tables.PAGES if name in found]
+    assert tables.CONTENTS.read_text(encoding="utf-8") == tables.contents(in_order)
+
+
+def test_the_tables_of_the_readme_say_what_the_summaries_say(tables: ModuleType, found: dict[str, Any]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    made = tables.readme_tables(found.values())
+    assert set(re.findall("<!-- table: (.*) -->", readme)) == made.keys()
+    assert tables.with_tables(readme, made) == readme
+    name, table = next(iter(made.items()))
+    drifted = readme.replace(table, table.replace(".", ",", 1))
+    assert drifted != readme
+    assert tables.with_tables(drifted, {name: table}) == readme
+
+
+def test_every_picture_that_is_shown_is_there_and_every_one_there_is_shown() -> None:
+    shown = {name for page in PAGES.glob("*.md") for name in re.findall(r"\]\((.*?\.svg)\)", page.read_text("utf-8"))}
+    assert shown == {picture.name for picture in PAGES.glob("*.svg")}
+
+
+def test_the_pictures_are_drawn_from_the_summaries(tables: ModuleType, found: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for results in found.values():
+        for group in results.groups:
+            tables.draw(results, group, tmp_path)
+    drawn = {picture.name: picture.read_text("utf-8") for picture in tmp_path.iterdir()}
+    kept = {picture.name: picture.read_text("utf-8") for picture in PAGES.glob("*.svg")}
+    assert drawn.keys() == kept.keys()
+    assert {name: _words(text) for name, text in drawn.items()} == {name: _words(text) for name, text in kept.items()}
+    if f"Matplotlib v{metadata.version('matplotlib')}," in next(iter(kept.values())):  # others place lines otherwise
+        assert drawn == kept
+
+
+def _words(picture: str) -> list[str]:
+    return sorted(re.findall(r"<text[^>]*>(.*?)</text>", picture))
+
+
+QUESTIONS = [Question(f"q{number}", f"Who {number}?", frozenset({"gold"})) for number in range(4)]
+
+
+def kept_run(folder: Path, decay: float, good: int) -> None:
+    """A run that finds the evidence of so many of the questions."""
+    folder.mkdir(parents=True)
+    manifest = {
+        "format": 1,
+        "dataset": {"name": "tarn", "digest": "0" * 64, "questions": [question.id for question in QUESTIONS]},
+        "k": 5,
+        "seed": 0,
+        "retrievers": ["hypersu"],
+        "settings": {"stages": {"hypersu": {"decay": decay, "forward_depth": 4}}},
+        "mentions": "rules",
+        "versions": {"polyad": "1"},
+        "commit": "",
+        "machine": {"processor": "some", "cores": 2},
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "cost.json").write_text('{"index": {}}')
+    (folder / "passages.jsonl").write_text("")
+    lines = [
+        to_json(Asked("hypersu", question, (Found("p", "gold" if place < good else "other", 1.0, 60),), (), 1.0, 7.0))
+        for place, question in enumerate(QUESTIONS)
+    ]
+    (folder / "per_query.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_table_and_a_picture_are_made_again_of_run_folders_byte_for_byte(
+    tables: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring = _script("results")
+    for name in ("SUMMARIES", "PAGES_FOLDER"):
+        monkeypatch.setattr(tables, name, tmp_path)
+    folders = [tmp_path / "runs" / f"decay={decay}" for decay in (0.1, 0.5)]
+    for folder, good in zip(folders, (1, 3), strict=True):
+        kept_run(folder, float(folder.name.partition("=")[2]), good)
+
+    def made() -> dict[str, bytes]:
+        runs = [load(folder) for folder in folders]
+        name = "ablation-hypersu"
+        measuring.write(tmp_path / f"{name}.json", measuring.summary(name, runs))
+        results = tables.read(name)
+        for group in results.groups:
+            tables.draw(results, group, tmp_path)
+        (tmp_path / "page.md").write_text(tables.page(results), encoding="utf-8")
+        return {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    first = made()
+    assert first.keys() == {"ablation-hypersu.json", "ablation-hypersu-tarn-recall.svg", "page.md"}
+    assert "| decay=0.5 | 75.0 |" in first["page.md"].decode()
+    assert "(ablation-hypersu-tarn-recall.svg)" in first["page.md"].decode()
+    for name in first:
+        (tmp_path / name).unlink()
+    assert made() == first
