@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -26,6 +27,7 @@ suppress_warnings = [
     "config.cache",
     "ref.python",  # attributes of one name in several classes; a name that is not there still is an error
 ]
+smartquotes = False  # they would make one dash of the two before a flag
 html_theme = "furo"
 html_title = f"polyad {release}"
 html_extra_path = ["output.schema.json"]
@@ -38,6 +40,7 @@ myst_disable_syntax = ["footnote_ref"]  # "[^1]" is what some models write for a
 nb_execution_mode = "force"
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
+nb_output_stderr = "remove"
 
 autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
 autodoc_member_order = "bysource"
@@ -72,8 +75,9 @@ def _row(name: str) -> str:
     """A public name, with what its docstring begins with; tables of the registry and the version have none."""
     value = getattr(polyad, name)
     if not inspect.isclass(value):
-        return f"| `{name}` | {'The names of all of them.' if name.isupper() else 'As installed.'} |"
+        return f"| `{name}` | {f'The names of all {name.lower()}.' if name.isupper() else 'As installed.'} |"
     summary = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
+    summary = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", summary)
     return f"| {{py:class}}`~{value.__module__}.{value.__qualname__}` | {summary.split('; see')[0]} |"
 
 
