@@ -129,12 +129,15 @@ def test_an_experiment_measures_presets_beside_the_defaults(tmp_path: Path) -> N
 def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
     settings = preset_settings("hyperretriever")
     recipe = recipe_of(settings.of(HyperRetrieverSettings), HashingEmbedder(64), settings.of(HyperRetrieverTraining))
-    encodings = 2 * (1 + 3 + 3)  # of head and tail: s(0) .. s(3), r(1) .. r(3) (eqs. 7 and 8)
+    encodings = 2 * (1 + 2 + 4 + 8)  # of head and tail, three rounds in mixed directions: the public code
     assert recipe.width == 4 * 64 + encodings, "q, h, f and t, and nothing beside the encodings"
-    assert (recipe.starts, recipe.directions) == ("heads", "separate"), "eqs. 4 to 6"
-    mixed = preset_settings("hyperretriever", {"hyperretriever_training.directions": "mixed"})
-    learning = mixed.of(HyperRetrieverTraining)
-    assert recipe_of(HyperRetrieverSettings(), HashingEmbedder(64), learning).extras == 2 * 15, "the public code"
+    assert (recipe.starts, recipe.directions, recipe.closeness) == ("topics", "mixed", False)
+    apart = preset_settings(
+        "hyperretriever",
+        {"hyperretriever_training.directions": "separate", "hyperretriever_training.distance_starts": "heads"},
+    )
+    by_equations = recipe_of(HyperRetrieverSettings(), HashingEmbedder(64), apart.of(HyperRetrieverTraining))
+    assert (by_equations.starts, by_equations.extras) == ("heads", 2 * (1 + 3 + 3)), "eqs. 4 to 8"
 
 
 def test_thresholds_of_hypergraphrag_by_preset_are_the_papers_for_every_embedder() -> None:

@@ -140,7 +140,7 @@ def test_hyperretriever_hands_on_one_name_from_half_three_tenths_and_two_tenths(
     pytest.importorskip("torch")
     weights = tmp_path / "weights.safetensors"
     TripleScorer.untrained(
-        Recipe(embedder="hashing:256", dimension=256, rounds=3, starts="heads", closeness=False)
+        Recipe(embedder="hashing:256", dimension=256, rounds=3, directions="mixed", closeness=False)
     ).save(weights)
     (tmp_path / "polyad.toml").write_text(f'[hyperretriever]\nweights = "{weights}"\n', encoding="utf-8")
     answer, building, asking = ask("hyperretriever")

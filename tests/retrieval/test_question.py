@@ -11,6 +11,7 @@ from polyad.config import Settings
 from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import Engine
 from polyad.engine.changes import with_settings
+from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Mention
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
@@ -109,7 +110,11 @@ def test_where_only_found_names_count_nothing_else_is_linked(view: View, tmp_pat
 def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path: Path) -> None:
     person = Mention("Washington", 0, 10, type="person")
     washingtons = FixedExtractor(person, Mention("Washington", 14, 24, type="Location"))
-    chosen = with_settings(Settings(), {"segmentation.one_entity": "name-and-label"})
+    by_label: dict[str, str | int | float | bool] = {
+        "segmentation.one_entity": "name-and-label",
+        "segmentation.join_subject": False,
+    }
+    chosen = with_settings(Settings(), by_label)
     with Engine.open(tmp_path, embedder=HashingEmbedder(8), mentions=washingtons, settings=chosen) as engine:
         engine.index_documents([Document("a", "", "Washington in Washington.")])
         assert {entity.key for entity in engine.catalogue.entities()} == {
@@ -117,6 +122,8 @@ def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path
             "washington (location)",
         }
         assert engine.catalogue.entity("washington (person)")[0].name == "Washington"
+    with pytest.raises(ConfigurationError, match="a title has no label"):
+        with_settings(Settings(), {"segmentation.one_entity": "name-and-label"})
     view = ViewKeeper(SqliteStore.open(tmp_path), 8).current()
     for label in ("person", "location"):
         linker = QuestionLinker(view, FixedExtractor(Mention("Washington", 4, 14, type=label)), names="found")

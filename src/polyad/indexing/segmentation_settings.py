@@ -27,7 +27,8 @@ class SegmentationSettings:
         window: Sentences in a unit of method ``window`` (Table 11: 3).
         percentile: For ``semantic-chunking``: cut where the distance of neighbours is above this percentile, 0-100.
         one_entity: What makes mentions one entity: the normalised ``name``; or ``name-and-label`` as in the paper, for
-            an extractor that tells Washington the person from the place. Its label is then part of an entity's key.
+            an extractor that tells Washington the person from the place. Its label is then part of an entity's key;
+            a title has none, so this goes with ``join_subject = false``.
         join_subject: Whether what a unit stands under, the title and headings of its passage, is a member of it, and
             what its sentences define is marked as its subject. Off, V_u is what appears in the unit (definition 3).
     """
@@ -57,6 +58,8 @@ class SegmentationSettings:
         )
         one_entity = ("name", "name-and-label")
         require(self.one_entity in one_entity, "one_entity", self.one_entity, " or ".join(one_entity))
+        if self.join_subject:
+            require_idle(self, ["one_entity"], "join_subject = false: a title has no label to be joined by")
         require(self.window >= 1, "window", self.window, "1 or more")
         require(0 <= self.percentile <= 100, "percentile", self.percentile, "0 to 100")
         for key, method in (("window", "window"), ("percentile", "semantic-chunking")):

@@ -50,13 +50,16 @@ PRESET = Preset(
             why="what an implausible way leads to is less likely",
         ),
         Line("hyperretriever_training.rounds", 3, "the public code; the paper gives no L", why="enough for two hops"),
-        Line("hyperretriever_training.directions", "separate", "section 3.1.3, eqs. 5 to 7", code="mixed"),
+        Line(
+            "hyperretriever_training.directions",
+            "mixed",
+            "the public code; section 3.1.3, eqs. 5 to 7 keep them apart",
+            why="eqs. 5 to 7, and half the numbers",
+        ),
         Line(
             "hyperretriever_training.distance_starts",
-            "heads",
-            "section 3.1.3, eq. 4",
-            code="topics",
-            why="which entities were heads gives the labels of training away",
+            "topics",
+            "the public code; section 3.1.3, eq. 4 starts from every head, which gives the labels of training away",
         ),
         Line(
             "hyperretriever_training.closeness",

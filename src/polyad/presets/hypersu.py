@@ -46,7 +46,7 @@ PRESET = Preset(
             "segmentation.join_subject",
             False,
             "definition 3: V_u is what appears in u",
-            why='a unit that says "it" is about the title above it; worth 8 points of recall on hotpotqa',
+            why='a unit that says "it" is about the title above it; worth 6 points of recall on hotpotqa',
         ),
         Line(
             "embedding.hyperedge_titles",
