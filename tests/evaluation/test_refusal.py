@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Question
+from polyad.evaluation.datasets import Dataset, Question
 from polyad.evaluation.records import Asked, Found
 from polyad.evaluation.refusal import (
     WITHOUT_GOLD,
@@ -66,4 +66,4 @@ def test_questions_are_put_once_and_only_those_with_gold(tmp_path: Path) -> None
     with pytest.raises(ConfigurationError, match=r"without_gold.jsonl', line 1"):
         RefusalWriter(tmp_path)
     with pytest.raises(ConfigurationError, match="--refusal takes gold documents out"):
-        require_gold(questions[1:2])
+        require_gold(Dataset("x", tmp_path / "corpus.jsonl", (questions[1],)))

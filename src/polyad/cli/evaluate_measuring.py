@@ -17,7 +17,7 @@ from polyad.cli.options import open_engine
 from polyad.cli.settings import Configuration
 from polyad.config import AnswerSettings, EncoderSettings, LanguageModelSettings, Settings, SplitSettings
 from polyad.engine import Engine, registry
-from polyad.errors import ConfigurationError, LanguageModelError, NoLanguageModelError, NoMoreRepliesError
+from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation import experiment
 from polyad.evaluation.answer_files import AnswerWriter, answers_of
 from polyad.evaluation.answering import NEAREST, RETRIEVED, Answered, answered, cases, compare
@@ -180,9 +180,6 @@ def measure_refusal(
         directory: Of the index, which nobody has open.
         folder: Of the run.
         progress: Told how far it is.
-
-    Raises:
-        ConfigurationError: without gold documents nothing is left.
     """
     gold = {id for query in dataset.queries for id in query.gold}
     with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as place:
@@ -192,10 +189,6 @@ def measure_refusal(
         copy = Path(shutil.copytree(directory, Path(place) / "index"))
         with open_engine(settings, reranks=True, directory=copy) as engine:
             known = engine.catalogue.sources()
-            if not known.keys() - gold:
-                raise ConfigurationError(
-                    f"each document of {dataset.name} is gold: without them nothing is left to search"
-                )
             engine.remove(sorted(gold & known.keys()))
             for name, queries in missing.items():
                 search, prepare = partial(_search, engine, name), partial(engine.prepare, name, progress)

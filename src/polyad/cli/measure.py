@@ -150,7 +150,7 @@ def evaluate(
     whole, depth = layouts.load(folder), settings.command.depth
     dataset = replace(whole, queries=queries_of(whole, split, limit))
     if refusal:
-        require_gold(dataset.queries)
+        require_gold(dataset)
     writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
     if writer and is_complete(writer, names, dataset.queries, answers=answers, refusal=refusal):
         _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)

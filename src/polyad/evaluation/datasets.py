@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.model import Document
@@ -140,20 +141,31 @@ def require_sound(dataset: Dataset) -> None:
             )
 
 
+def ids_of(dataset: Dataset) -> set[str]:
+    """Ids of the documents of a corpus."""
+    return {id for id, _ in _records_of(dataset)}
+
+
 def texts_of(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
     """Title and text of some documents of a corpus, by id; those that are not there are left out."""
+    return {
+        id: "\n".join(str(record[key]) for key in ("title", "text") if record.get(key))
+        for id, record in _records_of(dataset)
+        if id in ids
+    }
+
+
+def _records_of(dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The documents of a corpus by id, as far as they are records."""
     if dataset.documents is not None:
-        return {one.id: "\n".join(filter(None, (one.title, one.text))) for one in dataset.documents if one.id in ids}
-    texts = {}
+        yield from ((one.id, {"title": one.title, "text": one.text}) for one in dataset.documents)
+        return
     for _, line in _lines(dataset.corpus):
         try:
             record = json.loads(line)
-            id = str(record["_id"] if "_id" in record else record["id"])
+            yield str(record["_id"] if "_id" in record else record["id"]), record
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-        if id in ids:
-            texts[id] = "\n".join(str(record[key]) for key in ("title", "text") if record.get(key))
-    return texts
 
 
 def require_new(path: Path, number: int, what: str, id: str, lines: dict[str, int]) -> None:

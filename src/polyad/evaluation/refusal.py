@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Question
+from polyad.evaluation.datasets import Dataset, Question, ids_of
 from polyad.evaluation.line_files import LineFile
 from polyad.evaluation.records import Asked, records_in, to_json
 from polyad.model import Evidence
@@ -100,14 +100,20 @@ def without_gold_of(folder: Path) -> dict[tuple[str, str], Asked]:
     return found
 
 
-def require_gold(queries: Sequence[Question]) -> None:
-    """Refuse questions of which nobody knows the evidence.
+def require_gold(dataset: Dataset) -> None:
+    """Refuse questions of which nobody knows the evidence, and a corpus of nothing else.
 
     Raises:
-        ConfigurationError: there is no gold document.
+        ConfigurationError: there is no gold document, or no other.
     """
-    if not any(query.gold for query in queries):
+    gold = {id for query in dataset.queries for id in query.gold}
+    if not gold:
         raise ConfigurationError("--refusal takes gold documents out of the index; expected questions that have some")
+    if not ids_of(dataset) - gold:
+        raise ConfigurationError(
+            f"each document of {dataset.name} is gold: without them nothing is left to search; leave out --refusal, or "
+            "take fewer questions with --limit"
+        )
 
 
 def refusal(records: Sequence[Asked], without: Mapping[tuple[str, str], Asked]) -> Refusal | None:
