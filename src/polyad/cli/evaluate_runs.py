@@ -33,8 +33,13 @@ _SHOWN = 4
 def compare(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="One or two: FOLDER or FOLDER:RETRIEVER.")],
     measures: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Such as recall@5, ndcg@10; in words of text recall@500w.")
-    ] = "recall@5,all_recall@5,mrr@5,ndcg@5,recall@1000w",
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            show_default=False,
+            help="Such as recall@5, ndcg@10; in words of text recall@500w or evidence_recall@500w. [what can be told]",
+        ),
+    ] = None,
     fail_below: Annotated[
         list[str] | None,
         typer.Option(metavar="M=X", help="Exit with 1 where measure M falls by more than X points: recall@5=-0.5."),
@@ -65,17 +70,21 @@ def compare(
     if len(runs) > 2:
         raise ConfigurationError(f"{len(runs)} runs are named; expected one or two")
     bounds = comparison.bounds_from(fail_below or [])
-    names = list(dict.fromkeys([*(name.strip() for name in measures.split(",")), *bounds]))
-    for name in names:
-        measure_called(name)
+    named = [measure_called(name.strip()).name for name in measures.split(",")] if measures else []
     pairs = comparison.pairs_of(comparison.systems(runs))
+    names = list(dict.fromkeys([*(named or comparison.usual_measures(pairs)), *bounds]))
+    if not names and not pairwise:
+        raise ConfigurationError(
+            "nobody has judged documents of these runs, and no evidence is stated; expected --pairwise DIR, which "
+            "compares answers"
+        )
     outcomes = _fought(pairs, pairwise, model, json=json) if pairwise else []
     found = comparison.compared(pairs, names, pairs[0][0].run.seed if seed is None else seed)
     if json:
         told = {"pairwise": [outcome.to_json() for outcome in outcomes]} if pairwise else {}
         output.say_json(comparison.to_json(found) | told)
     else:
-        for one in found:
+        for one in found if names else ():
             _show(one, questions)
         if outcomes:
             output.say("whose answers are better, in per cent of the questions judged:")

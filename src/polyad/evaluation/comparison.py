@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
+from polyad.evaluation.experiment import BUDGETS
 from polyad.evaluation.named_measures import Measure, measure_called
 from polyad.evaluation.records import Asked
 from polyad.evaluation.run_folder import Run, load
@@ -134,6 +135,16 @@ def pairs_of(groups: Sequence[Sequence[System]]) -> list[tuple[System, System]]:
     return pairs
 
 
+def usual_measures(pairs: Sequence[tuple[System, System]]) -> list[str]:
+    """Measures that can be told: of rankings where documents are judged, of evidence where it is stated; or none."""
+    records = [record for pair in pairs for system in pair for record in system.records]
+    if all(record.query.gold for record in records):
+        return ["recall@5", "all_recall@5", "mrr@5", "ndcg@5", "recall@1000w"]
+    if all(record.covered for record in records):
+        return [f"evidence_recall@{budget}w" for budget in BUDGETS]
+    return []
+
+
 def compared(pairs: Sequence[tuple[System, System]], measures: Sequence[str], seed: int) -> list[Comparison]:
     """Each pair by each measure; p values are corrected for all of them together."""
     raw = [
@@ -223,7 +234,11 @@ def to_json(comparisons: Sequence[Comparison]) -> dict[str, object]:
                 ],
                 "questions": [
                     _question_json(by, one, other)
-                    for by, one, other in comparison.questions(measure_called(comparison.differences[0].measure))
+                    for by, one, other in (
+                        comparison.questions(measure_called(comparison.differences[0].measure))
+                        if comparison.differences
+                        else ()
+                    )
                 ],
             }
             for comparison in comparisons
