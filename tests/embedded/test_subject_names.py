@@ -55,6 +55,13 @@ class Known:
         )
         return [self.keys[row] for row in changed.tolist()]
 
+    def made_at_once(self) -> Known:
+        """The same, found for all entities together."""
+        made, rows = Known(), np.arange(len(self.keys))
+        are_subjects, are_there = self._tells(self.subjects)(rows), self._tells(self.subjects | self.others)(rows)
+        made.keys, made.names = self.keys, SubjectNames.of(self.keys, are_subjects, are_there)
+        return made
+
     def subject_of(self, name: str) -> str | None:
         row = int(self.names.subjects_of([name], self._tells(self.subjects))[0])
         return None if row < 0 else self.keys[row]
@@ -154,10 +161,17 @@ STEPS = st.lists(st.tuples(st.sets(NAMES, max_size=6), st.sets(NAMES, max_size=6
 
 
 @settings(max_examples=200, deadline=None)
-@given(steps=STEPS)
+@given(steps=STEPS, most=st.sampled_from([0, 1, 2, 100]), told=st.sampled_from([1, 2, 100]))
 def test_names_that_were_moved_on_stand_for_what_they_do_when_found_at_once(
-    steps: list[tuple[set[str], set[str]]],
+    steps: list[tuple[set[str], set[str]]], most: int, told: int
 ) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.embedded.names._MOST", most)
+        patch.setattr("polyad.embedded.names._TOLD", told)
+        move_on(steps)
+
+
+def move_on(steps: list[tuple[set[str], set[str]]]) -> None:
     moved = Known()
     before: dict[str, str] = {}
     for subjects, others in steps:
@@ -169,3 +183,4 @@ def test_names_that_were_moved_on_stand_for_what_they_do_when_found_at_once(
         after = dict(moved.pairs())
         assert set(changed) == {key for key in before | after if before.get(key) != after.get(key)}
         before = after
+        assert moved.pairs() == moved.made_at_once().pairs()

@@ -69,16 +69,14 @@ class SubjectNames:
     @classmethod
     def of(cls, keys: EntityKeys, are_subjects: BoolArray, are_there: BoolArray) -> SubjectNames:
         """Of entities that are subjects, or that any hyperedge joins, as is said of each; ``[entities]``."""
-        names = replace(
-            cls.none(),
-            keys=keys,
-            long=_extended((), _coded(keys, np.flatnonzero(are_subjects), _ends)),
-            short=_extended((), _coded(keys, np.arange(len(keys)), _beginnings)),
-        )
+        long = _extended((), _coded(keys, np.flatnonzero(are_subjects), _ends))
+        short = _extended((), _coded(keys, np.arange(len(keys)), _beginnings))
+        names = replace(cls.none(), keys=keys, long=long, short=short)
+        telling = replace(names, long=tuple(map(_with_few, long)))
         subjects, others = np.full(len(keys), -1, dtype=np.int32), np.flatnonzero(are_there & ~are_subjects)
         for start in range(0, len(others), _TOLD):
             some = others[start : start + _TOLD]
-            subjects[some] = names.subjects_of(keys.ids.take(some), are_subjects.__getitem__)
+            subjects[some] = telling.subjects_of(keys.ids.take(some), are_subjects.__getitem__)
         told = np.flatnonzero(subjects >= 0)
         weights = np.zeros(len(told), dtype=np.float32)
         of_subject = WeightedAdjacency.from_pairs(subjects[told].astype(np.int64), told, weights, len(keys))
@@ -203,6 +201,12 @@ def _coded(
 def _extended(parts: tuple[Lookup, ...], entries: Iterable[tuple[int, int]]) -> tuple[Lookup, ...]:
     listed = np.fromiter((number for entry in entries for number in entry), dtype=np.int64).reshape(-1, 2)
     return grown(parts, Lookup.of(listed[:, 0].astype(np.uint64), listed[:, 1])) if len(listed) else parts
+
+
+def _with_few(lookup: Lookup) -> Lookup:
+    """Of each code that more than :data:`_MOST` rows have, these and one more: no name is compared with them."""
+    few = places_within(lookup.hashes.astype(np.int64)) <= _MOST
+    return Lookup(lookup.hashes[few], lookup.rows[few])
 
 
 def _found(parts: tuple[Lookup, ...], codes: Sequence[int]) -> IntArray:
