@@ -230,6 +230,7 @@ def test_a_view_that_lay_in_files_is_moved_on_like_another(
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.embedded.view._GONE", 1.0)
         patch.setattr("polyad.embedded.view._NEW", 0.0)  # kept as soon as anything is new
+        patch.setattr("polyad.embedded.view._COMMON", 2)
         patch.setattr("polyad.embedded.keeper.FEWEST", 0)
         store, documents = new_store(Path(name)), dict[str, Content]()
 

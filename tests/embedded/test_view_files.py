@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +15,14 @@ import pytest
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.sqlite import SqliteStore
+from polyad.adapters.sqlite.moment import SqliteMoment
 from polyad.embedded.files import FOLDER, ViewFiles, arrays_of, view_from
 from polyad.embedded.keeper import ViewKeeper
 from polyad.embedded.subject_names import SubjectNames
 from polyad.embedded.view import EmbeddedView
 from polyad.engine import Engine
 from polyad.model import BoolArray, Document, IntArray
+from polyad.protocols import EntityTally
 
 EMBEDDER = HashingEmbedder(16)
 DOCUMENTS = [
@@ -246,3 +248,39 @@ def test_a_view_that_is_used_outlives_the_files_it_was_loaded_from(store: Sqlite
     expected = contents(view)
     shutil.rmtree(store.directory / FOLDER)
     assert contents(view) == expected
+
+
+def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came_since(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.embedded.view._COMMON", 2)
+    shutil.rmtree(store.directory / FOLDER)
+    ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory)).current()
+    asked: list[int] = []
+    entities = SqliteMoment.entities
+
+    def noted(moment: SqliteMoment, after: Mapping[int, int], last: int) -> dict[int, EntityTally]:
+        asked.extend(after.values())
+        return entities(moment, after, last)
+
+    monkeypatch.setattr(SqliteMoment, "entities", noted)
+    keeper = ViewKeeper(store, EMBEDDER.dimension, ViewFiles(store.directory))
+    view = keeper.current()
+    (aldby,) = view.find(["aldby"]).values()
+    assert view.graph.entity_edges.degrees(np.array([aldby])).tolist() == [2]
+    last = view.hyperedge_numbers.last()
+    shown = view.entities([aldby])
+    assert asked == [last]
+    with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
+        engine.index_documents([Document("isk", "Isk", "The Isk is a river near Aldby.")])
+        later = keeper.current()
+        asked.clear()
+        assert later.entities([aldby]) == shown
+        assert asked == [last]
+        engine.remove(["aldby"])
+        later = keeper.current()
+        asked.clear()
+        (left,) = later.entities([aldby])
+        assert asked == [0], "counted again as some of it has gone"
+    monkeypatch.undo()
+    assert [left] == store.entities(["aldby"])

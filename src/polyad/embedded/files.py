@@ -27,6 +27,7 @@ from polyad.embedded.ids import EntityKeys, Ids
 from polyad.embedded.incidences import Incidences
 from polyad.embedded.strings import Lookup, Strings
 from polyad.embedded.subject_names import SubjectNames
+from polyad.embedded.tallies import Tallies
 from polyad.embedded.vectors import Vectors
 from polyad.embedded.view import EmbeddedView
 from polyad.embedded.words import Postings, WordIndex
@@ -35,7 +36,7 @@ from polyad.storage import Moment, Moments
 from polyad.text.files import write_whole
 from polyad.view import Kind
 
-FORMAT = 3
+FORMAT = 4
 """To be raised with whatever the arrays mean, such as how words are told apart or what a link counts."""
 
 FOLDER = "view"
@@ -80,6 +81,9 @@ def arrays_of(view: EmbeddedView) -> Arrays:
     if view.entity_scores is not None:
         yield "entity_score", view.entity_scores.whole()
     yield "undescribed", view.undescribed
+    tallies = view.tallies.whole()
+    yield "tally_rows", tallies.rows
+    yield from _strings("tallies", tallies.texts)
 
 
 def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: Moments) -> EmbeddedView:
@@ -131,6 +135,7 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
         entity_vectors=vectors.get("entity"),
         entity_scores=column("entity_score") if "entity_score" in arrays else None,
         undescribed=arrays["undescribed"],
+        tallies=Tallies(arrays["tally_rows"], Strings(arrays["tallies_offsets"], arrays["tallies_data"])),
         kept=len(arrays["passage_numbers"]),
         kept_described=len(arrays.get("entity_score", ())),
         kept_version=version,

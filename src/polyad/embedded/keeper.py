@@ -110,6 +110,7 @@ class ViewKeeper:
             assert view is not None, "a view is made before it is kept"
             if self._files is None or not view.is_mostly_new or view.row_count("hyperedge") < FEWEST:
                 return view
+            view.count_common()
             with self._store.moment() as moment:
                 state = moment.state(view.version)
             self._files.keep(view, state)

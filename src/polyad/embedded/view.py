@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -21,14 +21,15 @@ from polyad.embedded.ids import EntityKeys, Ids
 from polyad.embedded.incidences import Incidences, NewIncidences
 from polyad.embedded.linkability import count_linkable, linkability, passages_touched
 from polyad.embedded.strings import Strings
+from polyad.embedded.tallies import Tallies
 from polyad.embedded.vectors import Vectors
 from polyad.embedded.words import PassageWords, WordIndex
 from polyad.errors import StaleViewError
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.incidence import distinct, ranges
-from polyad.hypergraph.sparse import union
+from polyad.hypergraph.sparse import among, union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
-from polyad.storage import Changes, EntityTally, Moment, Moments, StoredRows
+from polyad.storage import Changes, Moment, Moments, StoredRows
 from polyad.view import Kind
 
 T = TypeVar("T")
@@ -52,6 +53,9 @@ _LINKED = 1 << 14
 
 _COMMON = 50
 """Hyperedges from which on an entity is not counted again where some come."""
+
+_COUNTED = 100
+"""Common entities that are counted at a time."""
 
 _KEPT = 300
 """Passages, or hyperedges, that were shown lately and are kept: those of a few searches."""
@@ -88,7 +92,7 @@ class EmbeddedView:
         kept, kept_described: Rows of passages, and of described entities, that lie in files.
         kept_version: Of the view that was kept there.
         shown: Views of entities that were shown before, by row.
-        tallies: Of common entities, by row, what was counted when they were made.
+        tallies: Of common entities, what was counted when they were made.
         read: What was shown of passages and hyperedges lately.
         by_word: Entities by the words of their keys, once they were asked for.
     """
@@ -116,7 +120,7 @@ class EmbeddedView:
     kept_described: int = 0
     kept_version: int = 0
     shown: dict[int, Entity] = field(default_factory=dict)
-    tallies: dict[int, EntityTally] = field(default_factory=dict)
+    tallies: Tallies = field(default_factory=Tallies.none)
     read: Read = field(default_factory=lambda: Read({}, {}, {}))
     by_word: dict[str, list[int]] = field(default_factory=dict)
 
@@ -224,7 +228,7 @@ class EmbeddedView:
             word_index=self.word_index.advanced(gone, new.postings, new.lengths),
             undescribed=self.undescribed if self.entity_vectors is None else union([self.undescribed, touched]),
             shown=_without(self.shown, touched),
-            tallies=_without(self.tallies, self.graph.edge_members.gather(gone_edges)[0]),
+            tallies=self.tallies.without(self.graph.edge_members.gather(gone_edges)[0]),
             read=Read({}, {}, {}),
             by_word={},
         )
@@ -393,7 +397,8 @@ class EmbeddedView:
         if not rows:
             return []
         numbers, last = self._numbers(self.entity_numbers, rows), self.hyperedge_numbers.last()
-        known = {number: self.tallies[row] for row, number in zip(rows, numbers, strict=True) if row in self.tallies}
+        counted = self.tallies.of(rows)
+        known = {number: counted[row] for row, number in zip(rows, numbers, strict=True) if row in counted}
         with self.store.moment() as moment:
             found = moment.entities({number: known[number].last if number in known else 0 for number in numbers}, last)
         for number, tally in known.items():
@@ -404,10 +409,17 @@ class EmbeddedView:
             for number, count in zip(numbers, joined, strict=True)
         ):
             raise StaleViewError
-        self.tallies.update(
-            (row, found[number]) for row, number, count in zip(rows, numbers, joined, strict=True) if count >= _COMMON
-        )
+        common = (own for own in zip(rows, numbers, joined, strict=True) if own[-1] >= _COMMON)
+        self.tallies.add({row: found[number] for row, number, _ in common})
         return [found[number].entity() for number in numbers]
+
+    def count_common(self) -> None:
+        """Count what is said of all common entities, to be kept with the arrays; of none where some has gone since."""
+        rows = np.flatnonzero(self.graph.entity_edges.degrees(np.arange(len(self.keys))) >= _COMMON)
+        new = rows[~among(rows, self.tallies.rows)].tolist()
+        with suppress(StaleViewError):
+            for start in range(0, len(new), _COUNTED):
+                self.entities_made(new[start : start + _COUNTED])
 
     def named_with(self, word: str) -> list[int]:
         """The entities whose keys hold a word."""
