@@ -202,11 +202,14 @@ class Documents(Protocol):
     def digests(self, ids: Sequence[str] | None = None) -> dict[str, str]:
         """The digest of every document, or of those of some that are there, by id, sorted by id."""
 
-    def sources(self) -> dict[str, str]:
-        """Where each document came from, by id, sorted by id."""
+    def sources(self, places: Iterable[str] | None = None) -> dict[str, str]:
+        """Where each document came from, by id, sorted by id; of some files and folders, or of all."""
 
-    def kinds_of_documents(self) -> dict[str, HyperedgeKind]:
-        """The kind of each document's hyperedges, by id; documents without any are left out."""
+    def kinds(self) -> set[HyperedgeKind]:
+        """The kinds of hyperedges that there are; to be known without reading all of them."""
+
+    def kinds_of_documents(self, kinds: Iterable[HyperedgeKind]) -> dict[str, HyperedgeKind]:
+        """By id, the kind of the hyperedges of each document that has any of some kinds: that of its first."""
 
     def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
         """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs.

@@ -166,8 +166,8 @@ def test_names_that_were_moved_on_stand_for_what_they_do_when_found_at_once(
     steps: list[tuple[set[str], set[str]]], most: int, told: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyad.embedded.names._MOST", most)
-        patch.setattr("polyad.embedded.names._TOLD", told)
+        patch.setattr("polyad.embedded.subject_names._MOST", most)
+        patch.setattr("polyad.embedded.subject_names._TOLD", told)
         move_on(steps)
 
 

@@ -22,7 +22,7 @@ from polyad.embedded.subject_names import SubjectNames
 from polyad.embedded.view import EmbeddedView
 from polyad.engine import Engine
 from polyad.model import BoolArray, Document, IntArray
-from polyad.protocols import EntityTally
+from polyad.storage import EntityTally
 
 EMBEDDER = HashingEmbedder(16)
 DOCUMENTS = [

@@ -16,7 +16,7 @@ import numpy as np
 from polyad.embedded.strings import Strings
 from polyad.hypergraph.sparse import among
 from polyad.model import IntArray
-from polyad.protocols import EntityTally
+from polyad.storage import EntityTally
 
 
 @dataclass(frozen=True, slots=True, eq=False)

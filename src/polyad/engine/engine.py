@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from itertools import groupby
@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 
-from polyad.adapters.reading.sources import Gone, gone
+from polyad.adapters.reading.sources import Gone, gone, places_of
 from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.answering.answer import CitingAnswerer
 from polyad.answering.citations import located
@@ -233,7 +233,9 @@ class Engine:
         missing = (
             Gone()
             if report.counts.stopped
-            else gone(self._store.sources(), given.paths, runs.read, report.failures, runs.skipped)
+            else gone(
+                self._store.sources(places_of(given.paths)), given.paths, runs.read, report.failures, runs.skipped
+            )
         )
         removed = set(missing.ids) - set(missing.spared) if prune else ()
         if removed:
@@ -246,14 +248,18 @@ class Engine:
 
     def _remembered(self) -> Remembered:
         """By which method each document of the index is built, and new ones are."""
-        kinds = self._store.statistics().kinds
+        kinds = self._store.kinds()
         default = self._default_method(kinds) if kinds else self._method
-        if {METHOD_OF[kind] for kind in kinds} <= {default}:
+        others = {kind for kind in kinds if METHOD_OF[kind] != default}
+        if not others:
             return Remembered(default)
-        return Remembered.of_index(default, self._store.kinds_of_documents(), self._store.sources())
+        of_documents = self._store.kinds_of_documents(others)
+        origins = self._store.origins(list(of_documents))
+        sources = {id: origin.source for id, origin in zip(of_documents, origins, strict=True)}
+        return Remembered.of_index(default, of_documents, sources)
 
     @staticmethod
-    def _default_method(kinds: Mapping[HyperedgeKind, int]) -> str:
+    def _default_method(kinds: Set[HyperedgeKind]) -> str:
         if HyperedgeKind.TUPLE in kinds and len(kinds) == 1:
             return "tuples"
         is_of_facts = HyperedgeKind.FACT in kinds and HyperedgeKind.SEMANTIC_UNIT not in kinds

@@ -36,6 +36,12 @@ class Gone:
     spared: tuple[str, ...] = ()
 
 
+def places_of(paths: Iterable[Path]) -> list[str] | None:
+    """Files and folders as sources name them; None where all that came from any file may lie in them."""
+    places = [displayed(Path(os.path.normpath(path))) for path in paths]
+    return None if {".", "/"} & set(places) else places
+
+
 def gone(
     sources: Mapping[str, str],
     paths: Iterable[Path],
@@ -46,7 +52,7 @@ def gone(
     """Documents that came from some paths and were not there; none of a file that was not read, or not whole.
 
     Args:
-        sources: Of every document known, by its id.
+        sources: Of every document known that came from one of the paths, by its id.
         paths: What was read.
         read: Ids of the documents that were there.
         failures: What could not be read.

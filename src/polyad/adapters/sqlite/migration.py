@@ -27,7 +27,7 @@ EARLIER_FORMATS = (3, 4, 5)
 _BEFORE_GIVEN = 5
 """The format that lacks no more than the tables of what was given as data."""
 
-SCRIPTS = ("schema.sql", "given.sql")
+SCRIPTS = ("schema.sql", "given.sql", "lookups.sql")
 """What makes the tables of an index, in this order."""
 
 _TABLES = ("manifest", "document", "passage", "hyperedge", "entity", "incidence", "entity_vector")
@@ -93,8 +93,9 @@ def _move_replies(database: Database, path: Path) -> None:
 
 
 def _add_given(connection: sqlite3.Connection) -> None:
-    """What tuples were given, as far as it is known; the version stays, for nothing that a view shows has changed."""
-    run_script(connection, packaged("polyad.adapters.sqlite", SCRIPTS[1]))
+    """What tuples were given, as far as it is known, and look-ups; a view shows what it did, so the version stays."""
+    for script in SCRIPTS[1:]:
+        run_script(connection, packaged("polyad.adapters.sqlite", script))
     for statement in FILL:
         connection.execute(statement)
 

@@ -9,7 +9,7 @@ a read-only disk or of another user, can be searched; what a search would keep f
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -73,6 +73,17 @@ FORMAT_VERSION = 6
 FILE_NAME = "index.sqlite"
 
 _SOUND_HYPEREDGE = f"{sound('hyperedge')} AND {sound('passage')}"  # its text may be a span of the passage's
+
+_KINDS = """
+WITH RECURSIVE found(kind) AS (
+    SELECT MIN(kind) FROM hyperedge
+    UNION ALL SELECT (SELECT MIN(kind) FROM hyperedge WHERE kind > found.kind) FROM found WHERE kind IS NOT NULL
+) SELECT kind FROM found WHERE kind IS NOT NULL
+"""
+"""By the index of kinds, of which it reads an entry for each."""
+
+_WITHIN = (("/", "0"), (":", ";"))
+"""What stands behind a folder in the name of a file, or behind a file in that of a record; and what comes after it."""
 
 REMEMBERED_VERSIONS = 100_000
 """How many of the last versions :meth:`SqliteStore.changes` can tell apart."""
@@ -333,21 +344,38 @@ class SqliteStore:
             )
             return [id for (id,) in as_written(rows, str)]
 
-    def sources(self) -> dict[str, str]:
-        """Where each document came from, by id, sorted by id."""
+    def sources(self, places: Iterable[str] | None = None) -> dict[str, str]:
+        """Where each document came from, by id, sorted by id; of some files and folders, or of all."""
+        every, of_place = "SELECT id, source FROM document", "source = ?1 OR (source >= ?1 || ? AND source < ?1 || ?)"
         with self._database.reading() as connection:
-            return dict(as_written(connection.execute("SELECT id, source FROM document ORDER BY id"), str, str))
+            if places is None:
+                rows = connection.execute(every).fetchall()
+            else:
+                rows = [
+                    row
+                    for place in places
+                    for first, after in _WITHIN
+                    for row in connection.execute(f"{every} WHERE {of_place}", [place, first, after])
+                ]
+            return dict(sorted(as_written(rows, str, str)))
 
-    def kinds_of_documents(self) -> dict[str, HyperedgeKind]:
-        """The kind of the first hyperedge of each document, by id; documents without any are left out."""
+    def kinds(self) -> set[HyperedgeKind]:
+        """The kinds of hyperedges that there are."""
+        with self._database.reading() as connection:
+            return {HyperedgeKind(kind) for (kind,) in as_written(connection.execute(_KINDS), str)}
+
+    def kinds_of_documents(self, kinds: Iterable[HyperedgeKind]) -> dict[str, HyperedgeKind]:
+        """By id, the kind of the hyperedges of each document that has any of some kinds: that of its first."""
+        holding = (
+            "SELECT DISTINCT passage.document FROM hyperedge JOIN passage ON passage.number = hyperedge.passage "
+            "WHERE hyperedge.kind IN ({})"
+        )
         first = (
             "SELECT kind FROM passage JOIN hyperedge ON hyperedge.passage = passage.number "
             "WHERE passage.document = document.number LIMIT 1"
         )
         with self._database.reading() as connection:
-            rows = connection.execute(
-                f"SELECT id, kind FROM (SELECT id, ({first}) AS kind FROM document) WHERE kind <> ''"
-            )
+            rows = select_in(connection, f"SELECT id, ({first}) FROM document WHERE number IN ({holding})", kinds)
             return {id: HyperedgeKind(kind) for id, kind in as_written(rows, str, str)}
 
     def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:

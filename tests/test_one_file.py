@@ -1,0 +1,81 @@
+"""To index one file, the rest of the index is not gone over."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from polyad.adapters.hashing import HashingEmbedder
+from polyad.adapters.sqlite import SqliteStore
+from polyad.engine import Engine
+from polyad.model import Argument, Document, HyperedgeKind
+
+EMBEDDER = HashingEmbedder(8)
+
+
+def index_of(directory: Path, documents: int) -> Path:
+    with Engine.open(directory, embedder=EMBEDDER) as engine:
+        engine.index_documents(
+            Document(f"shelf/{number}.txt", "", f"Item {number} lies on a shelf in Tarn.", f"shelf/{number}.txt")
+            for number in range(documents)
+        )
+    return directory
+
+
+def steps(directory: Path) -> int:
+    """Of SQLite's machine, to learn what there is and what came from one file."""
+    taken = [0]
+    with closing(SqliteStore.open(directory)) as store, store._database.reading() as connection:
+        connection.set_progress_handler(lambda: taken.__setitem__(0, taken[0] + 1), 1)
+        assert store.kinds() == {HyperedgeKind.SEMANTIC_UNIT}
+        assert list(store.sources(["shelf/3.txt"])) == ["shelf/3.txt"]
+        assert store.kinds_of_documents([HyperedgeKind.FACT]) == {}
+        connection.set_progress_handler(None, 1)
+    return taken[0]
+
+
+def test_what_is_asked_before_and_after_takes_no_longer_in_a_larger_index(tmp_path: Path) -> None:
+    few, many = (steps(index_of(tmp_path / str(documents), documents)) for documents in (10, 200))
+    assert 0 < many < 1.5 * few
+
+
+def test_nothing_is_counted_and_no_source_of_another_place_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, sources = index_of(tmp_path / "kb", 5), SqliteStore.sources
+    read: list[str] = []
+
+    def noted(store: SqliteStore, places: list[str] | None = None) -> dict[str, str]:
+        found = sources(store, places)
+        read.extend(found)
+        return found
+
+    monkeypatch.setattr(SqliteStore, "sources", noted)
+    monkeypatch.delattr(SqliteStore, "statistics")
+    monkeypatch.chdir(tmp_path)
+    Path("note.txt").write_text("The ferry to Tarn leaves at noon.", encoding="utf-8")
+    with Engine.open(directory, embedder=EMBEDDER, create=False) as engine:
+        assert engine.index(["note.txt"]).documents == 1
+    assert read == ["note.txt"]
+
+
+def test_sources_are_those_of_files_of_their_records_and_of_folders_alone(tmp_path: Path) -> None:
+    named = ["a.jsonl:1", "a.jsonl:12", "a.jsonl.txt", "a/b.txt", "a/c/d.txt", "a0.txt", "a-b/e.txt", ""]
+    with Engine.open(tmp_path, embedder=EMBEDDER) as engine:
+        engine.index_documents(Document(f"id {source}", "", "It lies in Tarn.", source) for source in named)
+    with closing(SqliteStore.open(tmp_path)) as store:
+        assert sorted(store.sources(["a.jsonl"]).values()) == ["a.jsonl:1", "a.jsonl:12"]
+        assert sorted(store.sources(["a", "a/c"]).values()) == ["a/b.txt", "a/c/d.txt"]
+        assert sorted(store.sources(["a0.txt", "b"]).values()) == ["a0.txt"]
+        assert sorted(store.sources().values()) == sorted(named)
+
+
+def test_the_documents_of_other_kinds_are_known_among_many(tmp_path: Path) -> None:
+    given = Document("fact", "", "", arguments=(Argument("lender", "Ann"), Argument("item", "Boat")), relation="loan")
+    with Engine.open(index_of(tmp_path, 5), embedder=EMBEDDER) as engine:
+        engine.index_documents([given])
+    with closing(SqliteStore.open(tmp_path)) as store:
+        assert store.kinds() == {HyperedgeKind.SEMANTIC_UNIT, HyperedgeKind.TUPLE}
+        assert store.kinds_of_documents([HyperedgeKind.TUPLE]) == {"fact": HyperedgeKind.TUPLE}
