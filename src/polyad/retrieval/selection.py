@@ -249,6 +249,8 @@ def _moved(scored: ScoredHyperedge, hit_of: Mapping[str, Hit]) -> ScoredHyperedg
     span = hit.moved(edge.passage_id, Span(edge.start, edge.end))
     if span is None:
         return None
+    if hit.id == edge.passage_id and span == Span(edge.start, edge.end):
+        return scored
     return replace(scored, hyperedge=replace(edge, passage_id=hit.id, start=span.start, end=span.end))
 
 
