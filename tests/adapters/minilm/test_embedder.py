@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
 from polyad.adapters.minilm import MiniLMEmbedder
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
@@ -56,3 +57,9 @@ def test_an_index_made_with_one_is_searched_with_the_other(small_index_dir: Path
 def test_a_device_that_numpy_does_not_compute_on_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"device is 'cuda'.*polyad\[local\]"):
         MiniLMEmbedder.from_name("all-MiniLM-L6-v2", EncoderSettings(device="cuda"))
+
+
+def test_each_matrix_product_of_numpy_is_left_to_one_thread(light: MiniLMEmbedder) -> None:
+    light.encode(["Oslo"], "query")
+    of_numpy = [pool for pool in threadpool_info() if pool["user_api"] == "blas" and "numpy" in pool["filepath"]]
+    assert {pool["num_threads"] for pool in of_numpy} <= {1}
