@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from kept import keep
 from manuals import documents_of, parts_of, questions_of
 
 from polyad import Engine
@@ -82,7 +83,7 @@ def main() -> None:
         write_weights({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, arguments.to)
     rows = [*unseen_articles(sets, texts), *unseen_texts(sets, texts, arguments.unseen)]
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        keep(arguments.json, rows)
 
 
 def write_weights(sets: Mapping[str, Sequence[Example]], directory: Path) -> None:

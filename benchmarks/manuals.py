@@ -28,6 +28,8 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from kept import keep
+
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
 from polyad.config import ReadSettings, Settings, SplitSettings
@@ -116,7 +118,7 @@ def main() -> None:
                 rows.append(row)
                 print(f"{corpus:6} {name:14} " + " ".join(f"{key} {shown(row[key])}" for key in list(row)[2:-1]))
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        keep(arguments.json, rows)
 
 
 def documents_of(folder: Path) -> dict[str, Document]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from kept import keep
 from manuals import FUSED, WHOLE, Search, chunks, fuse
 
 from polyad import Engine
@@ -79,7 +80,7 @@ def main() -> None:
         rows.append({"retriever": "default, --words", **measured(questions, with_words)})
         print(shown(rows[-1]), flush=True)
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        keep(arguments.json, rows)
 
 
 def questions_in(folder: Path) -> list[Question]:

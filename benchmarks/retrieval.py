@@ -10,7 +10,6 @@ of a passage, put as a question by a fixed template, must find its passage.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import tempfile
@@ -20,6 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
+
+from kept import keep
 
 from polyad import Engine
 from polyad.adapters.reading.files import FileReader
@@ -61,7 +62,7 @@ def main() -> None:
                     if corpus.name == "as it is":
                         rows += known_items(engine, dataset, documents_of(dataset))
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        keep(arguments.json, rows)
 
 
 class Corpus(NamedTuple):

@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kept import kept
+
 from polyad.evaluation.measured_tables import Table
 from polyad.evaluation.pictures import save_figure
 from polyad.evaluation.report import construction_table, cost_table, in_markdown, quality_table
@@ -26,6 +28,9 @@ SUMMARIES = ROOT / "benchmarks" / "results"
 PAGES_FOLDER = ROOT / "docs" / "results"
 CONTENTS = ROOT / "docs" / "results.md"
 README = ROOT / "README.md"
+
+SCRIPTS = SUMMARIES / "scripts"
+"""What other scripts beside this one have measured, by their names: see ``kept.py``."""
 
 OTHERS = ROOT / "benchmarks" / "others.json"
 """What other systems reach, and how that was found out: rows of a table, which nothing here can measure again."""
@@ -290,9 +295,96 @@ def readme_tables(found: Iterable[Results]) -> dict[str, str]:
     tables = {"others": in_markdown(json.loads(OTHERS.read_text(encoding="utf-8")))}
     if "retrievers" in by_name:
         tables["retrievers"] = in_markdown(_overview(by_name["retrievers"], by_name.get("retrievers-test")))
+    if "presets" in by_name:
+        tables["presets"] = in_markdown(_overview(by_name["presets"], None))
     if "found-by-a-model" in by_name:
         tables["found-by-a-model"] = in_markdown(_found_by_a_model(by_name["found-by-a-model"]))
-    return tables
+    scripts = {"prose": _prose(), "manuals": _manuals(), "unseen": _unseen(), "harder": _harder()}
+    return tables | {name: in_markdown(table) for name, table in scripts.items() if table}
+
+
+_SEARCHES = {
+    "bm25+standard": "`standard` and `bm25` by reciprocal ranks",
+    "bm25+standard, 200 words": "the same on plain pieces of 200 words",
+}
+"""What searches that are no retriever of polyad are called."""
+
+
+def _prose() -> Table:
+    """Recall of evidence, in per cent, within budgets of words: a row for each search."""
+    return [
+        {"": _search(row["retriever"]), **{f"{budget} words": _percent(row[budget]["recall"]) for budget in _WORDS}}
+        for row in sorted(kept(SCRIPTS / "prose.json"), key=_default_last)
+        if "--words" not in row["retriever"]
+    ]
+
+
+_WORDS = ("500", "1000", "2000")
+
+
+def _manuals() -> Table:
+    """How soon the evidence is shown, in per cent: a row for each search."""
+    names = ("top 1", "top 3", "MRR", "300 words", "600 words", "1200 words")
+    return [
+        {"": _search(_of_corpus(row)), **{name: _percent(row[name]) for name in names}}
+        for row in sorted(kept(SCRIPTS / "manuals.json"), key=_default_last)
+        if row["corpus"] == "files" or row["retriever"] == "bm25+standard"
+    ]
+
+
+def _of_corpus(row: Mapping[str, Any]) -> str:
+    return f"{row['retriever']}{', 200 words' if row['corpus'] == 'chunks' else ''}"
+
+
+def _default_last(row: Mapping[str, Any]) -> tuple[bool, bool]:
+    return row["retriever"] == "default", "+" in row["retriever"]
+
+
+def _unseen() -> Table:
+    """Recall of `default` by weights that never saw the benchmark: a row for each shape, a column for each of them."""
+    rows = {row["set"]: row for row in kept(SCRIPTS / "default_training.json")}
+    shapes = {
+        "as it is": "as it is",
+        "no titles": "titles stripped",
+        "joined by 10": "joined by ten without titles, passages",
+    }
+    return [
+        {"": said, **{name: _with_interval(rows[f"{name} {shape}"]) for name in _BENCHMARKS}}
+        for shape, said in shapes.items()
+        if rows
+    ]
+
+
+_BENCHMARKS = ("2wiki", "hotpotqa", "musique")
+
+
+def _with_interval(row: Mapping[str, Any]) -> str:
+    low, high = row["interval"]
+    return f"{_percent(row['recall@5'])} ({100 * low:.0f} - {100 * high:.0f})"
+
+
+def _harder() -> Table:
+    """Recall on corpora made harder: a row for each retriever and corpus, a column for each benchmark."""
+    rows = {(row["corpus"], row["retriever"], row["dataset"]): row for row in kept(SCRIPTS / "retrieval.json")}
+    corpora = {
+        "no titles": "titles stripped",
+        "joined": "joined by four",
+        "sections": "sections of Markdown files, ten a file",
+    }
+    return [
+        {"": f"{said}, `{name}`", **{data: _percent(rows[corpus, name, data]["recall@5"]) for data in _BENCHMARKS}}
+        for corpus, said in corpora.items()
+        for name in ("standard", "bm25", "default")
+        if rows
+    ]
+
+
+def _search(name: str) -> str:
+    return _SEARCHES.get(name, f"`{name}`")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
 
 
 def _overview(retrievers: Results, kept_aside: Results | None) -> Table:

@@ -52,7 +52,7 @@ def manifest_of(
         "settings": plain(settings),
         "commit": commit(),
         "versions": versions(),
-        "machine": {"processor": processor(), "cores": os.cpu_count(), "system": platform.system()},
+        "machine": machine(),
     }
 
 
@@ -104,6 +104,11 @@ def commit() -> str:
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no", ".") else "")
     except (OSError, subprocess.SubprocessError):
         return ""
+
+
+def machine() -> dict[str, Any]:
+    """Processor, number of cores and system."""
+    return {"processor": processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 
 def processor() -> str:
