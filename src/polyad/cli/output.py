@@ -27,7 +27,7 @@ from polyad.evaluation.signal_training import K, TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
 from polyad.indexing.report import IndexReport
 from polyad.model import Answer, Evidence, Usage
-from polyad.protocols import Progress
+from polyad.protocols import Progress, silent
 from polyad.shapes import versioned
 from polyad.shapes.catalogue import FactShape
 from polyad.shapes.measuring import missing
@@ -71,13 +71,16 @@ def console() -> Console:
 def progress_bar(quiet: bool) -> Iterator[Progress]:
     """Draw progress on the error stream, unless that is no terminal or ``quiet``."""
     screen = Console(file=sys.stderr, stderr=True, markup=False, highlight=False, emoji=False)
+    if quiet or not screen.is_terminal:  # a bar that is disabled ends with an empty line before rich 15
+        yield silent
+        return
     columns = (
         SpinnerColumn(),
         TimeElapsedColumn(),
         BarColumn(bar_width=24),
         TextColumn("{task.description}", markup=False),
     )
-    with Bar(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
+    with Bar(*columns, console=screen, transient=True) as bar:
         task = bar.add_task("loading", total=None)
 
         def show(done: int, total: int | None, message: str) -> None:
