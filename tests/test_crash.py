@@ -167,12 +167,13 @@ def test_a_run_killed_before_its_first_document_is_taken_up_again(tmp_path: Path
 
 
 LARGE = """
-import sys, time
+import signal, sys, time
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.indexing import embedding
 from polyad.model import Document
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
 embedding.KEEP_SECONDS = 0.0
 embedding.SLICE_CHARACTERS = 4_000
 

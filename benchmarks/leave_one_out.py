@@ -1,0 +1,83 @@
+"""What ``hyperretriever`` reaches on a benchmark it was not trained on, with scorers trained on the others.
+
+    python benchmarks/leave_one_out.py BEIR_DIR... --to DIR [--json FILE]
+
+For each benchmark a scorer is trained on all others, with and without the signals of ``default``, and asked all
+questions of the one left out. Intervals hold the mean with 95 per cent confidence (bootstrap over the questions). What
+``default`` reaches by weights that never saw a benchmark is measured by ``default_training.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kept import keep
+
+from polyad.cli import app
+from polyad.evaluation.measures import recall
+from polyad.evaluation.run_folder import load
+from polyad.evaluation.significance import interval
+
+SEED = 0
+SCORERS = {"hyperretriever": "false", "hyperretriever with signals": "true"}
+"""Whether a scorer reads the signals of ``default``, by what it is called here."""
+
+
+def main() -> None:
+    """Train, ask and print a row for each scorer and benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
+    parser.add_argument("--to", type=Path, required=True, help="scorers and runs; what is there is used again")
+    parser.add_argument("--json", type=Path, help="save the results here")
+    arguments = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    for left_out in arguments.folders:
+        others = [folder for folder in arguments.folders if folder != left_out]
+        for name, signals in SCORERS.items():
+            own = arguments.to / f"{name} without {left_out.name}"
+            indexes, weights = arguments.to / "indexes", own / "hyperretriever.safetensors"
+            with environment(POLYAD_HYPERRETRIEVER_SIGNALS=signals):
+                if not weights.exists():
+                    run("train", "hyperretriever", *others, "--to", own, "--store", indexes)
+                with environment(POLYAD_HYPERRETRIEVER_WEIGHTS=str(weights)):
+                    options = ("--store", indexes / left_out.name, "--out", own / "run")
+                    run("eval", left_out, "--retriever", "hyperretriever", *options)
+            rows.append({"retriever": name, "dataset": left_out.name, **reached(own / "run")})
+            print(rows[-1], flush=True)
+    if arguments.json:
+        keep(arguments.json, rows)
+
+
+def reached(folder: Path) -> dict[str, object]:
+    """Recall at 5 of a run, with its interval and the number of questions."""
+    values = [recall(one.documents, one.query.gold, 5) for one in load(folder).records["hyperretriever"]]
+    return {
+        "questions": len(values),
+        "recall@5": round(sum(values) / len(values), 4),
+        "interval": [round(bound, 4) for bound in interval(values, SEED)],
+    }
+
+
+def run(*arguments: object) -> None:
+    """A command of polyad."""
+    app([str(argument) for argument in arguments] + ["--quiet"], standalone_mode=False)
+
+
+@contextmanager
+def environment(**values: str) -> Iterator[None]:
+    """Some settings, while the block runs."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+if __name__ == "__main__":
+    main()
