@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from polyad.adapters.scripted import Request, ScriptedServer
 from polyad.cli import app
+from tests.killed import KILLED_ANSWERING
 
 QUESTIONS = [
     {
@@ -36,27 +37,6 @@ QUESTIONS = [
 ]
 CONTEXT = "The Bell of Tarn was cast by Ines Moreau. It hangs in a tower. Otters eat fish and crabs. They hunt at dusk."
 JUDGES = "coverage,faithfulness,context_recall,context_relevance,evidence_recall"
-
-KILLED = """
-import os, signal, sys
-from polyad.cli import main
-from polyad.evaluation.answer_files import AnswerWriter
-
-left = int(sys.argv.pop(1))
-
-def killing(keep):
-    def kept(self, record):
-        global left
-        keep(self, record)
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return kept
-
-AnswerWriter.keep_answer = killing(AnswerWriter.keep_answer)
-AnswerWriter.keep_judgement = killing(AnswerWriter.keep_judgement)
-main()
-"""
 
 
 @pytest.fixture
@@ -96,7 +76,7 @@ def answer_and_judge(request: Request) -> str:
 
 def process(killed_after: int, folder: Path, server: ScriptedServer, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", KILLED, str(killed_after), *command],
+        [sys.executable, "-c", KILLED_ANSWERING, str(killed_after), *command],
         cwd=folder,
         env={
             **os.environ,

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 from polyad import sample
 from polyad.adapters.scripted import Refused, Request, ScriptedServer
 from polyad.cli import app
+from tests.killed import KILLED_ANSWERING
 
 Run = Callable[..., Result]
 
@@ -251,28 +252,6 @@ def answer_and_judge(request: Request) -> str:
     if "otters" in asked:
         return "It is hard to say."
     return json.dumps({"correct": "Ines Moreau [1]." in asked})
-
-
-KILLED_ANSWERING = """
-import os, signal, sys
-from polyad.cli import main
-from polyad.evaluation.answer_files import AnswerWriter
-
-left = int(sys.argv.pop(1))
-
-def killing(keep):
-    def kept(self, record):
-        global left
-        keep(self, record)
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return kept
-
-AnswerWriter.keep_answer = killing(AnswerWriter.keep_answer)
-AnswerWriter.keep_judgement = killing(AnswerWriter.keep_judgement)
-main()
-"""
 
 
 def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
