@@ -23,8 +23,8 @@ from polyad.evaluation.run_folder import load
 from polyad.evaluation.significance import interval
 
 SEED = 0
-SCORERS = {"hyperretriever": "false", "hyperretriever with signals": "true"}
-"""Whether a scorer reads the signals of ``default``, by what it is called here."""
+SCORERS = {"hyperretriever": "hyperretriever", "hyperretriever with signals": "hyperretriever_signals"}
+"""The files of scorers, without and with the signals of ``default``, by what they are called here."""
 
 
 def main() -> None:
@@ -37,10 +37,10 @@ def main() -> None:
     rows: list[dict[str, object]] = []
     for left_out in arguments.folders:
         others = [folder for folder in arguments.folders if folder != left_out]
-        for name, signals in SCORERS.items():
+        for name, file in SCORERS.items():
             own = arguments.to / f"{name} without {left_out.name}"
-            indexes, weights = arguments.to / "indexes", own / "hyperretriever.safetensors"
-            with environment(POLYAD_HYPERRETRIEVER_SIGNALS=signals):
+            indexes, weights = arguments.to / "indexes", own / f"{file}.safetensors"
+            with environment(POLYAD_HYPERRETRIEVER_SIGNALS=str(file != name).lower()):
                 if not weights.exists():
                     run("train", "hyperretriever", *others, "--to", own, "--store", indexes)
                 with environment(POLYAD_HYPERRETRIEVER_WEIGHTS=str(weights)):

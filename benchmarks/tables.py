@@ -306,8 +306,9 @@ def readme_tables(found: Iterable[Results]) -> dict[str, str]:
 _SEARCHES = {
     "bm25+standard": "`standard` and `bm25` by reciprocal ranks",
     "bm25+standard, 200 words": "the same on plain pieces of 200 words",
+    "hyperretriever with signals": "`hyperretriever` with the signals of `default`",
 }
-"""What searches that are no retriever of polyad are called."""
+"""What is no retriever of polyad by its name is called."""
 
 
 def _prose() -> Table:
@@ -341,17 +342,21 @@ def _default_last(row: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _unseen() -> Table:
-    """Recall of `default` by weights that never saw the benchmark: a row for each shape, a column for each of them."""
+    """Recall by weights that never saw the benchmark: a row for each scorer and shape, a column for each benchmark."""
     rows = {row["set"]: row for row in kept(SCRIPTS / "default_training.json")}
     shapes = {
         "as it is": "as it is",
         "no titles": "titles stripped",
         "joined by 10": "joined by ten without titles, passages",
     }
+    triples = {(row["retriever"], row["dataset"]): row for row in kept(SCRIPTS / "leave_one_out.json")}
     return [
-        {"": said, **{name: _with_interval(rows[f"{name} {shape}"]) for name in _BENCHMARKS}}
+        {"": f"`default`, {said}", **{name: _with_interval(rows[f"{name} {shape}"]) for name in _BENCHMARKS}}
         for shape, said in shapes.items()
         if rows
+    ] + [
+        {"": _search(scorer), **{name: _with_interval(triples[scorer, name]) for name in _BENCHMARKS}}
+        for scorer in dict.fromkeys(scorer for scorer, _ in triples)
     ]
 
 
