@@ -72,7 +72,8 @@ PAGES: Mapping[str, Page] = {
         "Retrievers by preset",
         "Each retriever with everything as in its paper, as far as that needs no language model: hyperedges are "
         "semantic units throughout, and the encoder is the same small one. The thresholds of the papers are for other "
-        "encoders.",
+        "encoders. `hyperretriever` has the weights that come with polyad, which were trained for two hops; by preset "
+        "it follows triples until none is new, and in the large graph of 2wiki that leads far from most questions.",
         ("recall",),
     ),
     "found-by-a-model": Page(
