@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from polyad.cli import output
+from polyad.cli import measurements, output
 from polyad.cli.evaluate_measuring import (
     JUDGED,
     is_complete,
@@ -175,7 +175,7 @@ def evaluate(
             measure_refusal(settings, dataset, names, directory, writer.folder, progress)
     output.warn_of_failures(found.report)
     output.warn_of_others(found.report, found.statistics.documents)
-    output.warn_of_judgements(dataset, found.sources)
+    measurements.warn_of_judgements(dataset, found.sources)
     warn_of_weights(names, whole, dataset, settings.stages, found.statistics.settings["embedder"])
     if writer:
         _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
@@ -183,7 +183,7 @@ def evaluate(
     if json:
         output.say_json(eval_json(dataset, depth, found.sizes, found.results))
     else:
-        output.show_eval(dataset, depth, found.sizes, found.results)
+        measurements.show_eval(dataset, depth, found.sizes, found.results)
     if not found.report.is_complete:
         raise typer.Exit(1)
 
@@ -230,8 +230,8 @@ def _finish(
     if json:
         output.say_json(run.to_json())
     else:
-        output.show_eval(dataset, run.k, run.index, run.results())
-        output.show_refusals(run.refusals())
-        output.show_answers(run.answers())
+        measurements.show_eval(dataset, run.k, run.index, run.results())
+        measurements.show_refusals(run.refusals())
+        measurements.show_answers(run.answers())
     if run.index["failed"] or not is_complete(writer, list(run.records), dataset.queries, answers=answers):
         raise typer.Exit(1)

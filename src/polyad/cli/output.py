@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import textwrap
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,12 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
-from polyad.evaluation.averages import Average
-from polyad.evaluation.datasets import Dataset, Question
-from polyad.evaluation.experiment import RetrieverResult, evidence_row, in_per_cent, table_row
-from polyad.evaluation.refusal import FALSE_REFUSALS, Refusal
-from polyad.evaluation.signal_training import K, TrainingReport
-from polyad.evaluation.triple_training import TripleTrainingReport
+from polyad.evaluation.datasets import Question
 from polyad.indexing.report import IndexReport
 from polyad.model import Answer, Evidence, Usage
 from polyad.protocols import Progress, silent
@@ -133,7 +128,7 @@ def show_evidence(evidence: Evidence, explain: bool) -> None:
         out.print(_text(head, "bold") + _text(f"  {'  '.join(rest)}", "dim"), soft_wrap=True)
         _say_indented(snippet(hit, _SNIPPET_CHARACTERS))
         if hit.copies:
-            _say_indented(f"also in: {_some(list(also_in(hit)))}")
+            _say_indented(f"also in: {some_of(list(also_in(hit)))}")
         if explain and hit.relevance is not None:
             _say_indented(f"relevance: {hit.relevance:.2f}")
         if explain and hit.reason:
@@ -230,10 +225,10 @@ def show_index_report(report: IndexReport) -> None:
     prunable = [id for id in report.gone if id not in spared]
     if prunable:
         fate = "removed, no longer there" if report.pruned else "no longer there, which --prune would remove"
-        say(f"{len(prunable):,} {fate}: {_some(prunable)}")
+        say(f"{len(prunable):,} {fate}: {some_of(prunable)}")
     if report.spared:
         fate = "no longer there, and not removed as nothing else is there either; polyad remove does"
-        say(f"{len(report.spared):,} {fate}: {_some(report.spared)}")
+        say(f"{len(report.spared):,} {fate}: {some_of(report.spared)}")
     for method, count in report.kept_methods.items():
         say(f"{counted(count, 'document')} kept the method {method}, which only --method would replace")
     if report.usage.calls:
@@ -268,14 +263,14 @@ def warn_of_failures(report: IndexReport) -> None:
     for failure in report.failures:
         by_reason.setdefault(failure.reason, []).append(failure.id)
     for reason, ids in by_reason.items():
-        warn("failed", f"{_some(ids)}: {reason}")
+        warn("failed", f"{some_of(ids)}: {reason}")
     if report.skipped:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.skipped_kinds.items())
         what = counted(len(report.skipped), "file")
         warn("warning", f"skipped {what}: {kinds}; not of a kind that --method {report.method} reads")
 
 
-def _some(ids: Sequence[str]) -> str:
+def some_of(ids: Sequence[str]) -> str:
     """The first of many ids, and how many more there are."""
     more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
     return f"{', '.join(ids[:_NAMED])}{more}"
@@ -291,25 +286,6 @@ def warn_of_nothing(report: IndexReport, paths: Sequence[Path]) -> None:
 def warn_of_no_documents() -> None:
     """Say on the error stream that the index is empty."""
     warn("warning", "this index holds no documents; add some with polyad index")
-
-
-def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
-    """Say on the error stream what a benchmark judges and does not have.
-
-    Args:
-        dataset: The benchmark.
-        documents: Ids of those that were indexed.
-    """
-    if dataset.unknown:
-        what = counted(len(dataset.unknown), "question")
-        warn("warning", f"judged in {dataset.name}'s qrels, but not in queries.jsonl: {what}, {_some(dataset.unknown)}")
-    if lost := dataset.lost(documents):
-        what = counted(len(lost), "gold document")
-        warn(
-            "warning",
-            f"named in {dataset.name}'s qrels, but not indexed from corpus.jsonl: {what}, {_some(lost)}: not to be "
-            "found, and missed in recall",
-        )
 
 
 def warn_of_duplicates(report: IndexReport) -> None:
@@ -331,89 +307,7 @@ def warn_of_others(report: IndexReport, documents: int, index: str = "the index"
         warn("warning", f"{index} also holds {counted(others, 'other document')}, searched too")
 
 
-# Measurements
-
-
-def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
-    """Print what ``polyad eval`` measured."""
-    questions = counted(len(dataset.queries), "question")
-    say(f"{dataset.name}: {questions}, k = {k}; measures in per cent, times in milliseconds")
-    say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
-    say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
-    say(f"memory at its peak: {index['peak_rss_mb']} MB")
-    show_table([table_row(result) for result in results])
-    if any(result.evidence for result in results):
-        say("stated evidence that is covered within so many words of returned text, and by any passage, in per cent:")
-        show_table([evidence_row(result) for result in results])
-
-
-def show_refusals(refusals: Mapping[str, Refusal]) -> None:
-    """Print how well each retriever refuses, in per cent; nothing where that was not measured."""
-    if refusals:
-        say(f"without gold documents; refused where {100 * FALSE_REFUSALS:.0f} % of the others are, in per cent:")
-        rows = [
-            {
-                "retriever": name,
-                "refused": in_per_cent(one.refused),
-                "told apart": in_per_cent(one.told_apart),
-                "by": one.by,
-                "questions": str(len(one.flags)),
-            }
-            for name, one in refusals.items()
-        ]
-        show_table(rows)
-
-
-def show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
-    """Print what the answers of each retriever are worth, in per cent; nothing where there are none."""
-    names = list(dict.fromkeys(name for measures in answers.values() for name in measures))
-    if names:
-        say("answers; in per cent, with a star where too few were judged:")
-        rows = [
-            {"measure": name} | {one: found[name].shown() if name in found else "-" for one, found in answers.items()}
-            for name in names
-        ]
-        show_table(rows)
-
-
-def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> None:
-    """Print what training reached, and where the weights are."""
-    for file, report in reports.items():
-        say(f"{directory / file}, recall@{K} in per cent:")
-        show_table(
-            [
-                {
-                    "benchmark": name,
-                    "trained on the others": f"{100 * report.unseen[name]:.1f}" if name in report.unseen else "-",
-                    "with these weights": f"{100 * report.seen[name]:.1f}",
-                    "among the candidates": f"{100 * report.candidates[name]:.1f}",
-                }
-                for name in report.seen
-            ]
-        )
-
-
-def show_triple_training(
-    report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], file: Path, k: int
-) -> None:
-    """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
-    reached = report.reached
-    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {counted(report.train_triples, 'triple')}")
-    say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")
-    say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")
-    for name, rows in results.items():
-        say(f"\n{name}")
-        show_table(
-            [
-                {
-                    "retriever": row.retriever,
-                    "recall": in_per_cent(row.recall),
-                    "all recall": in_per_cent(row.all_recall),
-                    "MRR": in_per_cent(row.mrr),
-                }
-                for row in rows
-            ]
-        )
+# The sample
 
 
 def show_demo(report: IndexReport, found: Sequence[tuple[Question, Evidence]], store: str | None) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from polyad.cli import output
+from polyad.cli import measurements, output
 from polyad.cli.options import (
     Embedder,
     Json,
@@ -148,7 +148,7 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
         report = engine.index([dataset.corpus], method=method, progress=progress)
     output.warn_of_failures(report)
     output.warn_of_others(report, engine.catalogue.statistics().documents, f"the index of {dataset.name}")
-    output.warn_of_judgements(dataset, engine.catalogue.sources())
+    measurements.warn_of_judgements(dataset, engine.catalogue.sources())
     return report
 
 
@@ -159,7 +159,7 @@ def _train_default(
     if json:
         output.say_json(shapes.training_json(reports))
     else:
-        output.show_training(reports, to)
+        measurements.show_training(reports, to)
 
 
 def _signal_examples(
@@ -207,4 +207,4 @@ def _train_hyperretriever(
     if json:
         output.say_json(shapes.triple_training_json(report, results, k))
     else:
-        output.show_triple_training(report, results, file, k)
+        measurements.show_triple_training(report, results, file, k)

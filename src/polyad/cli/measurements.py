@@ -1,0 +1,118 @@
+"""What is printed of measurements and of training."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+
+from polyad.cli.output import say, show_table, some_of, warn
+from polyad.evaluation.averages import Average
+from polyad.evaluation.datasets import Dataset
+from polyad.evaluation.experiment import RetrieverResult, evidence_row, in_per_cent, table_row
+from polyad.evaluation.refusal import FALSE_REFUSALS, Refusal
+from polyad.evaluation.signal_training import K, TrainingReport
+from polyad.evaluation.triple_training import TripleTrainingReport
+from polyad.text.counting import counted
+
+
+def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
+    """Say on the error stream what a benchmark judges and does not have.
+
+    Args:
+        dataset: The benchmark.
+        documents: Ids of those that were indexed.
+    """
+    if dataset.unknown:
+        what = counted(len(dataset.unknown), "question")
+        warn(
+            "warning", f"judged in {dataset.name}'s qrels, but not in queries.jsonl: {what}, {some_of(dataset.unknown)}"
+        )
+    if lost := dataset.lost(documents):
+        what = counted(len(lost), "gold document")
+        warn(
+            "warning",
+            f"named in {dataset.name}'s qrels, but not indexed from corpus.jsonl: {what}, {some_of(lost)}: not to be "
+            "found, and missed in recall",
+        )
+
+
+def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Sequence[RetrieverResult]) -> None:
+    """Print what ``polyad eval`` measured."""
+    questions = counted(len(dataset.queries), "question")
+    say(f"{dataset.name}: {questions}, k = {k}; measures in per cent, times in milliseconds")
+    say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
+    say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
+    say(f"memory at its peak: {index['peak_rss_mb']} MB")
+    show_table([table_row(result) for result in results])
+    if any(result.evidence for result in results):
+        say("stated evidence that is covered within so many words of returned text, and by any passage, in per cent:")
+        show_table([evidence_row(result) for result in results])
+
+
+def show_refusals(refusals: Mapping[str, Refusal]) -> None:
+    """Print how well each retriever refuses, in per cent; nothing where that was not measured."""
+    if refusals:
+        say(f"without gold documents; refused where {100 * FALSE_REFUSALS:.0f} % of the others are, in per cent:")
+        rows = [
+            {
+                "retriever": name,
+                "refused": in_per_cent(one.refused),
+                "told apart": in_per_cent(one.told_apart),
+                "by": one.by,
+                "questions": str(len(one.flags)),
+            }
+            for name, one in refusals.items()
+        ]
+        show_table(rows)
+
+
+def show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
+    """Print what the answers of each retriever are worth, in per cent; nothing where there are none."""
+    names = list(dict.fromkeys(name for measures in answers.values() for name in measures))
+    if names:
+        say("answers; in per cent, with a star where too few were judged:")
+        rows = [
+            {"measure": name} | {one: found[name].shown() if name in found else "-" for one, found in answers.items()}
+            for name in names
+        ]
+        show_table(rows)
+
+
+def show_training(reports: Mapping[str, TrainingReport], directory: Path) -> None:
+    """Print what training reached, and where the weights are."""
+    for file, report in reports.items():
+        say(f"{directory / file}, recall@{K} in per cent:")
+        show_table(
+            [
+                {
+                    "benchmark": name,
+                    "trained on the others": f"{100 * report.unseen[name]:.1f}" if name in report.unseen else "-",
+                    "with these weights": f"{100 * report.seen[name]:.1f}",
+                    "among the candidates": f"{100 * report.candidates[name]:.1f}",
+                }
+                for name in report.seen
+            ]
+        )
+
+
+def show_triple_training(
+    report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], file: Path, k: int
+) -> None:
+    """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
+    reached = report.reached
+    say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {counted(report.train_triples, 'triple')}")
+    say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")
+    say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")
+    for name, rows in results.items():
+        say(f"\n{name}")
+        show_table(
+            [
+                {
+                    "retriever": row.retriever,
+                    "recall": in_per_cent(row.recall),
+                    "all recall": in_per_cent(row.all_recall),
+                    "MRR": in_per_cent(row.mrr),
+                }
+                for row in rows
+            ]
+        )
