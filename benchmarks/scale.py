@@ -28,6 +28,7 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -392,9 +393,10 @@ def beside(place: Place) -> Results:
 
 def _keep_writing(place: Place, begun: Any, end: Any) -> None:
     documents = place.more()
+    first = next(documents)  # those that are there are made again before it: it takes minutes
     with closing(SqliteStore.open(place.directory)) as store:
         start = time.perf_counter()
-        for number, item in enumerate(documents, 1):
+        for number, item in enumerate(chain([first], documents), 1):
             store.put(item)
             begun.set()
             if end.wait(max(0.0, start + number / place.options.rate - time.perf_counter())):
@@ -405,22 +407,23 @@ def _by_threads(place: Place) -> list[float]:
     engine, _ = place.engine()
     readers = place.options.readers
     with engine, ThreadPool(readers) as pool:
-        return list(chain(*pool.map(partial(_read, place, engine), range(readers), 1)))
+        return list(chain(*pool.map(partial(_read, place, engine, threading.Barrier(readers)), range(readers), 1)))
 
 
 def _by_processes(place: Place) -> list[float]:
-    readers = place.options.readers
-    with multiprocessing.get_context("spawn").Pool(readers) as pool:
-        return list(chain(*pool.map(partial(_read, place, None), range(readers), 1)))
+    readers, context = place.options.readers, multiprocessing.get_context("spawn")
+    with context.Manager() as manager, context.Pool(readers) as pool:
+        return list(chain(*pool.map(partial(_read, place, None, manager.Barrier(readers)), range(readers), 1)))
 
 
-def _read(place: Place, engine: Engine | None, first: int) -> list[float]:
-    """Wall milliseconds of each search, one after the other for as long as the options say."""
+def _read(place: Place, engine: Engine | None, warm: Any, first: int) -> list[float]:
+    """Wall milliseconds of each search, one after the other for as long as the options say, once all are ``warm``."""
     engine = engine or place.engine()[0]
     questions = place.questions
     place_of_next = first * len(questions) // place.options.readers
     for query in questions[:WARM]:
         engine.search(query.text, K)
+    warm.wait()
     walls = []
     until = time.perf_counter() + place.options.seconds
     while time.perf_counter() < until:

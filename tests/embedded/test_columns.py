@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.embedded.columns import Column, Values
+from polyad.embedded.columns import Column
+from polyad.embedded.growing import Values
 
 CHANGES = st.lists(
     st.one_of(

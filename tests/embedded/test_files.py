@@ -90,7 +90,8 @@ def test_the_arrays_say_all_there_is_of_a_view(directory: Path) -> None:
     assert (len(again.passage_numbers.tail), again.passage_count) == (0, 88)
 
 
-def test_a_view_is_moved_on_from_files_by_what_came_since(directory: Path) -> None:
+def test_a_view_is_moved_on_from_files_by_what_came_since(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.embedded.view._NEW", 0.1)
     with engine_on(directory) as engine:
         engine.index_documents(documents(40, 42))
         before = answers(engine)

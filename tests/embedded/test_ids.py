@@ -32,7 +32,7 @@ def test_numbers_order_rows_as_their_ids_do(batches: list[list[str]]) -> None:
         assert in_order(earlier) == before, "what was there is as it was"
         assert ids.take(range(len(ids))) == texts
         assert in_order(ids) == sorted(texts)
-        assert ids.take(ids.ordered.tolist()) == sorted(texts)
+        assert ids.take(ids.all_ordered().tolist()) == sorted(texts)
         keys = ids.order(np.arange(len(texts)))
         for row, text in enumerate(texts):
             assert all(keys[row] < keys[other] for other, later in enumerate(texts) if text < later)
@@ -88,7 +88,7 @@ def test_numbers_are_given_anew_only_when_those_between_two_neighbours_are_used_
     monkeypatch.setattr(ids_module, "_SMALLEST_STEP", 10)
     before = ids.order(np.arange(len(ids)))
     ids = ids.extended(["c"])
-    assert ids.order(ids.ordered.astype(np.int64)).tolist() == list(range(203))
+    assert ids.order(ids.all_ordered().astype(np.int64)).tolist() == list(range(203))
     assert len(ids.keys.tail) == 0
 
 

@@ -49,6 +49,7 @@ class Graph:
             self.keys,
             np.array(gone, dtype=np.int64),
             NewIncidences(
+                len(came),
                 np.array(owners, dtype=np.int64),
                 np.array([len(edge) for edge in edges], dtype=np.float32),
                 columns[:, 0].astype(np.int64),

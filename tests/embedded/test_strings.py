@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.embedded.strings import Lookup, Strings, grown, hash_of
+from polyad.embedded.strings import Lookup, Strings, hash_of
 
 TEXTS = st.lists(st.text(st.characters(), max_size=6), max_size=8)
 """Half characters too, which no file holds but a question may."""
@@ -48,20 +48,6 @@ def test_rows_are_found_by_the_hashes_they_were_entered_with(
     )
     for hashed in (*wanted, 2**64 - 1):
         assert sorted(joined.pairs([hashed])[1].tolist()) == sorted(row for entry, row in entries if entry == hashed)
-
-
-def test_few_parts_are_kept_and_each_entry_is_moved_seldom() -> None:
-    parts: tuple[Lookup, ...] = ()
-    moved = 0
-    for row in range(2000):
-        before = {id(part) for part in parts}
-        parts = grown(parts, Lookup.of([row], np.array([row])))
-        moved += sum(len(part) for part in parts if id(part) not in before)
-        assert len(parts) <= 12
-    assert moved <= 2000 * 12
-    assert sorted(row for part in parts for row in part.rows.tolist()) == list(range(2000))
-    sizes = [len(part) for part in parts]
-    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_hashes_are_the_same_in_every_process() -> None:

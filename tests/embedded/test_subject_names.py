@@ -71,7 +71,7 @@ class Known:
         rows = np.arange(len(self.keys))
         subjects = self.names.subject.at(rows).tolist()
         kept = [(self.keys[row], self.keys[subject]) for row, subject in enumerate(subjects) if subject >= 0]
-        names, owners, _ = self.names.names.gather(rows)
+        names, owners = self.names.of_subjects(rows)
         by_subject = zip(names.tolist(), owners.tolist(), strict=True)
         assert sorted((self.keys[name], self.keys[subject]) for name, subject in by_subject) == sorted(kept)
         return sorted(kept)

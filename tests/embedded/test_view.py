@@ -295,6 +295,22 @@ def test_a_view_is_not_changed_by_what_is_written_later(store: SqliteStore) -> N
     assert shown_by(later) != before
 
 
+def test_a_document_that_comes_moves_nothing_of_the_many_that_came_since_the_view_was_made(store: SqliteStore) -> None:
+    keeper = ViewKeeper(store, EMBEDDER.dimension)
+    keeper.current()
+    for number in range(100):
+        store.put(indexed(f"c{number}", ((Unit(f"note {number}", f"name {number}", 1.0, frozenset({"isk"})),),)))
+    earlier = keeper.current()
+    store.put(indexed("d", ((TOWER,), (BELL,))))
+    later = keeper.current()
+    assert later.passage_count == earlier.passage_count + 2
+    assert later.graph.entity_edges.all.parts[0] is earlier.graph.entity_edges.all.parts[0]
+    assert later.graph.edge_members.parts[0] is earlier.graph.edge_members.parts[0]
+    assert later.word_index.parts[0] is earlier.word_index.parts[0]
+    assert later.keys.lookups[0] is earlier.keys.lookups[0]
+    assert later.graph.names.short[0] is earlier.graph.names.short[0]
+
+
 def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

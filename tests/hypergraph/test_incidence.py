@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.incidence import Adjacency, Hypergraph, PatchedAdjacency, WeightedAdjacency, distinct, ranges
+from polyad.hypergraph.incidence import Adjacency, Hypergraph, WeightedAdjacency, distinct, ranges
 from polyad.model import IntArray
 
 ROWS = 6
@@ -92,60 +92,6 @@ def test_a_weighted_adjacency_holds_the_highest_weight_of_each_pair(
         for other in [pair[1]]
         if pair[0] == row
     ]
-
-
-REWRITES = st.lists(
-    st.dictionaries(
-        st.integers(0, ROWS + 3),
-        st.lists(st.tuples(st.integers(0, 8), st.sampled_from([0.25, 0.5, 1.0])), max_size=5),
-        max_size=4,
-    ),
-    max_size=5,
-)
-"""Rows, some beyond the first ones, with all their neighbours anew."""
-
-
-@given(triples=WEIGHTED, rewrites=REWRITES, asked=st.lists(st.integers(0, ROWS + 4), max_size=10))
-def test_rows_that_were_written_anew_have_their_new_neighbours_and_others_their_old_ones(
-    triples: list[tuple[int, int, float]],
-    rewrites: list[dict[int, list[tuple[int, float]]]],
-    asked: list[int],
-) -> None:
-    def gathered(adjacency: PatchedAdjacency) -> list[dict[int, float]]:
-        neighbours, owners, weights = adjacency.gather(integers(*asked))
-        assert adjacency.degrees(integers(*asked)).tolist() == np.bincount(owners, minlength=len(asked)).tolist()
-        places = range(len(asked))
-        own = [(neighbours[owners == place].tolist(), weights[owners == place].tolist()) for place in places]
-        assert all(row == sorted(set(row)) for row, _ in own)
-        assert (np.diff(owners) >= 0).all()
-        return [dict(zip(*row, strict=True)) for row in own]
-
-    rows, others, weights = zip(*triples, strict=True) if triples else ((), (), ())
-    base = WeightedAdjacency.from_pairs(integers(*rows), integers(*others), np.array(weights, dtype=np.float32), ROWS)
-    adjacency = PatchedAdjacency.unpatched(base) if triples else PatchedAdjacency.empty()
-    expected: dict[int, dict[int, float]] = {}
-    for row, other, weight in triples:
-        own = expected.setdefault(row, {})
-        own[other] = max(weight, own.get(other, 0))
-    for rewrite in rewrites:
-        earlier, before = adjacency, gathered(adjacency)
-        changed = sorted(rewrite)
-        pairs = [(place, other, weight) for place, row in enumerate(changed) for other, weight in rewrite[row]]
-        adjacency = adjacency.rewritten(
-            integers(*changed),
-            integers(*(place for place, _, _ in pairs)),
-            integers(*(other for _, other, _ in pairs)),
-            np.array([weight for _, _, weight in pairs], dtype=np.float32),
-        )
-        for row in changed:
-            expected[row] = {
-                other: max(weight for same, weight in rewrite[row] if same == other) for other, _ in rewrite[row]
-            }
-        assert gathered(earlier) == before, "what was there is as it was"
-        assert gathered(adjacency) == [expected.get(row, {}) for row in asked]
-    whole = adjacency.whole(ROWS + 5)
-    assert gathered(PatchedAdjacency.unpatched(whole)) == gathered(adjacency)
-    assert len(whole.adjacency.offsets) == ROWS + 6
 
 
 @given(numbers=st.lists(st.integers(0, 9)))

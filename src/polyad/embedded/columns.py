@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from polyad.embedded.growing import Tail, Values
 from polyad.model import IntArray
-
-Values = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,28 +16,33 @@ class Column:
 
     Attributes:
         base: Of the first rows; mapped from a file, or in memory.
-        tail: Of the rows after these.
+        came: Of the rows after these.
         changed: Rows of the base whose value is another now, sorted.
         values: Theirs.
     """
 
     base: Values
-    tail: Values
+    came: Tail
     changed: IntArray
     values: Values
 
     @classmethod
     def of(cls, values: Values) -> Column:
         """A column without a tail."""
-        return cls(values, values[:0], np.empty(0, dtype=np.int64), values[:0])
+        return cls(values, Tail.of(values[:0]), np.empty(0, dtype=np.int64), values[:0])
 
     def __len__(self) -> int:
-        return len(self.base) + len(self.tail)
+        return len(self.base) + len(self.came)
+
+    @property
+    def tail(self) -> Values:
+        """The values of the rows that came after those of the base."""
+        return self.came.values
 
     def at(self, rows: IntArray) -> Values:
         """The values of some rows, in order."""
         before = len(self.base)
-        if not len(self.tail):
+        if not len(self.came):
             found: Values = self.base.take(rows, axis=0)
         else:
             found = np.empty((len(rows), *self.base.shape[1:]), dtype=self.base.dtype)
@@ -55,7 +57,7 @@ class Column:
 
     def last(self) -> int:
         """The last value; -1 where there is none. Of a column of whole numbers alone."""
-        values = self.tail if len(self.tail) else self.base
+        values = self.tail if len(self.came) else self.base
         return int(values[-1]) if len(values) else -1
 
     def count_below(self, values: IntArray) -> IntArray:
@@ -68,25 +70,25 @@ class Column:
         values = values.astype(self.base.dtype, copy=False)
         if not len(self):
             return Column.of(values)
-        tail = np.concatenate([self.tail, values]) if len(self.tail) else values
-        return Column(self.base, tail, self.changed, self.values)
+        return Column(self.base, self.came.extended(values), self.changed, self.values)
 
     def replaced(self, rows: IntArray, values: Values) -> Column:
         """The same with other values of some rows, which are sorted."""
-        before, tail = len(self.base), self.tail
+        before, came = len(self.base), self.came
         is_base = rows < before
         if not is_base.all():
-            tail = tail.copy()
+            tail = self.tail.copy()
             tail[rows[~is_base] - before] = values[~is_base]
+            came = Tail.of(tail)
         kept = ~np.isin(self.changed, rows)
         changed = np.concatenate([self.changed[kept], rows[is_base]])
         order = np.argsort(changed)
         all_values = np.concatenate([self.values[kept], values[is_base].astype(self.base.dtype, copy=False)])
-        return Column(self.base, tail, changed[order], all_values[order])
+        return Column(self.base, came, changed[order], all_values[order])
 
     def whole(self) -> Values:
         """All values in one array."""
-        if not len(self.tail) and not len(self.changed):
+        if not len(self.came) and not len(self.changed):
             return self.base
         found = np.concatenate([self.base, self.tail])
         found[self.changed] = self.values

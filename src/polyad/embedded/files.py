@@ -23,6 +23,7 @@ from polyad.config import NearestSettings
 from polyad.embedded.array_files import Array, Said, mapped, written, written_in_parts
 from polyad.embedded.cells import Cells
 from polyad.embedded.columns import Column
+from polyad.embedded.growing import GrowingAdjacency, PrunedAdjacency, whole
 from polyad.embedded.ids import EntityKeys, Ids
 from polyad.embedded.incidences import Incidences
 from polyad.embedded.strings import Lookup, Strings
@@ -31,12 +32,12 @@ from polyad.embedded.tallies import Tallies
 from polyad.embedded.vectors import Vectors
 from polyad.embedded.view import EmbeddedView
 from polyad.embedded.words import Postings, WordIndex
-from polyad.hypergraph.incidence import Adjacency, PatchedAdjacency, WeightedAdjacency
+from polyad.hypergraph.incidence import Adjacency, WeightedAdjacency
 from polyad.storage import Moment, Moments
 from polyad.text.files import write_whole
 from polyad.view import Kind
 
-FORMAT = 4
+FORMAT = 5
 """To be raised with whatever the arrays mean, such as how words are told apart or what a link counts."""
 
 FOLDER = "view"
@@ -70,6 +71,7 @@ def arrays_of(view: EmbeddedView) -> Arrays:
     yield from _adjacency("edge_members", graph.edge_members, edges)
     yield from _adjacency("entity_edges", graph.entity_edges, entities)
     yield from _adjacency("entity_passages", graph.entity_passages, entities)
+    yield from _adjacency("subject_passages", graph.subject_passages, entities)
     yield from _adjacency("passage_edges", graph.passage_edges, passages)
     yield from _adjacency("names", names.names, entities)
     yield from _lookup("long_names", names.long)
@@ -94,14 +96,17 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
 
     def ids(name: str) -> Ids:
         texts = Strings(arrays[f"{name}_offsets"], arrays[f"{name}_data"])
-        return Ids(texts, column(f"{name}_keys"), arrays[f"{name}_ordered"])
+        return Ids.of(texts, column(f"{name}_keys"), arrays[f"{name}_ordered"])
 
     def lookup(name: str) -> tuple[Lookup, ...]:
         return (Lookup(arrays[f"{name}_hashes"], arrays[f"{name}_rows"]),)
 
-    def adjacency(name: str) -> PatchedAdjacency:
+    def adjacency(name: str) -> GrowingAdjacency:
         rows = Adjacency(arrays[f"{name}_offsets"], arrays[f"{name}_neighbours"])
-        return PatchedAdjacency.unpatched(WeightedAdjacency(rows, arrays[f"{name}_weights"]))
+        return GrowingAdjacency(WeightedAdjacency(rows, arrays[f"{name}_weights"]))
+
+    def pruned(name: str, kind: Kind) -> PrunedAdjacency:
+        return PrunedAdjacency(adjacency(name), vectors[kind].is_there)
 
     version, linkable, passages, total_length = arrays["counts"].tolist()
     keys = EntityKeys(ids("entity_keys"), lookup("entity_lookup"))
@@ -125,8 +130,9 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
             column("edge_passage"),
             column("edge_score"),
             adjacency("edge_members"),
-            adjacency("entity_edges"),
-            adjacency("entity_passages"),
+            pruned("entity_edges", "hyperedge"),
+            pruned("entity_passages", "passage"),
+            pruned("subject_passages", "passage"),
             adjacency("passage_edges"),
             names,
         ),
@@ -268,7 +274,7 @@ def _strings(name: str, strings: Strings) -> Arrays:
 def _ids(name: str, ids: Ids) -> Arrays:
     yield from _strings(name, ids.texts)
     yield f"{name}_keys", ids.keys.whole()
-    yield f"{name}_ordered", ids.ordered
+    yield f"{name}_ordered", ids.all_ordered()
 
 
 def _lookup(name: str, parts: tuple[Lookup, ...]) -> Arrays:
@@ -283,8 +289,8 @@ def _postings(parts: tuple[Postings, ...]) -> Arrays:
         yield f"word_{part}", getattr(whole, part)
 
 
-def _adjacency(name: str, adjacency: PatchedAdjacency, rows: int) -> Arrays:
-    whole = adjacency.whole(rows)
-    yield f"{name}_offsets", whole.adjacency.offsets
-    yield f"{name}_neighbours", whole.adjacency.neighbours.astype(np.int32)
-    yield f"{name}_weights", whole.weights
+def _adjacency(name: str, adjacency: GrowingAdjacency | PrunedAdjacency, rows: int) -> Arrays:
+    compressed = whole(adjacency, rows)
+    yield f"{name}_offsets", compressed.adjacency.offsets
+    yield f"{name}_neighbours", compressed.adjacency.neighbours.astype(np.int32)
+    yield f"{name}_weights", compressed.weights

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.embedded.columns import Column
-from polyad.embedded.strings import Lookup, Strings, grown, hash_of
+from polyad.embedded.growing import grown
+from polyad.embedded.strings import Lookup, Strings, hash_of
 from polyad.model import FloatArray, IntArray
 from polyad.text.keys import name_key
 
@@ -32,17 +33,24 @@ class Ids:
     Attributes:
         texts: By row.
         keys: For each row a number that is the lower, the lower its id; float64.
-        ordered: The rows in the order of their ids; int32 ``[rows]``.
+        ordered: The first rows in the order of their ids; int32.
+        since: The rows after these, likewise.
     """
 
     texts: Strings
     keys: Column
     ordered: Rows
+    since: Rows
+
+    @classmethod
+    def of(cls, texts: Strings, keys: Column, ordered: Rows) -> Ids:
+        """Rows whose order is known."""
+        return cls(texts, keys, ordered, ordered[:0])
 
     @classmethod
     def none(cls) -> Ids:
         """No row."""
-        return cls(Strings.of([]), Column.of(np.empty(0, dtype=np.float64)), np.empty(0, dtype=np.int32))
+        return cls.of(Strings.of([]), Column.of(np.empty(0, dtype=np.float64)), np.empty(0, dtype=np.int32))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -61,55 +69,61 @@ class Ids:
 
     def find(self, id: str) -> int | None:
         """The row of an id that came last; None where there is none."""
-        place = bisect_left(self.ordered, id, key=self.texts.__getitem__)
         found = None
-        while place < len(self.ordered) and self.texts[int(self.ordered[place])] == id:
-            found = max(found or 0, int(self.ordered[place]))
-            place += 1
+        for rows in (self.ordered, self.since):
+            place = self._place(rows, id)
+            while place < len(rows) and self.texts[int(rows[place])] == id:
+                found = max(found or 0, int(rows[place]))
+                place += 1
         return found
+
+    def all_ordered(self) -> Rows:
+        """All rows in the order of their ids."""
+        if not len(self.since):
+            return self.ordered
+        first, later = (self.order(rows.astype(np.int64)) for rows in (self.ordered, self.since))
+        return np.insert(self.ordered, np.searchsorted(first, later), self.since)
 
     def extended(self, ids: Sequence[str]) -> Ids:
         """The same with more rows; an id may have gone and come again."""
         if not ids:
             return self
-        before = len(self)
-        sorted_new = sorted(range(len(ids)), key=ids.__getitem__)
-        places = np.array(
-            [bisect_left(self.ordered, ids[new], key=self.texts.__getitem__) for new in sorted_new]
-            if before
-            else [0] * len(ids)
-        )
-        ordered = np.insert(self.ordered, places, before + np.array(sorted_new)).astype(np.int32)
+        new = sorted(range(len(ids)), key=ids.__getitem__)
+        places = [np.array([self._place(rows, ids[one]) for one in new]) for rows in (self.ordered, self.since)]
+        rows = (len(self) + np.array(new)).astype(np.int32)
         texts = self.texts.extended(ids)
-        between = self._between(places)
+        between = self._between(*places) if len(self) else None
         if between is None:
-            whole = np.empty(len(ordered), dtype=np.float64)
-            whole[ordered] = np.arange(len(ordered))
-            return Ids(texts, Column.of(whole), ordered)
+            ordered = np.insert(self.all_ordered(), places[0] + places[1], rows)
+            numbers = np.empty(len(ordered), dtype=np.float64)
+            numbers[ordered] = np.arange(len(ordered))
+            return Ids.of(texts, Column.of(numbers), ordered)
         keys = np.empty(len(ids), dtype=np.float64)
-        keys[sorted_new] = between
-        return Ids(texts, self.keys.extended(keys), ordered)
+        keys[new] = between
+        return Ids(texts, self.keys.extended(keys), self.ordered, np.insert(self.since, places[1], rows))
 
-    def _between(self, places: IntArray) -> FloatArray | None:
-        """Keys for ids that come, in this order, before the rows at some places of the order.
+    def _place(self, rows: Rows, id: str) -> int:
+        """The place of the first of some rows, in the order of their ids, whose id is not before another."""
+        return bisect_left(rows, id, key=self.texts.__getitem__)
 
-        None where the numbers between two neighbours are used up.
+    def _between(self, *places: IntArray) -> FloatArray | None:
+        """Keys for ids that come, in this order, before the rows at some places of :attr:`ordered` and :attr:`since`.
+
+        Of ids to which others come. None where the numbers between two neighbours are used up.
         """
-        first = np.searchsorted(places, places)
-        count = np.searchsorted(places, places, side="right") - first
-        low, high = np.full(len(places), -1.0), count.astype(np.float64)
-        if len(self.ordered):
-            last = len(self.ordered) - 1
-            keys = self.keys.at(self.ordered[[0, last]].astype(np.int64))
-            after, inside = places > 0, places <= last
-            low[:] = keys[0] - 1
-            low[after] = self.keys.at(self.ordered[places[after] - 1].astype(np.int64))
-            high += keys[1] + 1
-            high[inside] = self.keys.at(self.ordered[places[inside]].astype(np.int64))
-        step = (high - low) / (count + 1)
+        low, high = np.full(len(places[0]), -np.inf), np.full(len(places[0]), np.inf)
+        for rows, own in zip((self.ordered, self.since), places, strict=True):
+            after, inside = own > 0, own < len(rows)
+            low[after] = np.maximum(low[after], self.order(rows[own[after] - 1].astype(np.int64)))
+            high[inside] = np.minimum(high[inside], self.order(rows[own[inside]].astype(np.int64)))
+        gap = places[0] + places[1]
+        first = np.searchsorted(gap, gap)
+        count = np.searchsorted(gap, gap, side="right") - first
+        low = np.where(np.isfinite(low), low, high - count - 1)
+        step = (np.where(np.isfinite(high), high, low + count + 1) - low) / (count + 1)
         if step.min() < _SMALLEST_STEP:
             return None
-        between: FloatArray = low + step * (np.arange(len(places)) - first + 1)
+        between: FloatArray = low + step * (np.arange(len(gap)) - first + 1)
         return between
 
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyad.embedded.columns import Column
+from polyad.embedded.growing import GrowingAdjacency, PrunedAdjacency
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.subject_names import SubjectNames
-from polyad.hypergraph.incidence import PatchedAdjacency, distinct
-from polyad.hypergraph.sparse import among, union
+from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.sparse import union
 from polyad.model import BoolArray, FloatArray, IntArray
 
 
@@ -25,6 +26,7 @@ class NewIncidences:
     """The incidences of hyperedges that came.
 
     Attributes:
+        passages: How many came, with hyperedges or without.
         passage_of: Row of the passage of each new hyperedge, in the order of their rows; ``[hyperedges]``.
         scores: Of each new hyperedge; ``[hyperedges]``.
         entities, hyperedges: Rows, ``[incidences]`` each.
@@ -32,6 +34,7 @@ class NewIncidences:
             mentioned in common words; ``[incidences]``.
     """
 
+    passages: int
     passage_of: IntArray
     scores: FloatArray
     entities: IntArray
@@ -41,7 +44,7 @@ class NewIncidences:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Incidences:
-    """The hypergraph of a view. Immutable; rows of what has gone are in no other row.
+    """The hypergraph of a view. Immutable; rows of what has gone are in no other row, and empty.
 
     Attributes:
         edge_passage: The passage of each hyperedge.
@@ -50,31 +53,33 @@ class Incidences:
         entity_edges: Hyperedges of each entity, likewise.
         entity_passages: Passages that mention each entity, with the strength with which each is about it; 0 for not,
             and below where it is written in common words alone.
+        subject_passages: Those of them that are about it.
         passage_edges: Hyperedges of each passage.
         names: What stands for a subject elsewhere.
     """
 
     edge_passage: Column
     edge_score: Column
-    edge_members: PatchedAdjacency
-    entity_edges: PatchedAdjacency
-    entity_passages: PatchedAdjacency
-    passage_edges: PatchedAdjacency
+    edge_members: GrowingAdjacency
+    entity_edges: PrunedAdjacency
+    entity_passages: PrunedAdjacency
+    subject_passages: PrunedAdjacency
+    passage_edges: GrowingAdjacency
     names: SubjectNames
 
     @classmethod
     def none(cls) -> Incidences:
         """Of an index without documents."""
-        empty = PatchedAdjacency.empty()
+        rows, mentions = GrowingAdjacency.none(), PrunedAdjacency.none()
         passages, scores = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
-        return cls(Column.of(passages), Column.of(scores), empty, empty, empty, empty, SubjectNames.none())
+        names = SubjectNames.none()
+        return cls(Column.of(passages), Column.of(scores), rows, mentions, mentions, mentions, rows, names)
 
     # As stored
 
     def are_subjects(self, entities: IntArray) -> BoolArray:
         """Whether some passage is about each."""
-        _, owners, strengths = self.entity_passages.gather(entities)
-        return np.bincount(owners[strengths > 0], minlength=len(entities)) > 0
+        return self.subject_passages.degrees(entities) > 0
 
     def are_there(self, entities: IntArray) -> BoolArray:
         """Whether any hyperedge joins each."""
@@ -82,7 +87,7 @@ class Incidences:
 
     def stored_members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
         """The entities of each of some hyperedges as stored, and the position in ``hyperedges`` each belongs to."""
-        return self.edge_members.gather(hyperedges)[:2]
+        return _gathered(self.edge_members, hyperedges, self.entity_edges.is_there)[:2]
 
     def passages(self, hyperedges: IntArray) -> IntArray:
         """The passage of each of some hyperedges."""
@@ -91,7 +96,7 @@ class Incidences:
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some passages, and the position in ``passages`` each belongs to."""
-        return self.passage_edges.gather(passages)[:2]
+        return _gathered(self.passage_edges, passages, self.entity_passages.is_there)[:2]
 
     def scores(self, hyperedges: IntArray) -> FloatArray:
         """The score of each of some hyperedges, in (0, 10]."""
@@ -102,9 +107,9 @@ class Incidences:
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
         """The entities of each of some hyperedges, and for each the position in ``hyperedges`` it belongs to."""
-        entities, owners, strengths = self.edge_members.gather(hyperedges)
+        entities, owners, strengths = _gathered(self.edge_members, hyperedges, self.entity_edges.is_there)
         subjects = strengths > 0
-        names, places, _ = self.names.names.gather(entities[subjects])
+        names, places = self.names.of_subjects(entities[subjects])
         return _united((entities, owners), (names, owners[subjects][places]))
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
@@ -123,20 +128,19 @@ class Incidences:
         named, subjects = self._subjects(entities)
         if not len(named):
             return own, owners
-        of_subjects, places, strengths = self.entity_passages.gather(subjects)
-        about = strengths > 0
-        return _united((own, owners), (of_subjects[about], named[places[about]]))
+        of_subjects, places, _ = self.subject_passages.gather(subjects)
+        return _united((own, owners), (of_subjects, named[places]))
 
     def about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """The passages about each of some entities, the position each belongs to, and how surely it is its subject."""
-        own, owners, strengths = self.entity_passages.gather(entities)
+        passages, owners, strengths = self.subject_passages.gather(entities)
         named, subjects = self._subjects(entities)
-        of_subjects, places, subject_strengths = self.entity_passages.gather(subjects)
-        passages = np.concatenate([own, of_subjects])
+        if not len(named):
+            return passages, owners, strengths
+        of_subjects, places, subject_strengths = self.subject_passages.gather(subjects)
+        passages = np.concatenate([passages, of_subjects])
         owners = np.concatenate([owners, named[places]])
         strengths = np.concatenate([strengths, subject_strengths])
-        subject = strengths > 0
-        passages, owners, strengths = passages[subject], owners[subject], strengths[subject]
         order = np.lexsort((-strengths, passages, owners))
         passages, owners, strengths = passages[order], owners[order], strengths[order]
         first = _first(owners, passages)
@@ -172,33 +176,35 @@ class Incidences:
             gone: Rows of passages, sorted.
             new: What came with others.
         """
-        first = len(self.edge_passage)
-        passage_of = self.edge_passage.extended(new.passage_of)
-        gone_edges = distinct(self.passage_edges.gather(gone)[0])
-        touched = distinct(np.concatenate([self.edge_members.gather(gone_edges)[0], new.entities]))
-        rows = np.arange(first, len(passage_of))
-        nothing = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        members = self.edge_members.rewritten(gone_edges, nothing[0], *nothing).rewritten(
-            rows, new.hyperedges - first, new.entities, new.strengths
-        )
-        owner = np.searchsorted(touched, new.entities)
-        memberships = _moved(self.entity_edges, touched, gone_edges, owner, new.hyperedges, new.strengths)
+        first, came = len(self.edge_passage), len(new.passage_of)
+        rows = np.arange(first, first + came)
+        gone_edges, _ = self.hyperedges(gone)
+        lost, owners, strengths = self.edge_members.gather(gone_edges)
+        lost_passages = self.passages(gone_edges)[owners]
+        touched = distinct(np.concatenate([lost, new.entities]))
+        about = new.strengths > 0
         of_incidence = new.passage_of[new.hyperedges - first]
-        by_entity = _moved(self.entity_passages, touched, gone, owner, of_incidence, new.strengths)
-        with_edges = distinct(new.passage_of)
-        hyperedges = self.passage_edges.rewritten(gone, nothing[0], *nothing).rewritten(
-            with_edges, np.searchsorted(with_edges, new.passage_of), rows, np.zeros(len(rows), dtype=np.float32)
-        )
-        moved = Incidences(
-            passage_of, self.edge_score.extended(new.scores), members, memberships, by_entity, hyperedges, self.names
+        moved = replace(
+            self,
+            edge_passage=self.edge_passage.extended(new.passage_of),
+            edge_score=self.edge_score.extended(new.scores),
+            edge_members=self.edge_members.extended(new.hyperedges, new.entities, new.strengths),
+            entity_edges=self.entity_edges.without(gone_edges, lost).extended(
+                new.entities, new.hyperedges, new.strengths, came
+            ),
+            entity_passages=self.entity_passages.without(gone, _pairs(lost, lost_passages)).extended(
+                new.entities, of_incidence, new.strengths, new.passages
+            ),
+            subject_passages=self.subject_passages.without(
+                gone, _pairs(lost[strengths > 0], lost_passages[strengths > 0])
+            ).extended(new.entities[about], of_incidence[about], new.strengths[about], new.passages),
+            passage_edges=self.passage_edges.extended(new.passage_of, rows, np.zeros(came, dtype=np.float32)),
         )
         if keys is None:
             return moved, touched
-        known = touched[touched < len(self.names.keys)]
-        was_subject = np.zeros(len(touched), dtype=bool)
-        was_subject[: len(known)] = self.are_subjects(known)
-        changed = touched[moved.are_subjects(touched) != was_subject]
-        names, renamed = self.names.advanced(keys, changed, touched, moved.are_subjects, moved.are_there)
+        subjects = touched[moved.are_subjects(touched) != self.are_subjects(touched)]
+        others = touched[moved.are_there(touched) != self.are_there(touched)]
+        names, renamed = self.names.advanced(keys, subjects, others, moved.are_subjects, moved.are_there)
         return replace(moved, names=names), union([touched, renamed])
 
     def named(self, keys: EntityKeys) -> Incidences:
@@ -207,23 +213,19 @@ class Incidences:
         return replace(self, names=SubjectNames.of(keys, self.are_subjects(rows), self.are_there(rows)))
 
 
-def _moved(
-    adjacency: PatchedAdjacency,
-    rows: IntArray,
-    gone: IntArray,
-    owners: IntArray,
-    neighbours: IntArray,
-    weights: FloatArray,
-) -> PatchedAdjacency:
-    """An adjacency without some neighbours of some rows, and with others."""
-    kept, kept_owners, kept_weights = adjacency.gather(rows)
-    stays = ~among(kept, gone)
-    return adjacency.rewritten(
-        rows,
-        np.concatenate([kept_owners[stays], owners]),
-        np.concatenate([kept[stays], neighbours]),
-        np.concatenate([kept_weights[stays], weights]),
-    )
+def _gathered(
+    adjacency: GrowingAdjacency, rows: IntArray, is_there: BoolArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The neighbours of those of some rows that have not gone."""
+    there = is_there[rows].nonzero()[0]
+    neighbours, owners, weights = adjacency.gather(rows[there])
+    return neighbours, there[owners], weights
+
+
+def _pairs(entities: IntArray, passages: IntArray) -> IntArray:
+    """The entity of each pair, of which some may be given more than once."""
+    width = int(passages.max(initial=0)) + 1
+    return distinct(entities * width + passages) // width
 
 
 def _united(stored: tuple[IntArray, IntArray], of_subjects: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:

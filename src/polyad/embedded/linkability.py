@@ -58,7 +58,7 @@ def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> i
     entities, places, strengths = graph.edge_members.gather(edges)
     sure = strengths >= 1
     subjects, owners = entities[sure], owners[places[sure]]
-    names, of_subject, _ = graph.names.names.gather(subjects)
+    names, of_subject = graph.names.of_subjects(subjects)
     subjects, owners = np.concatenate([subjects, names]), np.concatenate([owners, owners[of_subject]])
     unique = distinct(subjects)
     telling, count, first, last = _mentioned_elsewhere(graph, document, unique)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +23,14 @@ class Strings:
     Attributes:
         offsets: Row i is ``data[offsets[i]:offsets[i + 1]]`` in UTF-8; int64 ``[rows + 1]``.
         data: All texts, one after the other.
-        tail: Texts of the rows after these.
+        tail: Texts of the rows after these, and behind them perhaps those of texts that grew from these.
+        came: How many of them are its own.
     """
 
     offsets: IntArray
     data: Bytes
-    tail: tuple[str, ...] = ()
+    tail: list[str] = field(default_factory=list)
+    came: int = 0
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Strings:
@@ -40,11 +41,11 @@ class Strings:
         return cls(offsets, np.frombuffer(b"".join(encoded), dtype=np.uint8))
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1 + len(self.tail)
+        return len(self.offsets) - 1 + self.came
 
     def __getitem__(self, row: int) -> str:
         before = len(self.offsets) - 1
-        if row >= before:
+        if before <= row < before + self.came:
             return self.tail[row - before]
         found: bytes = self.data[self.offsets[row] : self.offsets[row + 1]].tobytes()
         return found.decode("utf-8", "surrogatepass")
@@ -55,15 +56,17 @@ class Strings:
 
     def whole(self) -> Strings:
         """The same without a tail."""
-        if not self.tail:
+        if not self.came:
             return self
-        tail = Strings.of(self.tail)
+        tail = Strings.of(self.tail[: self.came])
         offsets = np.concatenate([self.offsets, self.offsets[-1] + tail.offsets[1:]])
         return Strings(offsets, np.concatenate([self.data, tail.data]))
 
     def extended(self, texts: Sequence[str]) -> Strings:
         """The same with more rows at the end."""
-        return Strings(self.offsets, self.data, (*self.tail, *texts))
+        tail = self.tail if len(self.tail) == self.came else self.tail[: self.came]
+        tail.extend(texts)
+        return Strings(self.offsets, self.data, tail, self.came + len(texts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,23 +101,6 @@ class Lookup:
     def joined(self, other: Lookup) -> Lookup:
         """The entries of both."""
         return Lookup.of(np.concatenate([self.hashes, other.hashes]), np.concatenate([self.rows, other.rows]))
-
-
-class _Joinable(Protocol):
-    def __len__(self) -> int: ...
-
-    def joined(self, other: Self) -> Self: ...
-
-
-J = TypeVar("J", bound=_Joinable)
-
-
-def grown(parts: tuple[J, ...], added: J) -> tuple[J, ...]:
-    """Some parts and one more, joined with what is not much larger: few parts, and each entry is moved seldom."""
-    while parts and len(parts[-1]) < 2 * len(added):
-        *before, last = parts
-        parts, added = tuple(before), last.joined(added)
-    return (*parts, added)
 
 
 def hash_of(text: str) -> int:

@@ -15,10 +15,11 @@ from zlib import crc32
 import numpy as np
 
 from polyad.embedded.columns import Column
+from polyad.embedded.growing import GrowingAdjacency, grown
 from polyad.embedded.ids import EntityKeys
-from polyad.embedded.strings import Lookup, grown
-from polyad.hypergraph.incidence import PatchedAdjacency, WeightedAdjacency, distinct, places_within
-from polyad.hypergraph.sparse import among, union
+from polyad.embedded.strings import Lookup
+from polyad.hypergraph.incidence import WeightedAdjacency, distinct, places_within
+from polyad.hypergraph.sparse import union
 from polyad.model import BoolArray, IntArray
 
 _LONGEST = 12
@@ -52,19 +53,19 @@ class SubjectNames:
             still be among them.
         short: Rows of names, by the codes under which a subject finds them.
         subject: For each entity the row of the subject it stands for, -1 where it stands for none.
-        names: For each entity the names that stand for it.
+        names: For each entity the names that stand for it, and perhaps others that no longer do.
     """
 
     keys: EntityKeys
     long: tuple[Lookup, ...]
     short: tuple[Lookup, ...]
     subject: Column
-    names: PatchedAdjacency
+    names: GrowingAdjacency
 
     @classmethod
     def none(cls) -> SubjectNames:
         """Of an index without entities."""
-        return cls(EntityKeys.none(), (), (), Column.of(np.empty(0, dtype=np.int32)), PatchedAdjacency.empty())
+        return cls(EntityKeys.none(), (), (), Column.of(np.empty(0, dtype=np.int32)), GrowingAdjacency.none())
 
     @classmethod
     def of(cls, keys: EntityKeys, are_subjects: BoolArray, are_there: BoolArray) -> SubjectNames:
@@ -80,7 +81,7 @@ class SubjectNames:
         told = np.flatnonzero(subjects >= 0)
         weights = np.zeros(len(told), dtype=np.float32)
         of_subject = WeightedAdjacency.from_pairs(subjects[told].astype(np.int64), told, weights, len(keys))
-        return replace(names, subject=Column.of(subjects), names=PatchedAdjacency.unpatched(of_subject))
+        return replace(names, subject=Column.of(subjects), names=GrowingAdjacency(of_subject))
 
     def subjects_of(self, names: Sequence[str], is_subject: Test) -> IntArray:
         """The row of the subject that each of some names stands for which are no subjects; -1 where none can be told.
@@ -109,6 +110,14 @@ class SubjectNames:
             left = undecided
         return found
 
+    def of_subjects(self, subjects: IntArray) -> tuple[IntArray, IntArray]:
+        """The names that stand for each of some subjects, sorted, and the position in ``subjects`` each belongs to."""
+        names, owners, _ = self.names.gather(subjects)
+        stands = self.subject.at(names) == subjects[owners]
+        width = len(self.keys)
+        owners, names = np.divmod(distinct(owners[stands] * width + names[stands]), max(1, width))
+        return names, owners
+
     def _that_end(self, names: Sequence[Sequence[str]], is_subject: Test) -> IntArray:
         """The longest subject that each name ends in; -1 where there is none."""
         found = np.full(len(names), -1)
@@ -131,11 +140,7 @@ class SubjectNames:
         Of a code that more than :data:`_MOST` have, these and one more.
         """
         unique = sorted(set(codes))
-        pairs = [part.pairs(unique) for part in (*self.long, _NO_ENTRIES)]
-        places, rows = (np.concatenate(column) for column in zip(*pairs, strict=True))
-        known = distinct(rows)
-        stands = is_subject(known)[known.searchsorted(rows)]
-        places, rows = np.divmod(distinct(places[stands] * len(self.keys) + rows[stands]), max(1, len(self.keys)))
+        places, rows = self._like(unique, is_subject)
         few = places_within(places) <= _MOST
         places, rows = places[few], rows[few]
         words = {row: self.keys[row].split(" ") for row in distinct(rows).tolist()}
@@ -143,6 +148,14 @@ class SubjectNames:
         for place, row in zip(places.tolist(), rows.tolist(), strict=True):
             found[unique[place]].append((row, words[row]))
         return found
+
+    def _like(self, codes: Sequence[int], is_subject: Test) -> tuple[IntArray, IntArray]:
+        """The place in ``codes`` and the row of each subject with any of some codes, each pair once, sorted."""
+        places, rows = _pairs(self.long, codes)
+        known = distinct(rows)
+        stands = is_subject(known)[known.searchsorted(rows)]
+        width = max(1, len(self.keys))
+        return np.divmod(distinct(places[stands] * width + rows[stands]), width)
 
     def advanced(
         self, keys: EntityKeys, subjects: IntArray, others: IntArray, is_subject: Test, is_there: Test
@@ -152,7 +165,7 @@ class SubjectNames:
         Args:
             keys: Of all entities; new ones at the end.
             subjects: Rows of those that became subjects or ceased to be.
-            others: Rows of those that came, came again or went.
+            others: Rows of those that came, came again or went altogether.
             is_subject: Tells which of some entities are subjects now.
             is_there: Tells which of them any hyperedge joins now.
         """
@@ -164,31 +177,46 @@ class SubjectNames:
             self.subject.extended(np.full(len(new), -1, dtype=np.int32)),
             self.names,
         )
-        codes = {code for row in subjects.tolist() for code in _shortened(keys[row].split(" "))}
-        affected = union([subjects, others, _found(extended.short, sorted(codes))])
+        affected = union([subjects, others, extended._names_for(subjects, is_subject)])
         names = affected[is_there(affected) & ~is_subject(affected)]
         subjects_now = np.full(len(affected), -1)
         stands = np.searchsorted(affected, names)
         subjects_now[stands] = extended.subjects_of(keys.ids.take(names), is_subject)
         return extended._standing_for(affected, subjects_now)
 
+    def _names_for(self, subjects: IntArray, is_subject: Test) -> IntArray:
+        """The names that may stand for another subject since some became subjects or ceased to be; not sorted.
+
+        They end in one of these, or are short for it; or so many subjects are like it that one more decides whether
+        any of them is compared.
+        """
+        changed: defaultdict[int, list[list[str]]] = defaultdict(list)
+        for row in subjects.tolist():
+            words = self.keys[row].split(" ")
+            for code in _shortened(words):
+                changed[code].append(words)
+        codes = sorted(changed)
+        like = np.bincount(self._like(codes, is_subject)[0], minlength=len(codes))
+        more = np.array([len(changed[code]) for code in codes], dtype=np.int64)
+        is_decided = (like + more <= _MOST) | (like - more > _MOST)
+        places, rows = _pairs(self.short, codes)
+        names = [
+            row
+            for place, row in zip(places.tolist(), rows.tolist(), strict=True)
+            if not is_decided[place] or _may_mean(self.keys[row].split(" "), changed[codes[place]])
+        ]
+        return np.array(names, dtype=np.int64)
+
     def _standing_for(self, rows: IntArray, after: IntArray) -> tuple[SubjectNames, IntArray]:
         before = self.subject.at(rows).astype(np.int64)
         changed = before != after
-        rows, before, after = rows[changed], before[changed], after[changed]
+        rows, after = rows[changed], after[changed]
         if not len(rows):
             return self, rows
-        touched = union([before[before >= 0], after[after >= 0]])
-        kept, owners, _ = self.names.gather(touched)
-        stays = ~among(kept, rows)
         leads = after >= 0
-        names = self.names.rewritten(
-            touched,
-            np.concatenate([owners[stays], np.searchsorted(touched, after[leads])]),
-            np.concatenate([kept[stays], rows[leads]]),
-            np.zeros(stays.sum() + leads.sum(), dtype=np.float32),
-        )
-        return SubjectNames(self.keys, self.long, self.short, self.subject.replaced(rows, after), names), rows
+        nothing = np.zeros(leads.sum(), dtype=np.float32)
+        names = self.names.extended(after[leads], rows[leads], nothing)
+        return replace(self, subject=self.subject.replaced(rows, after), names=names), rows
 
 
 def _coded(
@@ -209,8 +237,11 @@ def _with_few(lookup: Lookup) -> Lookup:
     return Lookup(lookup.hashes[few], lookup.rows[few])
 
 
-def _found(parts: tuple[Lookup, ...], codes: Sequence[int]) -> IntArray:
-    return union(part.pairs(codes)[1] for part in parts)
+def _pairs(parts: tuple[Lookup, ...], codes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """The place in ``codes`` and the row of each entry with any of some codes; some may come more than once."""
+    pairs = [part.pairs(codes) for part in (*parts, _NO_ENTRIES)]
+    places, rows = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    return places, rows
 
 
 def _ends(words: Sequence[str]) -> set[int]:
@@ -248,6 +279,11 @@ def _whole(words: Sequence[str]) -> str:
 
 def _letter(words: Sequence[str]) -> str:
     return words[0][0]
+
+
+def _may_mean(name: Sequence[str], subjects: Iterable[Sequence[str]]) -> bool:
+    """Whether a name ends in any of some subjects, or is short for it."""
+    return any(name[-len(subject) :] == subject or _shortens(name, subject) for subject in subjects)
 
 
 def _leaves_out(short: Sequence[str], long: Sequence[str]) -> bool:

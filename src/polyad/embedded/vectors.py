@@ -27,6 +27,9 @@ RECALLED = 40
 _ASKED = 50
 """Vectors whose nearest it is measured by."""
 
+_WAITING = 1024
+"""Vectors that may wait for their cells to be found, all at once: a search looks at each of them."""
+
 _READ = 1 << 16
 """Vectors read at a time where all are."""
 
@@ -40,7 +43,7 @@ class Vectors:
         is_there: Which rows have not gone.
         gone: How many have.
         cells: Of those that lie in a file; None where a search looks at all.
-        tail_cells: The nearest cell of each that came since; without cells empty.
+        tail_cells: The nearest cell of those that came since, but for the last few; without cells empty.
     """
 
     column: Column
@@ -62,10 +65,9 @@ class Vectors:
         is_there = np.concatenate([self.is_there, np.ones(len(vectors), dtype=bool)])
         is_there[gone] = False
         later = replace(self, column=self.column.extended(vectors), is_there=is_there, gone=self.gone + len(gone))
-        if self.cells is None:
+        if self.cells is None or len(later.column.tail) - len(self.tail_cells) < _WAITING:
             return later
-        cells = nearest_centres(vectors, self.cells.centres)
-        return replace(later, tail_cells=np.concatenate([self.tail_cells, cells]))
+        return replace(later, tail_cells=later._cells_of_tail(self.cells))
 
     def replaced(self, rows: IntArray, vectors: FloatArray, is_there: BoolArray) -> Vectors:
         """The same with other vectors of some rows, sorted, and other rows that have not gone."""
@@ -79,8 +81,9 @@ class Vectors:
         )
         if self.cells is None:
             return later
-        cells, came = self.tail_cells.copy(), rows >= len(self.cells.rows)
-        cells[rows[came] - len(self.cells.rows)] = nearest_centres(vectors[came], self.cells.centres)
+        cells, since = self.tail_cells.copy(), rows - len(self.cells.rows)
+        known = (since >= 0) & (since < len(cells))
+        cells[since[known]] = nearest_centres(vectors[known], self.cells.centres)
         return replace(later, tail_cells=cells)
 
     def at(self, rows: IntArray) -> FloatArray:
@@ -92,9 +95,14 @@ class Vectors:
         """All rows in cells: in those there are until there are twice as many vectors, and then in new ones."""
         rows = np.flatnonzero(self.is_there)
         if self.cells is not None and len(self.cells.centres) == cell_count(len(rows)):
-            return Cells.of(self.cells.centres, np.concatenate([self.cells.of_rows, self.tail_cells]))
+            return Cells.of(self.cells.centres, np.concatenate([self.cells.of_rows, self._cells_of_tail(self.cells)]))
         centres = centres_of(self.at, rows)
         return Cells.of(centres, np.concatenate([nearest_centres(block, centres) for block in self.blocks()]))
+
+    def _cells_of_tail(self, cells: Cells) -> Numbers:
+        """The nearest cell of each that came since."""
+        waiting = self.column.tail[len(self.tail_cells) :]
+        return np.concatenate([self.tail_cells, nearest_centres(waiting, cells.centres)])
 
     def blocks(self, cells: Cells | None = None) -> Iterator[FloatArray]:
         """All vectors, some at a time, by row or by cells."""
@@ -155,7 +163,8 @@ class Vectors:
             return np.arange(len(self)), np.concatenate(parts, axis=1)
         near = self.cells.near(vectors, k)
         starts, ends = self.cells.offsets[near], self.cells.offsets[near + 1]
-        since = np.flatnonzero(among(self.tail_cells.astype(np.int64), near))
+        is_near = among(self.tail_cells.astype(np.int64), near)
+        since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(tail))])
         spans = zip(starts.tolist(), ends.tolist(), strict=True)
         parts = [products_with_each(base[start:end], vectors) for start, end in spans]
         places = np.concatenate([ranges(starts, ends - starts), len(base) + since])

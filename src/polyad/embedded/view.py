@@ -42,7 +42,7 @@ _FIXED_POINT = 2.0**40
 _SUMMED = 1 << 12
 """Vectors summed at a time."""
 
-_NEW = 0.1
+_NEW = 0.02
 """Share of passages that may lie beside the arrays."""
 
 _GONE = 0.5
@@ -59,6 +59,9 @@ _COUNTED = 100
 
 _KEPT = 300
 """Passages, or hyperedges, that were shown lately and are kept: those of a few searches."""
+
+_SHOWN = 4096
+"""Entities that were shown lately and are kept: common ones are asked for again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,7 @@ class EmbeddedView:
             keys if is_whole else None,
             gone,
             NewIncidences(
+                passages=len(new.passage_ids),
                 passage_of=rows_of(passage_numbers, new.passage_of_hyperedge),
                 scores=new.hyperedge_scores,
                 entities=rows_of(entity_numbers, new.incidence_entity),
@@ -273,7 +277,8 @@ class EmbeddedView:
     @property
     def density(self) -> float:
         """Hyperedges that join any entity, for each entity that is joined; counted anew each time."""
-        hyperedges = self.graph.edge_members.degrees(np.arange(len(self.hyperedge_ids)))
+        there = np.flatnonzero(self.hyperedge_vectors.is_there)
+        hyperedges = self.graph.edge_members.degrees(there)
         entities = self.graph.are_there(np.arange(len(self.keys)))
         return float((hyperedges > 0).sum() / max(1, entities.sum()))
 
@@ -374,7 +379,7 @@ class EmbeddedView:
                 numbers = self._numbers(self.passage_numbers, new)
                 return _all(moment.passages(numbers), numbers)
 
-            return _recalled(self._read_in(moment).passages, rows, read)
+            return _recalled(self._read_in(moment).passages, rows, read, _KEPT)
 
     def hyperedges(self, rows: Sequence[int]) -> list[Hyperedge]:
         """Hyperedges, in order."""
@@ -384,13 +389,11 @@ class EmbeddedView:
                 numbers = self._numbers(self.hyperedge_numbers, new)
                 return _all(moment.hyperedges(numbers), numbers)
 
-            return _recalled(self._read_in(moment).hyperedges, rows, read)
+            return _recalled(self._read_in(moment).hyperedges, rows, read, _KEPT)
 
     def entities(self, rows: Sequence[int]) -> list[Entity]:
         """Entities, in order. Each is made once: that of a common name goes over thousands of incidences."""
-        new = [row for row in dict.fromkeys(rows) if row not in self.shown]
-        self.shown.update(zip(new, self.entities_made(new), strict=True))
-        return [self.shown[row] for row in rows]
+        return _recalled(self.shown, rows, self.entities_made, _SHOWN)
 
     def entities_made(self, rows: Sequence[int]) -> list[Entity]:
         """Entities, in order, each made from the store; of common ones what came since they were made the last time."""
@@ -439,7 +442,7 @@ class EmbeddedView:
                 ids = self.document_ids(new)
                 return _all(moment.origins(ids), ids)
 
-            return _recalled(self._read_in(moment).origins, passages, read)
+            return _recalled(self._read_in(moment).origins, passages, read, _KEPT)
 
     def _read_in(self, moment: Moment) -> Read:
         """What was shown lately; nothing in a later moment than the view's: some of it may have been removed."""
@@ -456,13 +459,13 @@ def _all(found: Mapping[K, T], wanted: Sequence[K]) -> list[T]:
     return [found[key] for key in wanted]
 
 
-def _recalled(kept: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]]) -> list[T]:
+def _recalled(kept: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]], most: int) -> list[T]:
     """What stands at some rows, in order: what is kept, and the rest read. Other threads may empty ``kept``."""
     found = {row: value for row in rows if (value := kept.get(row)) is not None}
     new = [row for row in dict.fromkeys(rows) if row not in found]
     if new:
         found.update(zip(new, read(new), strict=True))
-        if len(kept) > _KEPT:
+        if len(kept) > most:
             kept.clear()
         kept.update((row, found[row]) for row in new)
     return [found[row] for row in rows]

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.embedded.columns import Column
+from polyad.embedded.growing import grown
 from polyad.embedded.ids import Ids
-from polyad.embedded.strings import Hashes, grown, hash_of
+from polyad.embedded.strings import Hashes, hash_of
 from polyad.hypergraph.incidence import ranges
 from polyad.hypergraph.sparse import best_places
 from polyad.model import BoolArray, FloatArray, IntArray
