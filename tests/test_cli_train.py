@@ -68,7 +68,7 @@ def write_benchmark(folder: Path) -> Path:
             {"_id": f"maker{number}", "title": f"Ines {maker}", "text": f"Ines {maker} was born in {village}."},
             {"_id": f"place{number}", "title": village, "text": f"{village} is a village near {tower}."},
         ]
-        queries.append({"_id": f"q{number}", "text": f"Where was the maker of the {bell} born?"})
+        queries.append({"_id": f"q{number}", "text": f"Where was she born who cast the {bell}?"})
         qrels += [f"q{number}\tbell{number}\t1", f"q{number}\tmaker{number}\t1"]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)), encoding="utf-8")
     (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)), encoding="utf-8")

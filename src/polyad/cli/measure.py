@@ -72,7 +72,7 @@ def evaluate(
     ] = None,
     split: Annotated[
         Literal["all", "train", "validation", "test"],
-        typer.Option(help="Which of the questions: `test` are the 20 per cent that training keeps its hands off."),
+        typer.Option(help="Which of the questions: `test` is the fifth that training keeps its hands off."),
     ] = "all",
     method: Method = None,
     rewrite: Rewrite = None,

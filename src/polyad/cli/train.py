@@ -69,11 +69,11 @@ def train(
     """Train a retriever on questions whose evidence is known.
 
     `default` writes weights.tsv (and weights_rewriting.tsv, for --rewrite) and reports the recall on each benchmark: by
-    weights trained on the others, and by the weights written. `hyperretriever` trains on 64 per cent of each
-    benchmark's questions, stops by another 16, and reports on the rest, beside a default scorer trained on the same
-    questions; it writes hyperretriever.safetensors. Which part a question is in does not depend on --limit. Both write
-    a picture and a report. Use what was written with `weights = "FILE"` in the section [default] or [hyperretriever]
-    of polyad.toml.
+    weights trained on the others, and by the weights written. `hyperretriever` trains on about 64 per cent of
+    each benchmark's questions, stops by another 16, and reports on the rest, beside a default scorer trained on the
+    same questions; it writes hyperretriever.safetensors. Which part a question is in depends on its text alone. Both
+    write a picture and a report. Use what was written with `weights = "FILE"` in the section [default] or
+    [hyperretriever] of polyad.toml.
 
     Example: polyad train default 2wiki/ hotpotqa/ musique/ --to weights/
     """

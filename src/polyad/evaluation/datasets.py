@@ -84,8 +84,7 @@ def load(folder: Path, limit: int | None = None) -> Dataset:
     Args:
         folder: Holds ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``; without a folder ``qrels`` nothing is
             known of the evidence, and all questions are taken.
-        limit: Take only the first so many questions; 1 or more. None where they are to be divided into splits, which
-            takes all of them (:mod:`polyad.evaluation.splits`).
+        limit: Take only the first so many questions; 1 or more.
 
     Raises:
         ConfigurationError: a file is missing or not in the format.

@@ -1,18 +1,21 @@
 """The splits of a benchmark: questions to train on, for validation, and for test.
 
-Which split a question is in is settled by the whole of its benchmark. Only then may a limit choose among the questions,
-so that one for test is never trained on, whatever the limits of the runs.
+Which split a question is in is settled by its text alone. So a question that is added moves none of the others, one
+that is in two benchmarks is in the same split of both, and one for test is never trained on, whatever the limits.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Dataset, Question
 from polyad.text.counting import counted
+from polyad.text.digests import question_digest
+
+TRAINING, VALIDATION = 0.64, 0.16
+"""Shares of all questions that there can be; the rest is for test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +46,34 @@ class Splits:
         return sum(query in known for query in queries)
 
 
-def split(queries: Sequence[Question], seed: int = 0) -> tuple[list[Question], list[Question], list[Question]]:
-    """Questions for training, validation and test: 64, 16 and 20 per cent (HyperRAG, Table 5).
+def split(queries: Iterable[Question]) -> tuple[list[Question], list[Question], list[Question]]:
+    """Questions for training, validation and test, in their order: about 64, 16 and 20 per cent (HyperRAG, Table 5).
 
-    By the rank of a hash of seed and id, so that the order of the file and the texts of questions change nothing.
-
-    Args:
-        queries: All of a benchmark's: of some of them, the ranks would be others.
-        seed: Other splits for each.
+    A digest of the text is a number, and where it is among all that it could be decides; ids, order and the other
+    questions change nothing.
     """
-    ordered = sorted(queries, key=lambda query: (_hash(f"{seed}:{query.id}"), query.id))
-    first, second = round(0.64 * len(ordered)), round(0.8 * len(ordered))
-    return ordered[:first], ordered[first:second], ordered[second:]
+    parts: tuple[list[Question], list[Question], list[Question]] = [], [], []
+    for query in queries:
+        place = int(question_digest(query.text), 16) / 2**64
+        parts[(place >= TRAINING) + (place >= TRAINING + VALIDATION)].append(query)
+    return parts
 
 
 def splits_of(dataset: Dataset, limit: int | None = None) -> Splits:
     """The splits of a benchmark; see :func:`split`.
 
     Args:
-        dataset: With all of its questions.
-        limit: Of each split, only what is among the first so many questions of the file.
+        dataset: Of which.
+        limit: Only of the first so many questions of the file.
     """
-    taken = set(dataset.queries[:limit])
-    return Splits(*(tuple(query for query in part if query in taken) for part in split(dataset.queries)))
+    return Splits(*map(tuple, split(dataset.queries[:limit])))
 
 
 def queries_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Question, ...]:
     """The first questions of one split, in the order of the file.
 
     Args:
-        dataset: With all of its questions.
+        dataset: Of which.
         name: ``train``, ``validation``, ``test``; or ``all``.
         limit: At most so many.
 
@@ -81,13 +82,9 @@ def queries_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Q
     """
     if name == "all":
         return dataset.queries[:limit]
-    chosen = set(getattr(splits_of(dataset), name))
+    chosen: tuple[Question, ...] = getattr(splits_of(dataset), name)
     if not chosen:
         raise ConfigurationError(
             f"{dataset.name} has {counted(len(dataset.queries), 'question')}, and none of them in {name!r}"
         )
-    return tuple(query for query in dataset.queries if query in chosen)[:limit]
-
-
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return chosen[:limit]
