@@ -108,7 +108,7 @@ def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[Example]]:
                 engine.index_documents(shape.documents)
                 signals = signals_of(engine, [query.text for query in dataset.queries])
                 examples = [
-                    example_of(engine, candidates, sorted(query.gold), shape.holds)
+                    example_of(engine, candidates, query.text, sorted(query.gold), shape.holds)
                     for query, candidates in zip(dataset.queries, signals, strict=True)
                 ]
             if not shape.is_whole:
@@ -193,13 +193,17 @@ def of_sentences(engine: Engine, questions: Sequence[tuple[str, Sequence[str]]])
 
     signals = signals_of(engine, [text for text, _ in questions])
     return [
-        replace(example_of(engine, candidates, evidence, holds), documents=())
-        for (_, evidence), candidates in zip(questions, signals, strict=True)
+        replace(example_of(engine, candidates, text, evidence, holds), documents=())
+        for (text, evidence), candidates in zip(questions, signals, strict=True)
     ]
 
 
 def example_of(
-    engine: Engine, candidates: Candidates, evidence: Sequence[str], holds: Callable[[Engine, str, str], bool]
+    engine: Engine,
+    candidates: Candidates,
+    question: str,
+    evidence: Sequence[str],
+    holds: Callable[[Engine, str, str], bool],
 ) -> Example:
     """The candidates of a question, with which of them hold its evidence."""
     rows = [[holds(engine, passage, piece) for piece in evidence] for passage in candidates.passages]
@@ -209,6 +213,7 @@ def example_of(
         candidates.linkability,
         candidates.measures,
         candidates.documents,
+        question,
     )
 
 

@@ -647,15 +647,6 @@ def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Pa
     assert "polyad train default" in message
 
 
-def test_eval_warns_of_weights_that_were_trained_on_the_benchmark(run: Run, benchmark_folder: Path) -> None:
-    seen = benchmark_folder.rename(benchmark_folder.parent / "musique")
-    found = run("eval", seen, "--retriever", "default", "--json")
-    assert "default's weights were trained on the questions of musique" in found.stderr
-    assert run("eval", seen, "--retriever", "bm25").stderr == ""
-    unseen = seen.rename(seen.parent / "tarn")
-    assert run("eval", unseen, "--retriever", "default").stderr == ""
-
-
 def test_train_knows_what_it_can_train(run: Run, benchmark_folder: Path) -> None:
     assert "scorer is 'luck'; expected one of default" in error_of(run("train", "luck", benchmark_folder))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,13 @@ from polyad.cli import app
 from polyad.evaluation.datasets import load
 from polyad.evaluation.held_out import BESIDE
 from polyad.evaluation.splits import Splits, splits_of
-from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
+from polyad.retrieval.default.linear_scorer import LinearScorer
+from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
+from polyad.text.digests import question_digest
 
 Run = Callable[..., Result]
+
+MANUALS = Path(__file__).parents[1] / "benchmarks" / "manuals"
 
 TOWERS = ["Tarn", "Oxley", "Brill", "Corven", "Saltby", "Marden", "Fenwick", "Hexley", "Durrow", "Ottery"]
 MAKERS = ["Moreau", "Ferrand", "Keller", "Stone", "Bauer", "Lindqvist", "Okafor", "Petrov", "Silva", "Tanaka"]
@@ -217,25 +222,96 @@ def test_an_index_that_holds_other_documents_is_said(run: Run, bells: Path) -> N
 # Measuring what was trained
 
 
-def test_eval_says_how_many_questions_the_weights_may_know(run: Run, bells: Path) -> None:
+def use_trained(scorer: str, file: str) -> None:
+    Path("polyad.toml").write_text(f'[{scorer}]\nweights = "weights/{file}"\n', encoding="utf-8")
+
+
+def reword(folder: Path, *numbers: int) -> None:
+    """Change the text of some questions, and nothing else."""
+    lines = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    for number in numbers:
+        lines[number] = lines[number].replace("Where was she born", "In which village was she born")
+    (folder / "queries.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+
+def warned(run: Run, folder: Path, scorer: str, *options: str) -> str:
+    found = run("eval", folder, "--retriever", scorer, "--json", *options)
+    result_of(found)
+    return found.stderr
+
+
+def test_eval_says_how_many_questions_were_trained_on_by_their_texts(run: Run, bells: Path) -> None:
     result_of(trained(run, bells))
-    Path("polyad.toml").write_text(
-        '[hyperretriever]\nweights = "weights/hyperretriever.safetensors"\n', encoding="utf-8"
-    )
+    use_trained("hyperretriever", "hyperretriever.safetensors")
+    seen = (*splits_of(load(bells)).train, *splits_of(load(bells)).validation)
+    assert len(seen) == 8
+    assert (
+        "8 of 10 questions were trained on: the weights of hyperretriever saw them, so it may do better on them than "
+        "on others; --split unseen leaves them out"
+    ) in " ".join(warned(run, bells, "hyperretriever").split())
+    assert "6 of 6 questions were" in warned(run, bells, "hyperretriever", "--split", "train")
+    assert "2 of 2 questions were" in warned(run, bells, "hyperretriever", "--split", "validation")
+    assert warned(run, bells, "hyperretriever", "--split", "test") == ""
+    assert warned(run, bells, "hyperretriever", "--split", "unseen") == ""
+    chimes = bells.rename("chimes")
+    assert "8 of 10 questions were trained on" in warned(run, chimes, "hyperretriever"), "a name tells nothing"
+    reword(chimes, int(seen[0].id[1:]))
+    assert "7 of 10 questions were trained on" in warned(run, chimes, "hyperretriever")
+    reword(chimes, *range(10))
+    others = chimes.rename("bells")
+    assert warned(run, others, "hyperretriever") == ""
 
-    def warned(*options: str) -> str:
-        found = run("eval", bells, "--store", "kept/bells", "--retriever", "hyperretriever", "--json", *options)
-        result_of(found)
-        return found.stderr
 
-    assert "8 of its questions may have been trained on; --split test leaves them out" in warned()
-    assert "6 of its questions" in warned("--split", "train")
-    assert "2 of its questions" in warned("--split", "validation")
-    assert warned("--split", "test") == ""
-    assert warned("--split", "test", "--limit", "1") == ""
+def test_eval_says_it_of_the_default_retriever_too(run: Run, bells: Path) -> None:
+    assert run("train", "default", bells, "--to", "weights", "--limit", "4", "--quiet").exit_code == 0
+    use_trained("default", "weights.tsv")
+    assert "4 of 10 questions were trained on: the weights of default saw them" in warned(run, bells, "default")
+    found = run("eval", bells, "--retriever", "default", "--json", "--split", "unseen")
+    assert (result_of(found)["queries"], found.stderr) == (6, "")
+    reword(bells, 0)
+    assert "3 of 10 questions were trained on" in warned(run, bells, "default")
+    assert warned(run, bells, "bm25") == ""
+
+
+def test_the_weights_that_come_with_polyad_know_the_questions_they_saw() -> None:
+    triples, linear = TripleScorer.bundled(BUNDLED_FOR, signals=False), LinearScorer.bundled(rewriting=False)
+    assert len(triples.recipe.questions) == 244 + 61
+    assert TripleScorer.bundled(BUNDLED_FOR, signals=True).recipe.questions == triples.recipe.questions
+    assert set(triples.recipe.questions) < set(linear.questions)
+    assert LinearScorer.bundled(rewriting=True).questions == linear.questions
+    first = json.loads((MANUALS / "questions.jsonl").read_text(encoding="utf-8").splitlines()[0])["text"]
+    assert question_digest(first) in linear.questions
+
+
+def test_weights_of_an_earlier_version_are_used_and_said_to_be_silent(run: Run, bells: Path) -> None:
+    result_of(trained(run, bells))
+    assert run("train", "default", bells, "--to", "weights", "--quiet").exit_code == 0
+    forget("weights")
     bells.rename("chimes")
-    found = run("eval", "chimes", "--store", "kept/bells", "--retriever", "hyperretriever", "--json")
-    assert "may have been trained on" not in found.stderr, "nothing was trained on a benchmark of that name"
+    for name, file in (("hyperretriever", "hyperretriever.safetensors"), ("default", "weights.tsv")):
+        use_trained(name, file)
+        said = " ".join(warned(run, Path("chimes"), name).split())
+        assert (
+            f"the weights of {name} are from an earlier version and cannot tell which questions of bells they were "
+            "trained on, so these 10 questions may be among them; train again"
+        ) in said
+    error = error_of(run("eval", "chimes", "--retriever", "default", "--split", "unseen"))
+    assert "cannot tell which questions they were trained on" in " ".join(error.split())
+
+
+def forget(folder: str) -> None:
+    """Make files of weights as earlier versions wrote them: without digests of questions."""
+    from safetensors.numpy import load_file, save
+
+    path = Path(folder) / "hyperretriever.safetensors"
+    recipe = asdict(TripleScorer.load(path).recipe)
+    del recipe["questions"]
+    path.write_bytes(save(load_file(path), {"recipe": json.dumps(recipe)}))
+    path = Path(folder) / "weights.tsv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith("# questions: ")]
+    assert len(kept) < len(lines)
+    path.write_text("\n".join(kept), encoding="utf-8")
 
 
 def test_eval_of_a_part_asks_the_questions_of_that_part(run: Run, bells: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Dataset, Question
+from polyad.evaluation.known_questions import KnownQuestions
 from polyad.evaluation.splits import Splits, queries_of, split, splits_of
+from polyad.text.digests import question_digests
 
 QUERIES = tuple(Question(f"q{number}", f"What is {number}?", frozenset({"d"})) for number in range(50))
 DATASET = Dataset("fifty", Path("corpus.jsonl"), QUERIES)
@@ -33,7 +35,8 @@ def test_the_split_of_a_question_is_the_same_whatever_the_limit(limit: int) -> N
 def test_no_question_asked_for_test_is_one_that_training_saw(trained: int | None, asked: int | None) -> None:
     queries = queries_of(DATASET, "test", asked)
     assert len(queries) == (asked or len(splits_of(DATASET).test))
-    assert splits_of(DATASET, trained).seen(queries) == 0
+    splits = splits_of(DATASET, trained)
+    assert {*splits.train, *splits.validation}.isdisjoint(queries)
 
 
 def test_a_split_comes_in_the_order_of_the_file_and_is_then_limited() -> None:
@@ -45,10 +48,21 @@ def test_a_split_comes_in_the_order_of_the_file_and_is_then_limited() -> None:
     assert queries_of(DATASET, "all", 3) == QUERIES[:3]
 
 
-def test_seen_are_those_trained_on_and_those_that_training_stops_by() -> None:
-    splits = splits_of(DATASET)
-    assert splits.seen(QUERIES) == 50 - len(splits.test)
-    assert splits.seen(splits.validation) == len(splits.validation)
+def test_unseen_are_those_that_no_weights_were_trained_on() -> None:
+    first, second = (
+        KnownQuestions(name, ("any name",), question_digests(query.text for query in QUERIES[part]))
+        for name, part in (("default", slice(20)), ("hyperretriever", slice(15, 40)))
+    )
+    assert queries_of(DATASET, "unseen") == QUERIES
+    assert queries_of(DATASET, "unseen", known=[first]) == QUERIES[20:]
+    assert queries_of(DATASET, "unseen", 3, [first, second]) == QUERIES[40:43]
+    everything = KnownQuestions("default", ("any name",), question_digests(query.text for query in QUERIES))
+    with pytest.raises(ConfigurationError, match="fifty has 50 questions, and none of them in 'unseen'"):
+        queries_of(DATASET, "unseen", known=[everything])
+    untold = KnownQuestions("hyperretriever", ("2wiki",), ())
+    with pytest.raises(ConfigurationError, match="weights of hyperretriever are from an earlier version and cannot"):
+        queries_of(DATASET, "unseen", known=[untold])
+    assert queries_of(DATASET, "unseen", known=[KnownQuestions("hyperretriever", (), ())]) == QUERIES
 
 
 def test_a_split_without_questions_is_refused() -> None:

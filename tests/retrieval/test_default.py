@@ -72,8 +72,10 @@ def test_untitled_documents_are_linked_by_what_they_define(
 
 
 def test_weights_survive_a_round_trip_through_text() -> None:
-    scorer = LinearScorer({"a b": 0.25, "c": 3.0}, ("musique", "my questions"))
-    assert LinearScorer.from_text(scorer.to_text(), "file") == scorer
+    for count in (0, 1, 6, 20):
+        questions = tuple(f"{number:016x}" for number in range(count))
+        scorer = LinearScorer({"a b": 0.25, "c": 3.0}, ("musique", "my questions"), questions=questions)
+        assert LinearScorer.from_text(scorer.to_text(), "file") == scorer
 
 
 @pytest.mark.parametrize("rewriting", [False, True])
@@ -93,7 +95,7 @@ def test_weights_for_other_signals_are_refused(small_index_dir: Path, tmp_path: 
         engine.search(QUESTION)
 
 
-@pytest.mark.parametrize("text", ["link\tmuch\n", "link 0.5\n"])
+@pytest.mark.parametrize("text", ["link\tmuch\n", "link 0.5\n", "# questions: 0123456789abcdef 0123\n"])
 def test_a_file_that_is_no_list_of_weights_is_refused_with_the_line(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"w\.tsv, line 1: .* expected"):
         LinearScorer.from_text(text, "w.tsv")

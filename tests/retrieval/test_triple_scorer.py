@@ -88,7 +88,7 @@ def test_an_untrained_scorer_depends_on_its_seed_alone() -> None:
 
 
 def test_saved_weights_are_the_same_when_loaded(tmp_path: Path) -> None:
-    recipe = replace(RECIPE, trained_on=("2wiki", "musique"), starts="heads")
+    recipe = replace(RECIPE, trained_on=("2wiki", "musique"), questions=("0123456789abcdef",), starts="heads")
     scorer = TripleScorer.untrained(recipe, units=16)
     scorer.save(tmp_path / "weights.safetensors")
     loaded = TripleScorer.load(tmp_path / "weights.safetensors")
@@ -171,6 +171,7 @@ def recipe_metadata(**changes: object) -> dict[str, str]:
         ("signals", "ab"),
         ("signals", ["one", 2]),
         ("trained_on", {"2wiki": 1}),
+        ("questions", ["0123456789abcdef", "0123"]),
     ],
 )
 def test_a_recipe_with_a_wrong_value_is_refused_naming_file_and_value(tmp_path: Path, name: str, value: object) -> None:

@@ -29,6 +29,7 @@ from polyad.engine.registry import by_section, retrievers
 from polyad.errors import ConfigurationError
 from polyad.evaluation import layouts, plans, run_folder
 from polyad.evaluation.datasets import Dataset
+from polyad.evaluation.known_questions import known_to
 from polyad.evaluation.manifest import plain
 from polyad.evaluation.plans import Plan, Variant
 from polyad.evaluation.report import TABLES, write_report
@@ -216,7 +217,8 @@ def _keep_run(
 
     What making an index took is that of the first variant that uses it, kept in ``made``.
     """
-    dataset = replace(whole, queries=queries_of(whole, plan.split, plan.limit))
+    known = known_to(plan.retrievers, settings.stages)
+    dataset = replace(whole, queries=queries_of(whole, plan.split, plan.limit, known))
     with writer_for(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
         if not is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers):
             store = stores / f"{dataset.name}-{_index_digest(settings)}"
@@ -225,8 +227,7 @@ def _keep_run(
             found = measure(settings, dataset, plan.retrievers, store, writer, progress, answers=plan.answers)
             made.setdefault(store, found.sizes)
             output.warn_of_failures(found.report)
-            embedder = found.statistics.settings["embedder"]
-            warn_of_weights(plan.retrievers, whole, dataset, settings.stages, embedder)
+            warn_of_weights(plan.retrievers, dataset, settings.stages)
     if plan.judges:
         judge(folder, plan.judges, dataset, judged_by(plan.judge_model, settings), progress)
     run = run_folder.load(folder)

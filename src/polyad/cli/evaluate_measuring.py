@@ -27,20 +27,17 @@ from polyad.evaluation.datasets import Dataset, Question, texts_of
 from polyad.evaluation.experiment import BUDGETS, Cover, RetrieverResult
 from polyad.evaluation.judges import JUDGES, requests_for
 from polyad.evaluation.judging import TEXT
+from polyad.evaluation.known_questions import known_to
 from polyad.evaluation.manifest import manifest_of
 from polyad.evaluation.refusal import RefusalWriter, without_gold_of
 from polyad.evaluation.run_folder import Run, RunWriter, load
-from polyad.evaluation.splits import splits_of
 from polyad.evaluation.statement_recall import Covered, StatementRecall
 from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
 from polyad.protocols import Embedder, Progress
-from polyad.retrieval.default.linear_scorer import LinearScorer
-from polyad.retrieval.default.settings import DefaultSettings
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
 from polyad.shapes.measuring import eval_index_json
+from polyad.text.counting import counted
 
 JUDGED = (*JUDGES, RETRIEVED)
 """Measures of answers, and of what was retrieved, that a language model or the embedder has to be asked for."""
@@ -363,46 +360,25 @@ def _found(run: Run) -> dict[tuple[str, str], str]:
     return found
 
 
-def warn_of_weights(names: Sequence[str], whole: Dataset, dataset: Dataset, settings: Settings, embedder: str) -> None:
-    """Say so when weights are from training on questions that were just asked.
+def warn_of_weights(retrievers: Sequence[str], dataset: Dataset, settings: Settings) -> None:
+    """Say so when weights are from training on questions that were just asked, or do not tell.
 
     Args:
-        names: Of the retrievers asked.
-        whole: The benchmark with all of its questions.
-        dataset: With those that were asked.
+        retrievers: Those asked.
+        dataset: With the questions that were asked.
         settings: Of the retrievers.
-        embedder: Of the index.
     """
-    if "default" in names:
-        _warn_of_default_training(whole.name, settings.of(DefaultSettings))
-    if "hyperretriever" in names:
-        _warn_of_training(whole, dataset.queries, settings.of(HyperRetrieverSettings), embedder)
-
-
-def _warn_of_default_training(benchmark: str, settings: DefaultSettings) -> None:
-    """Say so when the default retriever's weights are from training on a benchmark of this name."""
-    scorer = LinearScorer.from_settings(settings.weights, rewriting=settings.rewriting)
-    if benchmark in scorer.trained_on:
-        output.warn(
-            "warning",
-            f"default's weights were trained on the questions of {benchmark}, so they may do better on them than on "
-            "others; polyad train default fits weights without them",
-        )
-
-
-def _warn_of_training(
-    dataset: Dataset, asked: Sequence[Question], settings: HyperRetrieverSettings, embedder: str
-) -> None:
-    """Say so when HyperRetriever's weights may be from training on questions that were just asked."""
-    scorer = (
-        TripleScorer.load(Path(settings.weights))
-        if settings.weights
-        else TripleScorer.bundled(embedder, signals=settings.signals)
-    )
-    seen = splits_of(dataset).seen(asked)
-    if seen and dataset.name in scorer.recipe.trained_on:
-        output.warn(
-            "warning",
-            f"hyperretriever's weights were trained on {dataset.name}: {seen:,} of its questions may have been trained "
-            "on; --split test leaves them out",
-        )
+    for known in known_to(retrievers, settings):
+        seen, asked = len(known.among(dataset.queries)), counted(len(dataset.queries), "question")
+        if seen:
+            output.warn(
+                "warning",
+                f"{seen:,} of {asked} were trained on: the weights of {known.retriever} saw them, so it may do better "
+                "on them than on others; --split unseen leaves them out",
+            )
+        elif known.is_unknown:
+            output.warn(
+                "warning",
+                f"the weights of {known.retriever} are from an earlier version and cannot tell which questions of "
+                f"{', '.join(known.data_sets)} they were trained on, so these {asked} may be among them; train again",
+            )

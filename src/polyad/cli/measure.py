@@ -47,6 +47,7 @@ from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError
 from polyad.evaluation import datasets, layouts, run_folder
+from polyad.evaluation.known_questions import known_to
 from polyad.evaluation.refusal import require_gold
 from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of
@@ -71,8 +72,11 @@ def evaluate(
         int | None, typer.Option(metavar="N", min=1, help="Only the first N questions, of those that --split names.")
     ] = None,
     split: Annotated[
-        Literal["all", "train", "validation", "test"],
-        typer.Option(help="Which of the questions: `test` is the fifth that training keeps its hands off."),
+        Literal["all", "train", "validation", "test", "unseen"],
+        typer.Option(
+            help="Which of the questions: `test` is the fifth that training keeps its hands off, `unseen` those that "
+            "the weights of these retrievers were not trained on."
+        ),
     ] = "all",
     method: Method = None,
     rewrite: Rewrite = None,
@@ -148,7 +152,7 @@ def evaluate(
     judges = _judges(judged)
     require_models(judges, judging, settings, answers=answers)
     whole, depth = layouts.load(folder), settings.command.depth
-    dataset = replace(whole, queries=queries_of(whole, split, limit))
+    dataset = replace(whole, queries=queries_of(whole, split, limit, known_to(names, settings.stages)))
     if refusal:
         require_gold(dataset)
     writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
@@ -176,7 +180,7 @@ def evaluate(
     output.warn_of_failures(found.report)
     output.warn_of_others(found.report, found.statistics.documents)
     measurements.warn_of_judgements(dataset, found.sources)
-    warn_of_weights(names, whole, dataset, settings.stages, found.statistics.settings["embedder"])
+    warn_of_weights(names, dataset, settings.stages)
     if writer:
         _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
         return

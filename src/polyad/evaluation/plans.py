@@ -102,7 +102,7 @@ ANSWERING: Mapping[str, Mapping[str, Value]] = {
 
 _LEAST = {"k": 1, "limit": 1, "seed": 0}
 
-_SPLITS = ("all", "train", "validation", "test")
+_SPLITS = ("all", "train", "validation", "test", "unseen")
 
 ABLATIONS: Mapping[str, Sequence[Variant]] = {
     "hypersu": (

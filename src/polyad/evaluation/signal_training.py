@@ -24,6 +24,7 @@ from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.default.linear_scorer import LinearScorer, weights_file
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.retrieval.default.signals import Candidates, profile_names, profiled, signal_names
+from polyad.text.digests import question_digests
 from polyad.text.files import write_whole
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Example:
         linkability: Of the index, in [0, 1]: how far the weights of linked texts count.
         measures: What relevance is told by, with scores of 0, ``[candidates, measures]``; None where it is not asked.
         documents: Of the candidates; recall then counts documents. Without, it counts passages.
+        text: Of the question.
     """
 
     signals: FloatArray
@@ -56,6 +58,7 @@ class Example:
     linkability: float = 1.0
     measures: FloatArray | None = None
     documents: Sequence[str] = ()
+    text: str = ""
 
     @property
     def is_gold(self) -> BoolArray:
@@ -93,7 +96,8 @@ def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> Linear
     linked, unlinked = np.split(weights, 2)
     if not linked.any() or not unlinked.any():
         weights = np.tile(linked + unlinked, 2)
-    return LinearScorer(dict(zip(profile_names(names), weights.tolist(), strict=True)))
+    questions = question_digests(example.text for examples in datasets for example in examples if example.text)
+    return LinearScorer(dict(zip(profile_names(names), weights.tolist(), strict=True)), questions=questions)
 
 
 def optimiser() -> Callable[..., OptimizeResult]:
@@ -282,6 +286,7 @@ def examples_of(found: Iterable[Candidates], queries: Sequence[Question]) -> lis
             candidates.linkability,
             candidates.measures,
             candidates.documents,
+            query.text,
         )
         for query, candidates in zip(queries, found, strict=True)
     ]

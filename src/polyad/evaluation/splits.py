@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import Dataset, Question
+from polyad.evaluation.known_questions import KnownQuestions
 from polyad.text.counting import counted
 from polyad.text.digests import question_digest
 
@@ -40,11 +41,6 @@ class Splits:
                 "more questions, or a higher --limit"
             )
 
-    def seen(self, queries: Sequence[Question]) -> int:
-        """How many of ``queries`` training on these splits has seen: to learn from, or to know when to stop."""
-        known = {*self.train, *self.validation}
-        return sum(query in known for query in queries)
-
 
 def split(queries: Iterable[Question]) -> tuple[list[Question], list[Question], list[Question]]:
     """Questions for training, validation and test, in their order: about 64, 16 and 20 per cent (HyperRAG, Table 5).
@@ -69,22 +65,37 @@ def splits_of(dataset: Dataset, limit: int | None = None) -> Splits:
     return Splits(*map(tuple, split(dataset.queries[:limit])))
 
 
-def queries_of(dataset: Dataset, name: str, limit: int | None = None) -> tuple[Question, ...]:
+def queries_of(
+    dataset: Dataset, name: str, limit: int | None = None, known: Iterable[KnownQuestions] = ()
+) -> tuple[Question, ...]:
     """The first questions of one split, in the order of the file.
 
     Args:
         dataset: Of which.
-        name: ``train``, ``validation``, ``test``; or ``all``.
+        name: ``train``, ``validation``, ``test``; ``all``; or ``unseen``, those that were not trained on.
         limit: At most so many.
+        known: What the weights of the retrievers that will be asked were trained on.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: there is none, or weights do not tell which are unseen.
     """
     if name == "all":
         return dataset.queries[:limit]
-    chosen: tuple[Question, ...] = getattr(splits_of(dataset), name)
+    chosen = _unseen(dataset.queries, known) if name == "unseen" else getattr(splits_of(dataset), name)
     if not chosen:
         raise ConfigurationError(
             f"{dataset.name} has {counted(len(dataset.queries), 'question')}, and none of them in {name!r}"
         )
-    return chosen[:limit]
+    return tuple(chosen[:limit])
+
+
+def _unseen(queries: Sequence[Question], known: Iterable[KnownQuestions]) -> list[Question]:
+    seen: set[Question] = set()
+    for one in known:
+        if one.is_unknown:
+            raise ConfigurationError(
+                f"the weights of {one.retriever} are from an earlier version and cannot tell which questions they were "
+                "trained on; expected weights that do for the split 'unseen'; train again"
+            )
+        seen.update(one.among(queries))
+    return [query for query in queries if query not in seen]

@@ -52,6 +52,7 @@ class TripleExamples:
         tails: Row of its tail.
         extras: What follows the vectors in x, float32 ``[triples, recipe.extras]``.
         labels: Whether it is right.
+        texts: Of the questions.
     """
 
     recipe: Recipe
@@ -64,6 +65,7 @@ class TripleExamples:
     tails: IntArray
     extras: FloatArray
     labels: BoolArray
+    texts: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -100,6 +102,7 @@ def merged(sets: Sequence[TripleExamples]) -> TripleExamples:
         np.concatenate([one.tails + start for one, start in zip(sets, entities, strict=True)]),
         np.concatenate([one.extras for one in sets]),
         np.concatenate([one.labels for one in sets]),
+        tuple(text for one in sets for text in one.texts),
     )
 
 
@@ -158,12 +161,15 @@ def collect(
                 break
             walk.follow(triples, np.flatnonzero(labels))
         progress(number + 1, len(queries), "questions walked")
-    columns = [np.concatenate([hop[column] for hop in found]) for column in range(6)]
+    numbers, heads, edges, tails, extras, labels = (
+        np.concatenate([hop[column] for hop in found]) for column in range(6)
+    )
     entities, hyperedges = (
         view.vectors("entity", np.arange(view.row_count("entity"))),
         view.vectors("hyperedge", np.arange(view.row_count("hyperedge"))),
     )
-    return TripleExamples(recipe, vectors, entities, hyperedges, *columns)
+    texts = tuple(query.text for query in queries)
+    return TripleExamples(recipe, vectors, entities, hyperedges, numbers, heads, edges, tails, extras, labels, texts)
 
 
 def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, BoolArray]:

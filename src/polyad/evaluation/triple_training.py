@@ -19,6 +19,7 @@ from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.evaluation.triple_examples import TripleExamples, merged
 from polyad.protocols import Progress, silent
 from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, weights_file
+from polyad.text.digests import question_digests
 from polyad.text.files import write_whole
 
 if TYPE_CHECKING:
@@ -134,7 +135,9 @@ def train(
     settings = settings or TripleTrainingSettings()
     training = _usable([training for training, _ in datasets.values()], "training")
     validation = _usable([validation for _, validation in datasets.values()], "validation")
-    recipe = replace(training.recipe, trained_on=tuple(datasets))
+    recipe = replace(
+        training.recipe, trained_on=tuple(datasets), questions=question_digests([*training.texts, *validation.texts])
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         fit = _Fit(TripleScorer.untrained(recipe, settings.seed, settings.units), settings)

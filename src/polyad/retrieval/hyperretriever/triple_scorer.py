@@ -24,6 +24,7 @@ import numpy as np
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.hypergraph.distance import Triples, encoding_width
 from polyad.model import FloatArray
+from polyad.text.digests import is_digest
 from polyad.text.files import write_whole
 
 HIDDEN = 256
@@ -48,6 +49,8 @@ class Recipe:
         closeness: Whether the cosines of the question to head, hyperedge and tail are read too.
         signals: Names of the signals of the hyperedge's passage that are read too; mostly none.
         trained_on: Names of the data sets; none for a scorer that was not trained.
+        questions: Digests of their questions that it was trained on, or that it was stopped by
+            (:func:`polyad.text.digests.question_digests`). Weights of earlier versions have none.
 
     Raises:
         ConfigurationError: a value is none of these.
@@ -61,6 +64,7 @@ class Recipe:
     closeness: bool = True
     signals: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, is_right, expected in (
@@ -72,6 +76,7 @@ class Recipe:
             ("closeness", isinstance(self.closeness, bool), "true or false"),
             ("signals", _are_names(self.signals), "the names of signals"),
             ("trained_on", _are_names(self.trained_on), "the names of data sets"),
+            ("questions", _are_digests(self.questions), "digests of questions, 16 hexadecimal digits each"),
         ):
             if not is_right:
                 raise ConfigurationError(
@@ -312,6 +317,9 @@ _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
 _RECIPE = "recipe"
 """The entry of the metadata that holds the recipe, as JSON."""
 
+_EARLIER: Mapping[str, object] = {"directions": "separate", "questions": []}
+"""What weights of earlier versions do not say."""
+
 
 def weights_file(*, signals: bool) -> str:
     """The name of the file that weights are kept in."""
@@ -327,7 +335,8 @@ def _recipe(metadata: Mapping[str, str]) -> Recipe:
     read = json.loads(metadata.get(_RECIPE, "null"))
     names = {field.name for field in fields(Recipe)}
     if isinstance(read, dict):
-        read.setdefault("directions", "separate")  # weights of earlier versions do not say
+        for name, value in _EARLIER.items():
+            read.setdefault(name, value)
     if not isinstance(read, dict) or set(read) != names:
         raise ValueError(f"its metadata have no {_RECIPE!r} of {', '.join(sorted(names))}")
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}
@@ -344,6 +353,10 @@ def _is_name(value: object) -> bool:
 
 def _are_names(value: object) -> bool:
     return isinstance(value, tuple) and all(map(_is_name, value))
+
+
+def _are_digests(value: object) -> bool:
+    return isinstance(value, tuple) and all(map(is_digest, value))
 
 
 def _sigmoid(logits: FloatArray) -> FloatArray:
