@@ -7,15 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from polyad.adapters.hashing import HashingEmbedder
 from polyad.cli import app
+from polyad.config import Settings
 from polyad.engine import Engine
 from polyad.errors import NotFoundError
 from polyad.model import Argument
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
+from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
+from polyad.retrieval.question import QuestionLinker
 from polyad.shapes.evidence import evidence_json
 from tests.given_trials import Trial, Value, make_trials
 
@@ -265,3 +270,106 @@ def test_a_hit_says_the_relation_and_the_arguments_of_its_facts_and_the_command_
     said = CliRunner().invoke(app, ["facts", "--role", "who=Q42", "--store", str(tmp_path / "kb")]).stdout
     assert "wrote" in said
     assert "    who: Douglas Adams (Q42)\n" in said
+
+
+# Names beside an id
+
+
+def called(id: str, *names: str) -> dict[str, object]:
+    label, *aliases = names
+    return {"entity": id, "label": label, "aliases": aliases}
+
+
+WRITERS: list[dict[str, object]] = [
+    {"_id": "hhg", "relation": "wrote", "arguments": {"who": called("Q42", "Douglas Adams", "Bop Ad"), "work": "HHG"}},
+    {"_id": "ada", "relation": "wrote", "arguments": {"who": called("Q7259", "Ada Lovelace", "A. King"), "work": "N"}},
+    {"_id": "king", "relation": "led", "arguments": {"who": called("Q8027", "Martin King", "A. King"), "what": "SCLC"}},
+]
+
+
+def write_lines(file: Path, lines: list[dict[str, object]]) -> None:
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+
+
+def linked(engine: Engine, question: str, **options: Any) -> set[str]:
+    view = engine.view()
+    entities = QuestionLinker(view, engine.models.extractor, **options).link(question).entities
+    return set(view.ids("entity", list(entities)))
+
+
+@pytest.fixture
+def writers(tmp_path: Path) -> Iterator[Engine]:
+    write_lines(tmp_path / "writers.jsonl", WRITERS)
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        engine.index([tmp_path / "writers.jsonl"], method="tuples")
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("question", "keys"),
+    [
+        ("What did Douglas Adams write?", {"q42"}),
+        ("what did douglas adams write?", {"q42"}),
+        ("Which books are by Bop Ad?", {"q42"}),
+        ("What did Q42 write?", {"q42"}),
+        ("Did Ada Lovelace know Douglas Adams's work?", {"q42", "q7259"}),
+        ("What did A. King lead?", {"q7259", "q8027"}),
+        ("What did Douglas write?", set()),
+    ],
+)
+def test_a_question_reaches_entities_by_the_names_they_were_given_beside_their_id(
+    writers: Engine, question: str, keys: set[str]
+) -> None:
+    assert linked(writers, question) == keys
+
+
+def test_a_name_that_the_extractor_finds_is_enough(writers: Engine) -> None:
+    assert linked(writers, "What did Douglas Adams write?", names="found") == {"q42"}
+
+
+@pytest.mark.parametrize("retriever", ["default", "hyperretriever"])
+def test_a_retriever_goes_on_from_an_entity_that_an_alias_names(tmp_path: Path, retriever: str) -> None:
+    born: list[dict[str, object]] = [
+        {"_id": id, "relation": "born in", "arguments": {"who": {"entity": id}, "where": f"Town {id}"}}
+        for id in ("Q1", "Q2", "Q3", "Q42", "Q5", "Q6")
+    ]
+    write_lines(tmp_path / "facts.jsonl", [*WRITERS, *born])
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(384), settings=weights_for(tmp_path)) as engine:
+        engine.index([tmp_path / "facts.jsonl"], method="tuples")
+        evidence = engine.search("Where was Bop Ad born?", 9, retriever=retriever)
+    ids = [hit.passage.document_id for hit in evidence.passages]
+    assert next(id for id in ids if id.startswith("Q")) == "Q42"
+
+
+def weights_for(folder: Path) -> Settings:
+    recipe = Recipe(embedder=HashingEmbedder(384).name, dimension=384)
+    TripleScorer.untrained(recipe).save(folder / "weights.safetensors")
+    return Settings(hyperretriever=HyperRetrieverSettings(weights=str(folder / "weights.safetensors")))
+
+
+def test_names_are_those_of_the_facts_that_are_there_now(tmp_path: Path, writers: Engine) -> None:
+    assert linked(writers, "Did Zaphod know Bop Ad?") == {"q42"}
+    zaphod: dict[str, object] = {
+        "_id": "zaphod",
+        "relation": "stole",
+        "arguments": {"who": called("Q77", "Zaphod", "Zed B"), "what": "H"},
+    }
+    write_lines(tmp_path / "writers.jsonl", [*WRITERS, zaphod])
+    writers.index([tmp_path / "writers.jsonl"])
+    assert linked(writers, "Did Zed B know Bop Ad?") == {"q42", "q77"}
+    renamed: dict[str, object] = {
+        **WRITERS[0],
+        "arguments": {"who": called("Q42", "Douglas Adams", "DNA"), "work": "HHG"},
+    }
+    write_lines(tmp_path / "writers.jsonl", [renamed, *WRITERS[1:]])
+    writers.index([tmp_path / "writers.jsonl"], prune=True)
+    assert linked(writers, "Did Zed B know Bop Ad?") == set()
+    assert linked(writers, "Did Zed B know DNA?") == {"q42"}
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16), create=False) as again:
+        assert linked(again, "Did Zed B know DNA?") == {"q42"}
+
+
+def test_a_name_reaches_both_who_is_known_by_an_id_and_what_texts_call_so(tmp_path: Path, writers: Engine) -> None:
+    (tmp_path / "notes.md").write_text("He met Douglas Adams in Oslo.", encoding="utf-8")
+    writers.index([tmp_path / "notes.md"], method="semantic-units")
+    assert linked(writers, "What did Douglas Adams write?") == {"q42", "douglas adams"}

@@ -183,6 +183,14 @@ class Moment(Protocol):
     def origins(self, document_ids: Sequence[str]) -> dict[str, Origin]:
         """What is known of documents beside their texts, of those that are there."""
 
+    def given_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
+        """What entities are known by and called, in tuples that give them names beside their id; each pair once.
+
+        Args:
+            after: The number of a hyperedge after which those begin that count; 0 for all.
+            last: Hyperedges with higher numbers do not count.
+        """
+
 
 class Documents(Protocol):
     """Holds documents with all that came from them, and knows what changed.

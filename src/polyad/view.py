@@ -139,6 +139,9 @@ class View(Protocol):
     def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
         """The entity that each of some names, by its key, stands for which is none itself; where that can be told."""
 
+    def called(self, names: Iterable[str]) -> dict[str, list[int]]:
+        """The entities that given facts know by an id and call by each of some names, by its key; of those that are."""
+
     def named_with(self, word: str) -> list[int]:
         """The entities whose keys hold a word."""
 

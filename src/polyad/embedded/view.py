@@ -17,6 +17,7 @@ import numpy as np
 
 from polyad.embedded.arrivals import Arrivals, rows_of
 from polyad.embedded.columns import Column
+from polyad.embedded.given_names import GivenNames
 from polyad.embedded.ids import EntityKeys, Ids
 from polyad.embedded.incidences import Incidences, NewIncidences
 from polyad.embedded.linkability import count_linkable, linkability, passages_touched
@@ -98,6 +99,7 @@ class EmbeddedView:
         tallies: Of common entities, what was counted when they were made.
         read: What was shown of passages and hyperedges lately.
         by_word: Entities by the words of their keys, once they were asked for.
+        given_names: Entities that are known by an id, by what they are called.
     """
 
     version: int
@@ -126,6 +128,7 @@ class EmbeddedView:
     tallies: Tallies = field(default_factory=Tallies.none)
     read: Read = field(default_factory=lambda: Read({}, {}, {}))
     by_word: dict[str, list[int]] = field(default_factory=dict)
+    given_names: GivenNames = field(default_factory=GivenNames)
 
     @classmethod
     def none(cls, store: Moments, dimension: int) -> EmbeddedView:
@@ -235,6 +238,7 @@ class EmbeddedView:
             tallies=self.tallies.without(self.graph.edge_members.gather(gone_edges)[0]),
             read=Read({}, {}, {}),
             by_word={},
+            given_names=GivenNames() if len(gone) else self.given_names,
         )
         return replace(view, linkable=self._linkable_in(view, touched)) if is_whole else view
 
@@ -348,6 +352,13 @@ class EmbeddedView:
     def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
         """The entity that each of some names, by its key, stands for which is none itself; where that can be told."""
         return self.graph.subjects_of(names)
+
+    def called(self, names: Iterable[str]) -> dict[str, list[int]]:
+        """The entities that given facts know by an id and call by each of some names, by its key; of those that are."""
+        keys = self.given_names.keys_of(names, self.store, self.hyperedge_numbers.last())
+        rows = self.find(key for own in keys.values() for key in own)
+        found = {name: [rows[key] for key in own if key in rows] for name, own in keys.items()}
+        return {name: own for name, own in found.items() if own}
 
     def passage_rows(self, ids: Sequence[str]) -> dict[str, int]:
         """The row of each of some passages that is known."""

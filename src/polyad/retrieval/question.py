@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from polyad.config import NamesLinked
@@ -12,6 +12,9 @@ from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.keys import given_key, labelled_key, name_key
 from polyad.text.vocabulary import Vocabulary
 from polyad.view import View
+
+_MOST_CALLED = 20
+"""Entities that one name leads to by what facts call them; one that more share is not telling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class QuestionLinker:
         self._links_all = names == "all"
         self._extractor = extractor
         self._similar = similar
-        self._vocabulary = Vocabulary(view.find)
+        self._vocabulary = Vocabulary(self._known)
 
     def link(self, question: str) -> LinkedQuestion:
         """Find the entities that ``question`` names."""
@@ -72,7 +75,8 @@ class QuestionLinker:
         linked, unlinked = [], []
         for mention, key in zip(mentions, keys, strict=True):
             if key in rows:
-                entities.setdefault(rows[key], mention)
+                for row in rows[key]:
+                    entities.setdefault(row, mention)
                 linked.append(mention)
             elif key:
                 unlinked.append(mention)
@@ -85,15 +89,28 @@ class QuestionLinker:
         found = self._view.find(exacter) if exacter else {}
         return next((one for one in exacter if one in found), key)
 
-    def _rows(self, keys: Sequence[str]) -> dict[str, int]:
-        """The row of the entity that each key stands for, where there is one: of that name, or of a similar one."""
-        known = self._view.find(key for key in keys if key)
-        rows = known
+    def _known(self, keys: Iterable[str]) -> Container[str]:
+        """Those of some keys that any entity has, or is called by."""
+        wanted = list(keys)
+        return self._view.find(wanted).keys() | self._view.called(wanted).keys()
+
+    def _rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
+        """The rows of the entities that each key stands for, where there is one: of that name, or of a similar one.
+
+        A name that facts gave beside an id stands for what is known by this id, and for what else has it as its name.
+        """
+        wanted = [key for key in dict.fromkeys(keys) if key]
+        known, called = self._view.find(wanted), self._view.called(wanted)
+        left = [key for key in wanted if key not in known and key not in called]
         if self._links_all:
-            rows = known | self._view.subjects_of([key for key in dict.fromkeys(keys) if key and key not in known])
+            known |= self._view.subjects_of(left)
         if self._similar:
-            rows |= self._similar.nearest([key for key in keys if key and key not in rows])
-        return rows
+            known |= self._similar.nearest([key for key in left if key not in known])
+        return {
+            key: [*([known[key]] if key in known else []), *called.get(key, [])[:_MOST_CALLED]]
+            for key in wanted
+            if key in known or key in called
+        }
 
 
 def _is_plain(mention: Mention) -> bool:

@@ -88,6 +88,16 @@ def find_called(connection: sqlite3.Connection, name: str) -> list[str]:
     return sorted({str(value) for (value,) in rows})
 
 
+def find_names(connection: sqlite3.Connection, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
+    """The values that arguments give names beside, with these, each pair once; of facts after one up to the last."""
+    rows = connection.execute(
+        f"SELECT DISTINCT value, names FROM argument {'' if after else 'INDEXED BY argument_by_names '}"
+        f"WHERE names <> '[]' AND given > ? AND given <= ? AND {sound('argument')}",
+        [after, last],
+    )
+    return ((str(value), json.loads(names)) for value, names in rows)
+
+
 def _in_roles(
     connection: sqlite3.Connection, numbers: Sequence[int], roles: Sequence[str]
 ) -> Mapping[int, Sequence[Argument]]:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from polyad.adapters.sqlite.checksums import sound
-from polyad.adapters.sqlite.given import with_given
+from polyad.adapters.sqlite.given import find_names, with_given
 from polyad.adapters.sqlite.rows import (
     PASSAGE_COLUMNS,
     SELECT_HYPEREDGE,
@@ -196,6 +196,10 @@ class SqliteMoment:
             id: Origin(title, source, url, metadata_from(data))
             for id, title, source, url, data in self._in_batches(query, document_ids, *[str] * 5)
         }
+
+    def given_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
+        """What entities are known by and called, in the tuples after one up to the last."""
+        return find_names(self._connection, after, last)
 
     def _in_batches(self, query: str, values: Iterable[int] | Iterable[str], *types: type) -> Iterator[tuple[Any, ...]]:
         for some in _batched(list(dict.fromkeys(values))):
