@@ -74,3 +74,15 @@ def test_each_thread_has_its_own_account() -> None:
     assert seen[0][0] >= 0.02
     assert seen[0][1] == 1
     assert (metered.seconds, metered.texts) == (0, 0)
+
+
+class Careless(HashingEmbedder):
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        return super().encode([*texts, "one more"], kind)
+
+
+def test_an_array_of_another_shape_than_promised_is_refused() -> None:
+    with pytest.raises(
+        EmbedderError, match=r"'hashing:8' gave an array of shape \(3, 8\) for 2 texts; expected \(2, 8\)"
+    ):
+        MeteredEmbedder(Careless(8)).encode(["a", "b"], "query")

@@ -12,6 +12,7 @@ from typing import cast
 import huggingface_hub.constants
 import pytest
 
+from polyad.adapters.hashing import HashingEmbedder
 from polyad.adapters.minilm import MiniLMEmbedder
 from polyad.adapters.scripted import ScriptedLanguageModel, ScriptedServer, cite_first_passage
 from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
@@ -62,6 +63,31 @@ def test_an_index_by_an_endpoints_embedder_refuses_another_model(tmp_path: Path)
         Engine.open(tmp_path, embedder=load_embedder("openai:small", EncoderSettings(base_url=server.base_url))).close()
     with pytest.raises(IndexMismatchError, match="openai:small"):
         Engine.open(tmp_path, embedder="openai:large")
+
+
+class Renamed(HashingEmbedder):
+    """Has the same name whatever the length of its vectors, as a model behind an endpoint that serves another now."""
+
+    @property
+    def name(self) -> str:
+        return "openai:small"
+
+
+def test_vectors_of_another_length_are_refused_with_both_embedders_named(tmp_path: Path) -> None:
+    bell, otter = Document("bell", "Bell", "Ines Moreau cast it."), Document("otter", "Otter", "It eats fish.")
+    with Engine.open(tmp_path, embedder=Renamed(8)) as engine:
+        engine.index_documents([bell])
+    other = r"built with 'openai:small', vectors of 8 numbers, and 'openai:small' now gives 9; use .* another --store"
+    with Engine.open(tmp_path, embedder=Renamed(9)) as engine:
+        for retriever in ("standard", "default", "hypergraphrag"):
+            with pytest.raises(IndexMismatchError, match=other):
+                engine.search("Who cast the bell?", retriever=retriever)
+        with pytest.raises(IndexMismatchError, match=other):
+            engine.index_documents([otter])
+        assert engine.search("Who cast the bell?", retriever="bm25").passages, "no vector is needed"
+    with Engine.open(tmp_path, embedder=Renamed(8)) as engine:
+        assert engine.catalogue.statistics().documents == 1
+        assert engine.search("Who cast the bell?", retriever="standard").passages
 
 
 def test_the_endpoint_and_its_key_may_be_given() -> None:

@@ -1,4 +1,4 @@
-"""An embedder that keeps account of the time spent inside it, and embeds ahead what will be asked for."""
+"""An embedder that keeps account of the time spent inside it, embeds ahead what will be asked for, and is checked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from polyad.errors import EmbedderError, IndexMismatchError
 from polyad.model import FloatArray
 from polyad.protocols import Embedder, TextKind
 
@@ -17,10 +18,16 @@ class MeteredEmbedder:
     """Passes everything on to another embedder, and adds up the seconds and the texts.
 
     Each thread has its own account, so that a search in one thread does not count another's.
+
+    Args:
+        embedder: Makes the vectors.
+        built_with: Of the index that they are for: the name of its embedder, and the length of its vectors. None where
+            there is no index.
     """
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, built_with: tuple[str, int] | None = None) -> None:
         self._embedder = embedder
+        self._built_with = built_with
         self._account = threading.local()
 
     @property
@@ -30,8 +37,8 @@ class MeteredEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The embedder's dimension."""
-        return self._embedder.dimension
+        """That of the index; of none, the embedder's own."""
+        return self._built_with[1] if self._built_with else self._embedder.dimension
 
     @property
     def seconds(self) -> float:
@@ -58,7 +65,12 @@ class MeteredEmbedder:
             yield
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-        """Embed ``texts``; see :class:`polyad.protocols.Embedder`."""
+        """Embed ``texts``; see :class:`polyad.protocols.Embedder`.
+
+        Raises:
+            IndexMismatchError: the vectors are longer or shorter than those of the index.
+            EmbedderError: the embedder failed, or gave something else than a vector for each text.
+        """
         known = self._known
         if known is None or not texts:
             return self._encode(texts, kind)
@@ -85,7 +97,23 @@ class MeteredEmbedder:
     def _encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         started = time.perf_counter()
         try:
-            return self._embedder.encode(texts, kind)
+            vectors = self._embedder.encode(texts, kind)
         finally:
             self._account.seconds = self.seconds + time.perf_counter() - started
             self._account.texts = self.texts + len(texts)
+        self._require_shape(np.shape(vectors), len(texts))
+        return vectors
+
+    def _require_shape(self, shape: tuple[int, ...], texts: int) -> None:
+        if shape == (texts, self.dimension) or not texts:
+            return
+        if self._built_with and shape == (texts, self._embedder.dimension):
+            name, dimension = self._built_with
+            raise IndexMismatchError(
+                f"the index was built with {name!r}, vectors of {dimension:,} numbers, and {self.name!r} now gives "
+                f"{shape[1]:,}; use the model it was built with, or index into another --store"
+            )
+        raise EmbedderError(
+            f"the embedder {self.name!r} gave an array of shape {shape} for {texts:,} texts; expected "
+            f"{(texts, self.dimension)}"
+        )

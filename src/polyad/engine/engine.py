@@ -162,7 +162,9 @@ class Engine:
             if isinstance(reranker, str):
                 reranker = registry.load_reranker(reranker, settings.of(RerankerSettings))
             extractor = _extractor_of(opened, mentions, paid)
-            return cls(opened, Models(settings, _embedder_of(opened, embedder), extractor, paid, reranker, told))
+            built_with = opened.manifest.embedder, opened.manifest.dimension
+            found = _embedder_of(opened, embedder)
+            return cls(opened, Models(settings, found, extractor, paid, reranker, told, built_with))
         except BaseException:
             opened.close()
             raise

@@ -29,6 +29,7 @@ class Models:
         language_model: None where none is set.
         reranker: None where none is set.
         prompts: What the language model is told.
+        built_with: The name of the index's embedder, and the length of its vectors; None where there is no index.
     """
 
     def __init__(
@@ -39,7 +40,9 @@ class Models:
         language_model: CachedLanguageModel | None = None,
         reranker: Reranker | None = None,
         prompts: Prompts = USUAL,
+        built_with: tuple[str, int] | None = None,
     ) -> None:
+        self._built_with = built_with
         self.prompts = prompts
         self.settings = settings
         self.splitter = SentenceSplitter(settings.of(SplitSettings))
@@ -60,7 +63,7 @@ class Models:
                     started = time.perf_counter()
                     given = registry.load_embedder(given, self.settings.of(EncoderSettings))
                     _LOG.info("the embedder %r was loaded in %.1f s", given.name, time.perf_counter() - started)
-                self._metered = MeteredEmbedder(given)
+                self._metered = MeteredEmbedder(given, self._built_with)
             return self._metered
 
     @property
