@@ -801,7 +801,10 @@ def test_what_polyad_raises_becomes_a_line_and_a_code(
 
 @pytest.mark.parametrize(
     ("arguments", "kept"),
-    [(["index", "."], "the documents indexed so far are kept"), (["search", "x"], "nothing was changed")],
+    [
+        (["index", "."], "the documents indexed so far are kept"),
+        (["search", "x"], "no document was changed; whole replies of the language model are kept"),
+    ],
 )
 def test_an_interrupt_says_what_is_kept(
     run: Run, own_index: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], kept: str
@@ -835,7 +838,10 @@ main()
 
 @pytest.mark.parametrize(
     ("arguments", "kept"),
-    [(["index", "."], "the documents indexed so far are kept"), (["search", "x"], "nothing was changed")],
+    [
+        (["index", "."], "the documents indexed so far are kept"),
+        (["search", "x"], "no document was changed; whole replies of the language model are kept"),
+    ],
 )
 def test_a_request_to_end_says_what_is_kept(small_index_dir: Path, arguments: list[str], kept: str) -> None:
     command = [sys.executable, "-c", TERMINATED, *arguments, "--store", str(small_index_dir), "--quiet"]

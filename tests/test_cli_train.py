@@ -173,18 +173,24 @@ def test_how_a_scorer_is_fitted_can_be_said(run: Run, bells: Path, tmp_path: Pat
     assert (nowhere.exit_code, "device is 'abacus', which torch cannot use" in nowhere.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("interrupted", "written"),
+    [("polyad.evaluation.triple_training.train", False), ("polyad.cli.train.held_out", True)],
+)
 def test_what_is_left_when_training_is_interrupted_is_said(
-    run: Run, bells: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, bells: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted: str, written: bool
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("polyad.evaluation.triple_training.train", interrupt)
-    found = run("train", "hyperretriever", bells, "--to", tmp_path / "to", "--store", tmp_path / "kb", "--quiet")
+    monkeypatch.setattr(interrupted, interrupt)
+    options = ("--to", tmp_path / "to", "--store", tmp_path / "kb", "--epochs", "1", "--quiet")
+    found = run("train", "hyperretriever", bells, *options)
     assert found.exit_code == 130
-    assert "the documents indexed so far are kept if you gave --store; no weights were written" in found.stderr
+    assert "the documents indexed so far are kept if you gave --store; each file of weights is whole" in found.stderr
+    assert "no weights" not in found.stderr
     assert list((tmp_path / "kb").iterdir())
-    assert not list((tmp_path / "to").iterdir())
+    assert (tmp_path / "to" / "hyperretriever.safetensors").exists() is written
 
 
 def test_two_benchmarks_of_one_name_are_refused_before_anything_is_indexed(

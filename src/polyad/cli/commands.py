@@ -73,7 +73,11 @@ _KEPT = {
     "remove": "either all of the documents were removed or none",
     "demo": "the documents indexed so far are kept if you gave --store",
     "eval": "the documents indexed so far are kept if you gave --store, and the questions asked if you gave --out",
-    "train": "the documents indexed so far are kept if you gave --store; no weights were written",
+    "train": "the documents indexed so far are kept if you gave --store; each file of weights is whole, or as it was",
+    "questions": "what the language model has written is kept; the same command goes on",
+    "compare": "the verdicts so far are kept; the same command goes on",
+    "report": "each file of the report is whole, or as it was; the same command writes all of them",
+    **dict.fromkeys(("search", "ask"), "no document was changed; whole replies of the language model are kept"),
     **dict.fromkeys(("experiment", "sweep", "ablate"), "the questions asked so far are kept; the same command goes on"),
 }
 
