@@ -512,6 +512,23 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """What of its evidence a language model was shown: all that fitted into the prompt.
+
+    It is what became of the evidence, the K* of HyperGraphRAG (section 4.3), within the budget.
+
+    Attributes:
+        hyperedges: Those that are listed, each behind the number that its passage is cited by.
+        entities: Those that are listed: of the evidence, and members of these hyperedges.
+        passages: Number, passage, and what was quoted of it: less than its text where that was cut.
+    """
+
+    hyperedges: tuple[tuple[int, ScoredHyperedge], ...] = ()
+    entities: tuple[Entity, ...] = ()
+    passages: tuple[tuple[int, Passage, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A text that cites its evidence.
 
@@ -523,6 +540,8 @@ class Answer:
         usage: What it cost.
         note: One line for the user, such as that no language model is set; usually empty.
         entities: Of an answer in names, these names, distinct and best first; ``text`` joins them by ``"; "``.
+        shown: What the language model was shown; nothing where none was asked.
+        thoughts: What a reasoning model thought before it answered, as far as its server tells.
     """
 
     text: str
@@ -532,6 +551,8 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     note: str = ""
     entities: tuple[str, ...] = ()
+    shown: Shown = field(default_factory=Shown)
+    thoughts: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,12 +100,16 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a language model said, and what it cost. A cached reply has ``usage`` of zero."""
+    """What a language model said, and what it cost. A cached reply has ``usage`` of zero.
+
+    ``thoughts`` are what a reasoning model thought before, as far as the server tells; they are no part of the text.
+    """
 
     text: str
     usage: Usage
     cached: bool = False
     truncated: bool = False
+    thoughts: str = ""
 
 
 OnOutcome = Callable[[int, Reply | LanguageModelError], None]

@@ -100,20 +100,26 @@ def test_what_a_server_refuses_is_done_without(is_refused: Callable[[Request], b
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "thoughts"),
     [
-        body_of({"content": None, "reasoning_content": FACTS}),
-        body_of({"content": "", "reasoning": f"\n{FACTS}\n"}),
-        body_of({"content": FACTS, "reasoning": "Hm. {}"}),
-        body_of({"content": f"<think>{{}}</think>{FACTS}"}),
-        body_of({"content": f"<|channel|>analysis<|message|>{{}}?<|end|><|channel|>final<|message|>{FACTS}"}),
+        (body_of({"content": None, "reasoning_content": FACTS}), ""),
+        (body_of({"content": "", "reasoning": f"\n{FACTS}\n"}), ""),
+        (body_of({"content": FACTS, "reasoning": "Hm. {}"}), "Hm. {}"),
+        (body_of({"content": FACTS, "reasoning_content": " Hm. "}), "Hm."),
+        (body_of({"content": f"<think>{{}}</think>{FACTS}"}), "{}"),
+        (body_of({"content": f"<reasoning>{{}}</reasoning>{FACTS}", "reasoning": "Hm."}), "Hm.\n\n{}"),
+        (body_of({"content": f"{{}} or []?\n</think>\n{FACTS}"}), "{} or []?"),
+        (
+            body_of({"content": f"<|channel|>analysis<|message|>{{}}?<|end|><|channel|>final<|message|>{FACTS}"}),
+            "{}?<|end|>",
+        ),
     ],
     ids=str,
 )
-def test_a_reply_is_found_beside_thoughts(reply: Mapping[str, Any]) -> None:
+def test_a_reply_is_found_beside_thoughts(reply: Mapping[str, Any], thoughts: str) -> None:
     outcome, requests = ask(reply)
     assert isinstance(outcome, Reply), outcome
-    assert (outcome.text, requests) == (FACTS, 1)
+    assert (outcome.text, requests, outcome.thoughts) == (FACTS, 1, thoughts)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +200,7 @@ def test_chunks_without_choices_text_or_usage_are_passed_over() -> None:
         )
     )
     assert (reply.text, pieces, reply.usage.prompt_tokens) == ("Rome", ["Rome"], 7)
+    assert reply.thoughts == "Hm."
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,33 @@ def test_thoughts_are_not_in_the_answer(said: str, text: str) -> None:
     assert [citation.number for citation in answer.citations] == ([2] if text else [])
 
 
+@pytest.mark.parametrize(
+    ("said", "thoughts"),
+    [
+        ("<think>Who? [1]</think>\nOdoacer [2]. <think>Or not", "Who? [1]\n\nOr not"),
+        ("Who?</reasoning>Odoacer [2].", "Who?"),
+        (Reply("Odoacer [2].", Usage(1), thoughts="Who?\x1b[2J"), "Who? [2J"),
+        (Reply("Odoacer [2].", Usage(1)), ""),
+    ],
+)
+def test_thoughts_come_beside_the_answer(said: str | Reply, thoughts: str) -> None:
+    for on_text in (None, lambda _: None):
+        model = ScriptedLanguageModel([said])
+        answer = CitingAnswerer(model, AnswerSettings()).answer(evidence(), on_text)
+        assert (answer.text, answer.thoughts) == ("Odoacer [2].", thoughts)
+
+
+def test_what_the_model_was_shown_comes_with_the_answer() -> None:
+    answer = answered("Zeno [4].", with_facts())
+    assert [(number, scored.hyperedge.id) for number, scored in answer.shown.hyperedges] == [(4, "zeno.md#3/0")]
+    assert [entity.key for entity in answer.shown.entities] == ["theoderic"], "of Zeno no more is known than a name"
+    assert [(number, text) for number, _, text in answer.shown.passages] == list(enumerate(TEXTS, 1))
+    cut = answered("Rome [1].", max_context_tokens=40).shown.passages
+    assert len(cut) < len(TEXTS)
+    nobody = CitingAnswerer(None, AnswerSettings()).answer(with_facts())
+    assert (nobody.shown.hyperedges, nobody.shown.passages, nobody.thoughts) == ((), (), "")
+
+
 def test_what_is_streamed_is_the_answer() -> None:
     pieces: list[str] = []
     model = ScriptedLanguageModel(["<think>Who? [1]</think> Odoacer did [9], in [476] [1, 7]. Yes [2] "])

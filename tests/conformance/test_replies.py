@@ -33,8 +33,8 @@ def open_replies(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ope
         replies.close()
 
 
-def cached(text: str, *, truncated: bool = False) -> Reply:
-    return Reply(text, Usage(), cached=True, truncated=truncated)
+def cached(text: str, *, truncated: bool = False, thoughts: str = "") -> Reply:
+    return Reply(text, Usage(), cached=True, truncated=truncated, thoughts=thoughts)
 
 
 def test_a_kept_reply_is_free(open_replies: Opener) -> None:
@@ -47,6 +47,16 @@ def test_a_kept_reply_is_free(open_replies: Opener) -> None:
             "k1": cached("text \x00 中", truncated=True),
             "k2": cached("three"),
         }
+
+
+def test_thoughts_are_kept_with_their_reply_and_go_with_it(open_replies: Opener) -> None:
+    replies = open_replies()
+    replies.keep([("a", Reply("one", Usage(1), thoughts="Hm. \x00 中")), ("b", Reply("two", Usage(1), thoughts="So."))])
+    assert replies.known(["a", "b"]) == {"a": cached("one", thoughts="Hm. \x00 中"), "b": cached("two", thoughts="So.")}
+    replies.keep([("a", Reply("three", Usage(1)))])
+    replies.forget(["b"])
+    replies.keep([("b", Reply("four", Usage(1)))])
+    assert open_replies().known(["a", "b"]) == {"a": cached("three"), "b": cached("four")}
 
 
 def test_a_forgotten_reply_is_not_known(open_replies: Opener) -> None:

@@ -41,7 +41,7 @@ def test_no_key_was_lost_since_the_schema_was_first_given_out() -> None:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    model = ScriptedLanguageModel(["Ines Moreau cast it [1].", "No."])
+    model = ScriptedLanguageModel(["<think>The bell.</think>Ines Moreau cast it [1].", "No."])
     with Engine.open(tmp_path / "kb", embedder="hashing:32", language_model=model) as opened:
         yield opened
 
@@ -61,6 +61,11 @@ def test_what_is_made_fits_the_schema(engine: Engine) -> None:
     answer = engine.ask("Who cast the Bell of Tarn?", retriever="bm25")
     assert answer.citations
     fits("ask", answer_json(answer, explain=False))
+    explained = answer_json(answer, explain=True)
+    fits("ask", explained)
+    assert explained["thoughts"] == "The bell."
+    assert explained["shown"]["passages"][0]["passage_id"] == answer.citations[0].passage_id
+    assert {"shown", "thoughts"}.isdisjoint(answer_json(answer, explain=False))
     for retriever in ("default", "bm25", "hypersu"):
         fits("search", evidence_json(engine.search(QUESTION, retriever=retriever), explain=True))
     fits("stats", statistics_json(engine.catalogue.statistics()))

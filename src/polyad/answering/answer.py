@@ -16,7 +16,7 @@ from polyad.model import Answer, Citation, Evidence
 from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.text.outside import harmless
 from polyad.text.prompts import USUAL, Prompts
-from polyad.text.thoughts import ThoughtFilter, without_thoughts
+from polyad.text.thoughts import ThoughtFilter, thoughts_in, without_thoughts
 from polyad.text.tokens import count_tokens
 
 UNAIDED = "none"
@@ -94,10 +94,16 @@ class CitingAnswerer:
         )
         sources = context.sources()
         if self._settings.form != "text":
-            return self._named(_whole(self._language_model, prompt), evidence, sources, on_text)
-        if on_text is None:
-            return self._cited(_whole(self._language_model, prompt), evidence, sources)
-        return self._cited(self._streamed(self._language_model, prompt, sources, on_text), evidence, sources)
+            reply = _whole(self._language_model, prompt)
+            answer = self._named(reply, evidence, sources, on_text)
+        else:
+            reply = (
+                _whole(self._language_model, prompt)
+                if on_text is None
+                else self._streamed(self._language_model, prompt, sources, on_text)
+            )
+            answer = self._cited(reply, evidence, sources)
+        return replace(answer, shown=context.shown(), thoughts=reply.thoughts)
 
     def _streamed(
         self,
@@ -173,4 +179,6 @@ def _whole(language_model: LanguageModel, prompt: Prompt) -> Reply:
 
 
 def _harmless(reply: Reply) -> Reply:
-    return replace(reply, text=harmless(reply.text))
+    """The reply without what a terminal would obey; its thoughts are also those that an adapter left in its text."""
+    thoughts = "\n\n".join(filter(None, (reply.thoughts, thoughts_in(reply.text))))
+    return replace(reply, text=harmless(reply.text), thoughts=harmless(thoughts))

@@ -24,7 +24,7 @@ from polyad.answering.layout import (
     on_one_line,
 )
 from polyad.config import AnswerSettings
-from polyad.model import Entity, Evidence
+from polyad.model import Entity, Evidence, Shown
 from polyad.text.prompts import USUAL, Prompts
 
 Sort = Literal["hyperedges", "entities", "passages"]
@@ -40,6 +40,14 @@ class Context:
     hyperedges: tuple[NumberedHyperedge, ...] = ()
     entities: tuple[Entity, ...] = ()
     passages: tuple[NumberedPassage, ...] = ()
+
+    def shown(self) -> Shown:
+        """The same, as it goes with an answer."""
+        return Shown(
+            tuple((listed.number, listed.scored) for listed in self.hyperedges),
+            self.entities,
+            tuple((shown.number, shown.passage, shown.quoted) for shown in self.passages),
+        )
 
     def sources(self) -> dict[int, Citable]:
         """What can be cited, by number in ascending order: the passages shown, and those that hyperedges come from."""

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from polyad.model import (
     Answer,
     Argument,
+    Entity,
     Evidence,
     Hyperedge,
     Location,
@@ -19,6 +20,7 @@ from polyad.model import (
     ScoredEntity,
     ScoredHyperedge,
     ScoredPassage,
+    Shown,
     Span,
     TraceStep,
     Usage,
@@ -151,8 +153,39 @@ class UsageShape(TypedDict):
     cost: float
 
 
+class ListedHyperedgeShape(FoundHyperedgeShape):
+    """A hyperedge that a language model was shown, under the number that its passage is cited by."""
+
+    number: int
+
+
+class ListedEntityShape(TypedDict):
+    """An entity that a language model was shown."""
+
+    key: str
+    name: str
+    type: str
+    description: str
+
+
+class QuotedPassageShape(TypedDict):
+    """What a language model was shown of a passage, under the number that this is cited by."""
+
+    number: int
+    passage_id: str
+    text: str
+
+
+class ShownShape(TypedDict):
+    """What of the evidence a language model was shown: all that fitted into the prompt."""
+
+    hyperedges: list[ListedHyperedgeShape]
+    entities: list[ListedEntityShape]
+    passages: list[QuotedPassageShape]
+
+
 class AnswerShape(TypedDict):
-    """What ``polyad ask --json`` prints."""
+    """What ``polyad ask --json`` prints; with ``--explain`` also what the model was shown, and its thoughts."""
 
     query: str
     retriever: str
@@ -163,6 +196,8 @@ class AnswerShape(TypedDict):
     note: str
     usage: UsageShape
     evidence: EvidenceShape
+    shown: NotRequired[ShownShape]
+    thoughts: NotRequired[str]
 
 
 def evidence_json(evidence: Evidence, explain: bool) -> EvidenceShape:
@@ -216,13 +251,20 @@ def _hyperedge_json(scored: ScoredHyperedge) -> FoundHyperedgeShape:
 
 
 def _entity_json(found: ScoredEntity) -> FoundEntityShape:
-    entity = found.entity
+    return {**_listed_json(found.entity), "score": found.score}
+
+
+def _listed_json(entity: Entity) -> ListedEntityShape:
+    return {"key": entity.key, "name": entity.name, "type": entity.type, "description": entity.description}
+
+
+def _shown_json(shown: Shown) -> ShownShape:
     return {
-        "key": entity.key,
-        "name": entity.name,
-        "type": entity.type,
-        "description": entity.description,
-        "score": found.score,
+        "hyperedges": [{**_hyperedge_json(scored), "number": number} for number, scored in shown.hyperedges],
+        "entities": [_listed_json(entity) for entity in shown.entities],
+        "passages": [
+            {"number": number, "passage_id": passage.id, "text": quoted} for number, passage, quoted in shown.passages
+        ],
     }
 
 
@@ -291,7 +333,7 @@ def _is_highlighted(edge: Hyperedge, hit: ScoredPassage) -> bool:
 
 def answer_json(answer: Answer, explain: bool) -> AnswerShape:
     """The shape that ``polyad ask --json`` prints."""
-    return {
+    shape: AnswerShape = {
         "query": answer.evidence.question,
         "retriever": answer.evidence.retriever,
         "answer": answer.text,
@@ -313,6 +355,10 @@ def answer_json(answer: Answer, explain: bool) -> AnswerShape:
         "usage": usage_json(answer.usage),
         "evidence": evidence_json(answer.evidence, explain),
     }
+    if explain:
+        shape["shown"] = _shown_json(answer.shown)
+        shape["thoughts"] = answer.thoughts
+    return shape
 
 
 def usage_json(usage: Usage) -> UsageShape:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 
 _OPENING_TAGS = (
     "<think>",
@@ -116,6 +117,25 @@ def without_thoughts(text: str) -> str:
     return (thoughts.feed(text) + thoughts.finish()).strip()
 
 
+def thoughts_in(text: str) -> str:
+    r"""The thoughts of which :func:`without_thoughts` rids ``text``, with a blank line between them.
+
+    >>> thoughts_in("<think>Paris? Lyon?</think> Lyon. <think>Sure")
+    'Paris? Lyon?\n\nSure'
+    >>> thoughts_in("Paris? Lyon?</think>Lyon.")
+    'Paris? Lyon?'
+    """
+    found, position = [], 0
+    stray = _CLOSING.search(text)
+    if stray is not None and not _OPENING.search(text, 0, stray.start()):
+        found, position = [text[: stray.start()]], stray.end()
+    while opening := _OPENING.search(text, position):
+        closing = _CLOSING.search(text, opening.end())
+        found.append(text[opening.end() : closing.start() if closing else len(text)])
+        position = closing.end() if closing else len(text)
+    return _joined(found)
+
+
 def after_thoughts(reply: str) -> str:
     r"""``reply`` without the thoughts in front of its data, and without white space around it.
 
@@ -130,19 +150,40 @@ def after_thoughts(reply: str) -> str:
     >>> after_thoughts('{"facts": []}? No.</think>{"facts": ["Ada"]}')
     '{"facts": ["Ada"]}'
     """
+    return _apart(reply)[0]
+
+
+def thoughts_before(reply: str) -> str:
+    """The thoughts of which :func:`after_thoughts` rids ``reply``, with a blank line between them.
+
+    >>> thoughts_before('<think>[]?</think> {"text": "Between <think> and </think>."}')
+    '[]?'
+    """
+    return _apart(reply)[1]
+
+
+def _apart(reply: str) -> tuple[str, str]:
+    """What is left of a reply that is data, and its thoughts."""
     kept, position, drafts = "", 0, 0
+    thoughts: list[str] = []
     while tag := _TAG_OR_DATA.search(reply, position):
         if tag["opening"]:
             end = _CLOSING.search(reply, tag.end())
             kept += reply[position : tag.start()]
+            thoughts.append(reply[tag.end() : end.start() if end else len(reply)])
             position = end.end() if end else len(reply)
             continue
         closing = tag if tag["closing"] else _end_of_draft(reply, tag.start()) if drafts < _MOST_DRAFTS else None
         drafts += 1
         if closing is None or _OPENING.search(reply, position, closing.start()):
             break
+        thoughts.append(kept + reply[position : closing.start()])
         kept, position = "", closing.end()
-    return (kept + reply[position:]).strip()
+    return (kept + reply[position:]).strip(), _joined(thoughts)
+
+
+def _joined(thoughts: Iterable[str]) -> str:
+    return "\n\n".join(filter(None, map(str.strip, thoughts)))
 
 
 def _end_of_draft(reply: str, start: int) -> re.Match[str] | None:

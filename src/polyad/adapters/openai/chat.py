@@ -181,7 +181,7 @@ class Chat:
             received = Received(self._endpoint.secrets, _most_characters(bill.prompt))
             received.add_whole(json_object(self._send(bill.prompt, stream=False).text, self._endpoint.secrets))
         bill.add(received, reservation)
-        return Reply(received.usable_text(), bill.total, truncated=received.truncated)
+        return _reply(received, received.usable_text(), bill)
 
     def _streamed(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
         """One try at a reply in pieces."""
@@ -214,7 +214,7 @@ class Chat:
                 raise self._broken_off(error, showing.characters) from error
             raise
         showing.finish()
-        return Reply(text, bill.total, truncated=received.truncated)
+        return _reply(received, text, bill)
 
     def _shown_whole(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
         reply = self._whole(bill, None)
@@ -311,6 +311,10 @@ class _Batch:
         if isinstance(failure, NoMoreRepliesError):
             self._doom = failure
         return failure
+
+
+def _reply(received: Received, text: str, bill: Bill) -> Reply:
+    return Reply(text, bill.total, truncated=received.truncated, thoughts=received.thoughts(text))
 
 
 def _most_characters(prompt: Prompt) -> int | None:

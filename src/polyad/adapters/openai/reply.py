@@ -13,7 +13,7 @@ from polyad.adapters.openai.address import Secrets
 from polyad.adapters.openai.endpoint import NOTHING_SECRET, said_in
 from polyad.adapters.openai.failure import UnusableReplyError
 from polyad.text.outside import writable
-from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
+from polyad.text.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
 
 _CUT = frozenset({"length", "model_length", "model_context_window_exceeded"})
 _FILTERED = frozenset({"content_filter", "sensitive"})
@@ -125,6 +125,12 @@ class Received:
                 "thoughts from replies"
             )
         raise UnusableReplyError(f"the reply has no text (finish_reason {self.finish_reason or 'missing'})")
+
+    def thoughts(self, said: str) -> str:
+        """What the model thought: what the server keeps apart, unless that was ``said``, then what the text had."""
+        apart = "" if self.reasoning.strip() == said else self.reasoning.strip()
+        tagged = thoughts_in(self.text) if self.events else thoughts_before(self.text)
+        return "\n\n".join(filter(None, (apart, tagged)))
 
     def _take(self, choice: Mapping[str, Any], message: object, usage: object) -> str:
         self.finish_reason = said_in(choice.get("finish_reason") or self.finish_reason, self._secrets)

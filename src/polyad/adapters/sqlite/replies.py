@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from polyad.adapters.sqlite.database import Database, lay_out, require_length
@@ -23,6 +24,8 @@ _FORMAT_VERSION = 1
 _OTHER_FILE = "name another file with --replies"
 _REMEDY = f"restore it from a copy, or {_OTHER_FILE}"
 _SCHEMA = "CREATE TABLE reply (key TEXT PRIMARY KEY, text TEXT NOT NULL, truncated INTEGER NOT NULL) WITHOUT ROWID"
+_THOUGHTS = "CREATE TABLE IF NOT EXISTS thoughts (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
+"""Of replies that have some: made with the first, so that a file of earlier times is of the same format."""
 
 
 class SqliteReplies:
@@ -64,28 +67,48 @@ class SqliteReplies:
         with self._database.reading() as connection:
             rows = select_in(connection, "SELECT key, text, truncated FROM reply WHERE key IN ({})", keys)
             sound = as_written(rows, str, str, int)
-        return {key: Reply(text, Usage(), cached=True, truncated=bool(cut)) for key, text, cut in sound}
+            thoughts: dict[str, str] = {}
+            if sound and _has_thoughts(connection):
+                found = select_in(connection, "SELECT key, text FROM thoughts WHERE key IN ({})", keys)
+                thoughts = dict(as_written(found, str, str))
+        return {
+            key: Reply(text, Usage(), cached=True, truncated=bool(cut), thoughts=thoughts.get(key, ""))
+            for key, text, cut in sound
+        }
 
     def keep(self, replies: Iterable[tuple[str, Reply]]) -> None:
         """Keep replies by their keys, in place of earlier ones; all in one transaction."""
-        self._change(
-            "INSERT OR REPLACE INTO reply VALUES (?, ?, ?)",
-            ((key, reply.text, reply.truncated) for key, reply in replies),
-        )
+        kept = list(replies)
+        thoughts = [(key, reply.thoughts) for key, reply in kept if reply.thoughts]
+        with self._changing([key for key, _ in kept]) as connection:
+            if connection is None:
+                return
+            rows = ((key, reply.text, reply.truncated) for key, reply in kept)
+            connection.executemany("INSERT OR REPLACE INTO reply VALUES (?, ?, ?)", rows)
+            if thoughts:
+                connection.execute(_THOUGHTS)
+                connection.executemany("INSERT OR REPLACE INTO thoughts VALUES (?, ?)", thoughts)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Have some asked for again."""
-        self._change("DELETE FROM reply WHERE key = ?", ((key,) for key in keys))
+        with self._changing(list(keys)):
+            pass
 
     def close(self) -> None:
         """Release the file, which cannot be used afterwards."""
         if self._database is not None:
             self._database.close()
 
-    def _change(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
-        if self._database is not None and not self._database.is_read_only:
-            with self._database.writing() as connection:
-                connection.executemany(statement, values)
+    @contextmanager
+    def _changing(self, keys: Sequence[str]) -> Iterator[sqlite3.Connection | None]:
+        """One transaction, begun by forgetting what is known by ``keys``; None where nothing may be written."""
+        if self._database is None or self._database.is_read_only:
+            yield None
+            return
+        with self._database.writing() as connection:
+            for table in ("reply", "thoughts") if _has_thoughts(connection) else ("reply",):
+                connection.executemany(f"DELETE FROM {table} WHERE key = ?", ((key,) for key in keys))
+            yield connection
 
     @staticmethod
     def _check(database: Database) -> None:
@@ -101,6 +124,10 @@ class SqliteReplies:
                     f"{str(database.path)!r} has format {version} of replies, this polyad reads {_FORMAT_VERSION}; "
                     f"{_OTHER_FILE}"
                 )
+
+
+def _has_thoughts(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'thoughts'").fetchone() is not None
 
 
 def _make_table(connection: sqlite3.Connection) -> None:
