@@ -14,6 +14,7 @@ from polyad.config import AnswerSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.mentions.language_model import LanguageModelMentionExtractor
 from polyad.model import Document, Passage
 from polyad.protocols import Prompt
 from polyad.text.prompts import FILES, USUAL, Prompts
@@ -109,3 +110,24 @@ def test_an_engine_asks_with_the_prompts_that_it_was_given(tmp_path: Path) -> No
     clues, answer = asked
     assert clues.system == "At most 3 clues, as JSON."
     assert "Sing." in answer.system
+
+
+@pytest.mark.parametrize("is_made", [False, True])
+def test_the_names_of_a_passage_are_asked_for_with_the_prompt_that_was_given(tmp_path: Path, is_made: bool) -> None:
+    (tmp_path / "mine").mkdir()
+    mine = directory_with(tmp_path / "mine", mentions="List the bells.")
+    model = ScriptedLanguageModel(lambda _: '{"entities": ["Bell of Tarn"]}')
+    document = Document("bell", "Bell", "The Bell of Tarn hangs in Aldby.")
+
+    def index(prompts: Path | None) -> int:
+        mentions = LanguageModelMentionExtractor(model) if is_made else "llm"
+        with Engine.open(
+            tmp_path / "kb", embedder="hashing:64", language_model=model, mentions=mentions, prompts=prompts
+        ) as engine:
+            return engine.index_documents([document]).counts.unchanged
+
+    index(mine)
+    assert [prompt.system for prompt in model.prompts] == ["List the bells."]
+    assert index(mine) == 1
+    assert index(None) == 0, "what was found with another prompt is found anew"
+    assert model.prompts[-1].system == USUAL.text("mentions")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from typing import Protocol, runtime_checkable
 
 from polyad.adapters.metered import MeteredEmbedder
 from polyad.adapters.reply_cache import CachedLanguageModel
@@ -17,6 +18,18 @@ from polyad.protocols import Embedder, MentionExtractor, Reranker
 from polyad.text.prompts import USUAL, Prompts
 
 _LOG = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class Told(Protocol):
+    """A mention extractor that asks a language model, and what it tells that."""
+
+    def told(self, prompts: Prompts, /) -> MentionExtractor:
+        """The same, but for what the model is told."""
+
+    @property
+    def prompt_version(self) -> str:
+        """What tells instructions apart that are not the usual ones; empty for those."""
 
 
 class Models:
@@ -49,7 +62,7 @@ class Models:
         self.language_model = language_model
         self.reranker = reranker
         self._embedder = embedder
-        self._extractor = extractor
+        self._extractor = extractor if isinstance(extractor, str) else self._told(extractor)
         self._metered: MeteredEmbedder | None = None
         self._lock = threading.Lock()
 
@@ -71,8 +84,16 @@ class Models:
         """The mention extractor of the index."""
         with self._lock:
             if isinstance(self._extractor, str):
-                self._extractor = registry.load_extractor(self._extractor, self.language_model)
+                self._extractor = self._told(registry.load_extractor(self._extractor, self.language_model))
             return self._extractor
+
+    def _told(self, extractor: MentionExtractor) -> MentionExtractor:
+        return extractor.told(self.prompts) if isinstance(extractor, Told) else extractor
+
+    @property
+    def prompt_of_names(self) -> str:
+        """What tells the mention extractor's instructions apart; empty where there are none, or the usual ones."""
+        return self.extractor.prompt_version if isinstance(self.extractor, Told) else ""
 
     @property
     def usage(self) -> Usage:

@@ -226,7 +226,11 @@ def _facts(models: Models, limits: Limits) -> HyperedgeBuilder:
 
 def _semantic_units(models: Models, _: Limits) -> HyperedgeBuilder:
     return SemanticUnitBuilder(
-        models.splitter, models.extractor, models.embedder, models.settings.of(SegmentationSettings)
+        models.splitter,
+        models.extractor,
+        models.embedder,
+        models.settings.of(SegmentationSettings),
+        models.prompt_of_names,
     )
 
 

@@ -50,11 +50,24 @@ class SemanticUnitBuilder:
     The passage's subjects, its title and headings if it has any, are members with role ``subject`` of every unit that
     stands under them: one that says "It was directed by" is about them, whether or not it repeats the name. What a
     sentence defines is a subject of that sentence's unit (:mod:`polyad.indexing.subjects`).
+
+    Args:
+        splitter: Finds sentences.
+        extractor: Finds names.
+        embedder: Tells which sentences belong together.
+        settings: Of the segmentation.
+        prompt: What tells the extractor's instructions apart, where these are not the usual ones.
     """
 
     def __init__(
-        self, splitter: Splitter, extractor: MentionExtractor, embedder: Embedder, settings: SegmentationSettings
+        self,
+        splitter: Splitter,
+        extractor: MentionExtractor,
+        embedder: Embedder,
+        settings: SegmentationSettings,
+        prompt: str = "",
     ) -> None:
+        self._prompt = f" prompt={prompt}" if prompt else ""
         self._splitter = splitter
         self._extractor = extractor
         self._embedder = embedder
@@ -65,10 +78,10 @@ class SemanticUnitBuilder:
 
     @property
     def name(self) -> str:
-        """The method, its settings and the extractor's name."""
+        """The method, its settings, and the extractor's name and prompt."""
         *common, one_entity, joins = astuple(self._settings)
         rules = f"{RULES if joins else 'no-subjects'}{'' if one_entity == 'name' else ' labels'}"
-        return f"semantic-units {self._extractor.name} {rules} {tuple(common)}"
+        return f"semantic-units {self._extractor.name}{self._prompt} {rules} {tuple(common)}"
 
     def build(
         self,

@@ -20,6 +20,7 @@ FILES: Mapping[str, tuple[str, str]] = {
     "facts_compact": (_FACTS, "compact.md"),
     "facts_paper": (_FACTS, "paper.md"),
     "facts_again": (_FACTS, "again.md"),
+    "mentions": ("polyad.indexing.mentions", "language_model.md"),
     "question_names": ("polyad.retrieval", "question_names.md"),
     "hypersu_clues": ("polyad.retrieval.hypersu", "clues.md"),
     **{f"hypermemory_{name}": (_MEMORY, f"{name}.md") for name in ("hyperedges", "entities", "sufficiency", "depth")},

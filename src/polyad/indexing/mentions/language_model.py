@@ -18,7 +18,7 @@ from polyad.text.json_repair import closed
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.loose_json import listed_under, normal_keys
 from polyad.text.outside import harmless
-from polyad.text.packaged import packaged
+from polyad.text.prompts import USUAL, Prompts
 from polyad.text.quoting import quoted_passage, quoted_replies
 
 _REPLIES = 5
@@ -26,7 +26,7 @@ _REPLIES = 5
 
 _REST = "The last reply was cut off at its limit of length. List in the same form what is missing from these names:"
 
-_SYSTEM = packaged("polyad.indexing.mentions", "language_model.md")
+_PROMPT = "mentions"
 _SCHEMA = object_of(entities=array_of(object_of(name=STRING, type=STRING, importance=NUMBER)))
 
 
@@ -35,10 +35,15 @@ class LanguageModelMentionExtractor:
 
     A name is located wherever it occurs; see :func:`polyad.indexing.locate.name_spans`. Names that do not occur in the
     text are the model's invention: they are dropped, and ``dropped`` counts them.
+
+    Args:
+        language_model: Is asked.
+        prompts: What it is told.
     """
 
-    def __init__(self, language_model: LanguageModel) -> None:
+    def __init__(self, language_model: LanguageModel, prompts: Prompts = USUAL) -> None:
         self._language_model = language_model
+        self._prompts = prompts
         self.dropped = 0
         """Names that did not occur in their text, over all calls."""
 
@@ -57,7 +62,16 @@ class LanguageModelMentionExtractor:
 
     def asking(self, language_model: LanguageModel) -> Self:
         """The same, but for the model that is asked."""
-        return type(self)(language_model)
+        return type(self)(language_model, self._prompts)
+
+    def told(self, prompts: Prompts) -> Self:
+        """The same, but for what the model is told, where ``prompts`` have something of their own for it."""
+        return type(self)(self._language_model, prompts) if prompts.version(_PROMPT) else self
+
+    @property
+    def prompt_version(self) -> str:
+        """What tells replaced instructions apart; empty for polyad's own."""
+        return self._prompts.version(_PROMPT)
 
     @property
     def name(self) -> str:
@@ -94,7 +108,8 @@ class LanguageModelMentionExtractor:
                 if outcome.truncated and new:
                     cut.append(place)
 
-        prompts = [_prompt(texts[place], found[place]) for place in places]
+        system = self._prompts.text(_PROMPT)
+        prompts = [_prompt(system, texts[place], found[place]) for place in places]
         for outcome in self._language_model.complete(prompts, take) if prompts else []:
             if isinstance(outcome, LanguageModelError):
                 raise outcome
@@ -111,12 +126,12 @@ class LanguageModelMentionExtractor:
         return [located[key] for key in sorted(located)]
 
 
-def _prompt(text: str, known: Sequence[Mention]) -> Prompt:
+def _prompt(system: str, text: str, known: Sequence[Mention]) -> Prompt:
     """Asks for the names in a text; where a reply that was cut has some, for the others."""
     user = quoted_passage(text)
     if known:
         user += f"\n\n{_REST}\n{quoted_replies(json.dumps([entity.name for entity in known], ensure_ascii=False))}"
-    return Prompt(user=user, system=_SYSTEM, json_schema=_SCHEMA)
+    return Prompt(user=user, system=system, json_schema=_SCHEMA)
 
 
 def _entities(reply: Reply) -> list[Mention]:
