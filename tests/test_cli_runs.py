@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -429,6 +429,94 @@ def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, benchm
     assert "'plan.toml', line 5: judges has 'luck'; expected some of gpt_acc" in error_of(
         run("experiment", "plan.toml")
     )
+
+
+def lines_of(folder: Path, name: str) -> list[Any]:
+    return [json.loads(line) for path in sorted(folder.rglob(name)) for line in path.read_text().splitlines()]
+
+
+def killed_after(records: int, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    """Run polyad in a process of its own until it has kept so many answers and judgements."""
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED_ANSWERING, str(records), *command],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert process.returncode == -signal.SIGKILL, process.stderr
+
+
+def test_a_sweep_is_answered_and_judged_and_taken_up_where_it_was_killed(
+    run: Run, benchmark: Path, tmp_path: Path
+) -> None:
+    command = ["sweep", "tarn", "answer.prompt=concise,think-answer", "--retriever", "bm25", "--out", "runs", "--json"]
+    command += ["--embedder", "hashing:64", "--store", "indexes", "--answers", "--judge", "gpt_acc,r_s"]
+    command += ["--model", "small", "--judge-model", "large"]
+    with ScriptedServer(answer_and_judge) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        one_by_one = {**environment, "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1"}
+        killed_after(2, command, tmp_path, one_by_one)
+        assert len(lines_of(tmp_path / "runs", "answers.jsonl")) == 2
+        killed_after(10, command, tmp_path, one_by_one)  # among the answers of the second value
+        assert sorted(path.name for path in (tmp_path / "runs" / "tarn").iterdir()) == [
+            "answer.prompt=concise",
+            "answer.prompt=think-answer",
+        ]
+        found = run(*command, **environment)
+        assert found.exit_code == 0, found.output
+        asked = [recorded.body for recorded in server.requests]
+        assert run(*command, **environment).stdout == found.stdout
+        assert len(server.requests) == len(asked), "all is there"
+    answering = [json.dumps(body["messages"]) for body in asked if body["model"] == "small"]
+    assert len(answering) == len(set(answering)) == 6, "each question once in each mode"
+    judging = [body for body in asked if body["model"] == "large"]
+    kept = [line for line in lines_of(tmp_path / "runs", "judgements.jsonl") if line["judge"] == "gpt_acc"]
+    assert len(kept) <= len(judging) <= len(kept) + 2, "but for those under way when it was killed"
+    for one in json.loads(found.stdout)["runs"]:
+        (result,) = one["results"]
+        assert (result["answers"]["r_s"]["counted"], result["answers"]["gpt_acc"]["asked"]) == (3, 3)
+    assert "50.0* (2 / 3)" in (tmp_path / "runs" / "report" / "tables.md").read_text()
+
+
+def test_an_ablation_is_answered_and_judged(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    command = ["ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs"]
+    command += ["--answers", "--judge", "gpt_acc"]
+    with ScriptedServer(answer_and_judge) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        found = run(*command, "--model", "small", "--json", **environment)
+    assert found.exit_code == 0, found.output
+    assert [len(one["results"][0]["answers"]) > 1 for one in json.loads(found.stdout)["runs"]] == [True] * 4
+    assert len(lines_of(tmp_path / "runs", "answers.jsonl")) == 4 * 3
+    assert not list((tmp_path / "others").glob("*"))
+    command[command.index("runs")] = "others"
+    assert "--answers needs a language model" in error_of(run(*command))
+    command[command.index("gpt_acc")] = "luck"
+    assert "judge is 'luck'; expected one of gpt_acc" in error_of(run(*command, "--model", "small"))
+    assert not (tmp_path / "others").exists(), "nothing was measured for nothing"
+
+
+def test_judging_that_was_killed_asks_for_no_judgement_that_is_kept(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    command = ["eval", "tarn", "--retriever", "bm25,default", "--embedder", "hashing:64", "--store", "kb"]
+    command += ["--out", "kept", "--model", "small", "--answers"]
+    judging = [*command, "--judge", "g_e", "--judge-model", "large"]
+    with ScriptedServer(answer_and_judge) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        assert run(*command, **environment).exit_code == 0
+        sent = len(server.requests)
+        for records in (5, 11, 7):
+            before = lines_of(tmp_path / "kept", "judgements.jsonl")
+            killed_after(records, judging, tmp_path, {**environment, "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "4"})
+            assert len(lines_of(tmp_path / "kept", "judgements.jsonl")) == len(before) + records
+        before = lines_of(tmp_path / "kept", "judgements.jsonl")
+        asked_before = len(server.requests)
+        assert run(*judging, **environment).exit_code == 0
+        asked = len(server.requests)
+    kept = lines_of(tmp_path / "kept", "judgements.jsonl")
+    assert len(kept) == len({(one["retriever"], one["query_id"], one["judge"]) for one in kept}) == 2 * 3 * 7
+    assert asked - asked_before == len(kept) - len(before), "what is missing, and nothing else"
+    assert asked - sent <= len(kept) + 3 * 4, "but for the four under way each time it was killed"
 
 
 KILLED_WRITING = """

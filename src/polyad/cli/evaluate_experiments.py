@@ -13,9 +13,13 @@ import typer
 
 from polyad.cli import output
 from polyad.cli.evaluate_measuring import (
+    Answers,
+    Judged,
+    JudgeModel,
     is_complete,
     judge,
     judged_by,
+    judges_from,
     measure,
     require_model,
     require_models,
@@ -82,13 +86,17 @@ def sweep(
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
+    answers: Answers = False,
+    judged: Judged = None,
+    judge_model: JudgeModel = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure retrievers over values of settings, in every combination.
 
     Names are section.key as in polyad.toml. Indexes are made once for all variants that share theirs. The report shows
-    one setting as lines and two as a heat map.
+    one setting as lines and two as a heat map. With --answers and --judge each run is answered and judged as well, as
+    by `polyad eval`.
 
     Example: polyad sweep musique/ hypersu.decay=0.3,0.5,0.7 --out runs/decay
     """
@@ -105,6 +113,9 @@ def sweep(
         limit=limit,
         embedder=embedder or "",
         mentions=mentions or "",
+        answers=answers,
+        judges=judges_from(judged),
+        judge_model=judge_model or "",
     )
     _carry_out(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
 
@@ -120,10 +131,15 @@ def ablate(
     embedder: Embedder = None,
     mentions: Mentions = None,
     model: Model = None,
+    answers: Answers = False,
+    judged: Judged = None,
+    judge_model: JudgeModel = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure what a retriever loses without each of its parts, as its paper does.
+
+    With --answers and --judge each run is answered and judged as well, as by `polyad eval`.
 
     Example: polyad ablate musique/ --retriever hypergraphrag --out runs/ablation
     """
@@ -136,6 +152,9 @@ def ablate(
         limit=limit,
         embedder=embedder or "",
         mentions=mentions or "",
+        answers=answers,
+        judges=judges_from(judged),
+        judge_model=judge_model or "",
     )
     _carry_out(_with_preset(plan, preset), out, store, model, json=json, quiet=quiet)
 

@@ -11,10 +11,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from polyad.cli import output
 from polyad.cli.options import open_engine
-from polyad.cli.settings import Configuration
+from polyad.cli.settings import Configuration, require_one_of
 from polyad.config import AnswerSettings, EncoderSettings, LanguageModelSettings, Settings, SplitSettings
 from polyad.engine import Engine, registry
 from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
@@ -41,6 +44,17 @@ from polyad.text.counting import counted
 
 JUDGED = (*JUDGES, RETRIEVED)
 """Measures of answers, and of what was retrieved, that a language model or the embedder has to be asked for."""
+
+Answers = Annotated[
+    bool, typer.Option("--answers", help="Also answer each question with the language model; needs --out.")
+]
+Judged = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="A,B,...", help=f"Have answers judged: {', '.join(JUDGED)}; needs --out."),
+]
+JudgeModel = Annotated[
+    str | None, typer.Option("--judge-model", metavar="NAME", help="Who judges, where it is not --model.")
+]
 
 _NAMED = 5
 """Of many failures."""
@@ -73,6 +87,14 @@ def require_model(names: Sequence[str], settings: Configuration) -> None:
     for name in names:
         if registry.retrievers[name].needs_language_model and settings.language_model is None:
             raise NoLanguageModelError(f"the retriever {name!r}")
+
+
+def judges_from(judged: str | None) -> tuple[str, ...]:
+    """The judged measures that ``--judge`` names, each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in judged.split(","))) if judged else ()
+    for name in names:
+        require_one_of("judge", name, JUDGED)
+    return names
 
 
 def judged_by(name: str | None, settings: Configuration) -> Configuration:

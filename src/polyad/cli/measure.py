@@ -12,10 +12,13 @@ import typer
 
 from polyad.cli import measurements, output
 from polyad.cli.evaluate_measuring import (
-    JUDGED,
+    Answers,
+    Judged,
+    JudgeModel,
     is_complete,
     judge,
     judged_by,
+    judges_from,
     measure,
     measure_refusal,
     require_model,
@@ -91,17 +94,10 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the run here: settings, rankings, times, texts found.")
     ] = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Also answer each question with the language model; needs --out.")
-    ] = False,
+    answers: Answers = False,
     form: Form = None,
-    judged: Annotated[
-        str | None,
-        typer.Option("--judge", metavar="A,B,...", help=f"Have answers judged: {', '.join(JUDGED)}; needs --out."),
-    ] = None,
-    judge_model: Annotated[
-        str | None, typer.Option("--judge-model", metavar="NAME", help="Who judges, where it is not --model.")
-    ] = None,
+    judged: Judged = None,
+    judge_model: JudgeModel = None,
     refusal: Annotated[
         bool,
         typer.Option("--refusal", help="Also ask with the gold documents taken out of the index; needs --out."),
@@ -149,7 +145,7 @@ def evaluate(
     require_model(names, settings)
     judging = judged_by(judge_model, settings)
     _require_kept(out, answers=answers, judged=bool(judged), refusal=refusal)
-    judges = _judges(judged)
+    judges = judges_from(judged)
     require_models(judges, judging, settings, answers=answers)
     whole, depth = layouts.load(folder), settings.command.depth
     dataset = replace(whole, queries=queries_of(whole, split, limit, known_to(names, settings.stages)))
@@ -204,14 +200,6 @@ def _require_kept(out: Path | None, *, answers: bool, judged: bool, refusal: boo
         raise ConfigurationError(
             "--answers, --judge and --refusal write into the folder of a run; give one with --out DIR"
         )
-
-
-def _judges(judged: str | None) -> list[str]:
-    """The judged measures that are named."""
-    names = list(dict.fromkeys(name.strip() for name in judged.split(","))) if judged else []
-    for name in names:
-        require_one_of("judge", name, JUDGED)
-    return names
 
 
 def _finish(
