@@ -57,7 +57,20 @@ def test_a_second_reply_may_do() -> None:
     model = ScriptedLanguageModel(["?", LanguageModelError("busy"), '{"correct": true}', '{"correct": false}'])
     judgements, kept = judged(model)
     assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0, ("bm25", "q2", "gpt_acc"): 0.0}
-    assert [judgement.reply for judgement in kept] == ["?", "", '{"correct": true}', '{"correct": false}']
+    assert [judgement.reply for judgement in kept] == ["?", '{"correct": true}', '{"correct": false}']
+
+
+def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(tmp_path: Path) -> None:
+    def judging(model: ScriptedLanguageModel) -> Judgements:
+        with AnswerWriter(tmp_path) as writer:
+            judge(cases([CORRECT], QUERIES, BY_KEY, {}), model, writer.judgements, writer.keep_judgement)
+        return answers_of(tmp_path)[1]
+
+    failing = ScriptedLanguageModel(lambda prompt: LanguageModelError("busy") if "Isk" in prompt.user else "?")
+    assert judging(failing).attempts == {("bm25", "q1", "gpt_acc"): ATTEMPTS}
+    assert len(failing.prompts) == 2 * ATTEMPTS, "nothing is asked for ever"
+    well = ScriptedLanguageModel(['{"correct": true}'])
+    assert judging(well).values == {("bm25", "q2", "gpt_acc"): 1.0}
 
 
 def test_a_model_that_says_no_more_ends_it_and_what_came_is_kept() -> None:

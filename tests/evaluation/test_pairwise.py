@@ -84,6 +84,18 @@ def test_who_is_stopped_goes_on_from_there(pair: tuple[System, System], tmp_path
         fought([pair], model, tmp_path / "out")
 
 
+def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(
+    pair: tuple[System, System], tmp_path: Path
+) -> None:
+    def failing(prompt: Prompt) -> str | LanguageModelError:
+        return LanguageModelError("busy") if "Question 0" in prompt.user else by_merit(prompt)
+
+    (outcome,) = fought([pair], ScriptedLanguageModel(failing), tmp_path / "out")
+    assert (outcome.judged, outcome.asked) == (4, 5)
+    outcome, asked = judged(pair, tmp_path / "out", by_merit)
+    assert (outcome.judged, asked) == (5, 2)
+
+
 def test_runs_without_answers_cannot_be_judged(pair: tuple[System, System], tmp_path: Path) -> None:
     nobody = System("none", pair[0].run, [Asked("none", question, ()) for question in QUESTIONS])
     with pytest.raises(ConfigurationError, match="no question that both 'good' and 'none' have answered"):

@@ -265,7 +265,8 @@ def _ask(
         case = pending[position]
         reply = outcome.text if isinstance(outcome, Reply) else ""
         made = Judgement(*case.key, prompts[position].user, reply, case.judge.read(reply, case.shown), model.name)
-        keep(made)
+        if isinstance(outcome, Reply):  # a failure counts for this run: the next one asks again
+            keep(made)
         known.add(made)
 
     for outcome in model.complete(prompts, take):

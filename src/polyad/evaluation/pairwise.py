@@ -195,6 +195,10 @@ class VerdictFile:
             self._file.close()
             raise
 
+    def miss(self, prompt: str, model: str) -> None:
+        """Count a request that failed, for this run: the next one asks again."""
+        self.known.add(prompt, None, model)
+
     def keep(self, prompt: str, reply: str, model: str) -> None:
         """Write a reply with the verdict in it."""
         value = verdict_in(reply)
@@ -268,9 +272,10 @@ def _ask(prompts: Sequence[Prompt], model: LanguageModel, file: VerdictFile, pro
         nonlocal done
         done += 1
         progress(done, len(prompts), "verdicts")
-        if not isinstance(outcome, NoMoreRepliesError):
-            reply = outcome.text if isinstance(outcome, Reply) else ""
-            file.keep(prompts[position].user, reply, model.name)
+        if isinstance(outcome, Reply):
+            file.keep(prompts[position].user, outcome.text, model.name)
+        elif not isinstance(outcome, NoMoreRepliesError):
+            file.miss(prompts[position].user, model.name)
 
     for outcome in model.complete(prompts, take):
         if isinstance(outcome, NoMoreRepliesError):
