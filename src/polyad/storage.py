@@ -201,8 +201,8 @@ class Documents(Protocol):
     def version(self) -> int:
         """Grows with every committed change to documents; equal versions mean equal contents."""
 
-    def put(self, document: IndexedDocument) -> None:
-        """Store a document whole, in one transaction, in place of any earlier one of the same id."""
+    def put(self, *documents: IndexedDocument) -> None:
+        """Store documents whole, each in place of any earlier one of the same id; all of them or none."""
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and all that came from them. Raises NotFoundError, and removes none, if any is unknown."""

@@ -7,7 +7,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -326,6 +326,44 @@ def test_a_put_that_fails_half_way_leaves_the_earlier_state(store: Store) -> Non
     assert found(store, "other words") == []
     store.put(indexed("b", "Bob."))  # and the store still works
     assert list(store.digests()) == ["a", "b"]
+
+
+def test_documents_put_together_are_there_all_or_none(store: Store) -> None:
+    store.put(indexed("b", "Bob.", members={0: [Member("bob")]}))
+    before, version = contents(store), store.version()
+    with pytest.raises(StoreError):
+        store.put(indexed("a", "Anna."), indexed("b", "Other words."), broken(indexed("c", "Carl.")))
+    assert contents(store) == before
+    store.put()
+    assert store.version() == version
+    store.put(indexed("a", "Anna."), indexed("c", "Carl."))
+    assert list(store.digests()) == ["a", "b", "c"]
+    assert store.version() > version
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    given_ids=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["Anna.", "Bob."])), max_size=6),
+    size=st.integers(1, 6),
+)
+@pytest.mark.parametrize("open_other", STORES.values(), ids=STORES)
+def test_documents_put_together_are_stored_as_one_by_one(
+    open_other: Callable[[Path], Store], given_ids: list[tuple[str, str]], size: int
+) -> None:
+    documents = [indexed(id, text, members={0: [Member(text), Member(id)]}) for id, text in given_ids]
+    with ExitStack() as stack:
+        together, one_by_one = (
+            stack.enter_context(closing(open_other(Path(stack.enter_context(tempfile.TemporaryDirectory())))))
+            for _ in range(2)
+        )
+        for start in range(0, len(documents), size):
+            together.put(*documents[start : start + size])
+        for document in documents:
+            one_by_one.put(document)
+        assert contents(together) == contents(one_by_one)
+        with together.moment() as moment, one_by_one.moment() as other:
+            assert list(moment.entity_keys()) == list(other.entity_keys())
+            assert moment.documents() == other.documents()
 
 
 def test_a_put_that_is_interrupted_leaves_the_earlier_state(store: Store) -> None:

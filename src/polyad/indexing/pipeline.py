@@ -267,25 +267,17 @@ class Indexer:
             for one in changed:
                 counts += IndexCounts(left=1) if counts.stopped else self._put([one], told, is_again)
             return counts
-        for item in whole:
-            counts += self._put_one(item)
-        return counts
+        return counts + self._stored(whole)
 
-    def _put_one(self, item: _Whole) -> IndexCounts:
-        document = item.indexed
-        if not document.passages:
-            return IndexCounts(failures=(Failure(document.document.id, "it has no text"),))
+    def _stored(self, whole: Sequence[_Whole]) -> IndexCounts:
+        """Store documents together; where they cannot be written, each by itself, to find the one at fault."""
         try:
-            self._store.put(document)
+            self._store.put(*(item.indexed for item in whole if item.indexed.passages))
         except UnicodeEncodeError as error:  # a name or a fact that a model spelt with half a character
-            return IndexCounts(failures=(Failure(document.document.id, _reason(error)),))
-        return IndexCounts(
-            added=int(not item.is_update),
-            updated=int(item.is_update),
-            passages=len(document.passages),
-            hyperedges=sum(len(passage.hyperedges) for passage in document.passages),
-            notes=item.notes,
-        )
+            if len(whole) == 1:
+                return IndexCounts(failures=(Failure(whole[0].indexed.document.id, _reason(error)),))
+            return sum((self._stored([item]) for item in whole), IndexCounts())
+        return sum(map(_counts_of, whole), IndexCounts())
 
     def _build(
         self, changed: Sequence[_Changed], told: RunProgress, is_again: bool
@@ -439,6 +431,20 @@ class Indexer:
     def _title(self, passage: Passage) -> str:
         """What the hyperedges of a passage are embedded under."""
         return passage.title if self._settings.hyperedge_titles else ""
+
+
+def _counts_of(item: _Whole) -> IndexCounts:
+    """What became of a document that was to be stored; without text it was not."""
+    document = item.indexed
+    if not document.passages:
+        return IndexCounts(failures=(Failure(document.document.id, "it has no text"),))
+    return IndexCounts(
+        added=int(not item.is_update),
+        updated=int(item.is_update),
+        passages=len(document.passages),
+        hyperedges=sum(len(passage.hyperedges) for passage in document.passages),
+        notes=item.notes,
+    )
 
 
 def _in_words(passage: Passage, document: Document) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import groupby
 from types import NoneType
 from typing import Any, TypeVar
@@ -159,73 +159,79 @@ def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]
         )
 
 
-def insert_document(connection: sqlite3.Connection, indexed: IndexedDocument, version: int) -> None:
-    """Insert a document whose id is free, with all that came from it, by the transaction that makes ``version``."""
-    document = indexed.document
+def insert_documents(connection: sqlite3.Connection, documents: Sequence[IndexedDocument], version: int) -> None:
+    """Insert documents whose ids are free, with all that came from them, by the transaction that makes ``version``."""
     last = defaultdict(int, connection.execute("SELECT name, seq FROM sqlite_sequence"))
-    number = last["document"] + 1
-    row = (
-        *(number, version, document.id, document.title, document.source, document.url),
-        json.dumps(dict(document.metadata)),
-        json.dumps([(place.start, place.end, place.page, place.sheet, place.slide) for place in document.places]),
-        *(indexed.digest, indexed.tokens, len(indexed.passages), checksum(document.text), document.text),
+    numbered = list(enumerate(documents, last["document"] + 1))
+    passages = list(
+        enumerate(((number, item) for number, document in numbered for item in document.passages), last["passage"] + 1)
     )
-    insert(connection, "document", [row])
-    keys = {part.entity_key for passage in indexed.passages for edge in passage.hyperedges for part in edge.incidences}
-    entities = _entity_numbers(connection, keys, last["entity"] + 1)
-    first_hyperedge = last["hyperedge"] + 1
-    for place, passage in enumerate(indexed.passages):
-        _insert_passage(connection, passage, number, last["passage"] + 1 + place, first_hyperedge, entities)
-        first_hyperedge += len(passage.hyperedges)
-
-
-def _entity_numbers(connection: sqlite3.Connection, keys: Collection[str], first_new: int) -> dict[str, int]:
-    """The number of each entity, by key; those that are new are inserted, in the order of their keys."""
-    known = dict(
-        select_in(connection, f"SELECT key, number FROM entity WHERE key IN ({{}}) AND {sound('entity')}", keys)
+    edges = list(
+        enumerate(
+            ((edge, number, item.passage) for number, (_, item) in passages for edge in item.hyperedges),
+            last["hyperedge"] + 1,
+        )
     )
-    new = {key: first_new + place for place, key in enumerate(sorted(key for key in keys if key not in known))}
-    insert(connection, "entity", ((number, key) for key, number in new.items()))
-    return known | new
-
-
-def _insert_passage(
-    connection: sqlite3.Connection,
-    indexed: IndexedPassage,
-    document: int,
-    number: int,
-    first_hyperedge: int,
-    entities: Mapping[str, int],
-) -> None:
-    passage = indexed.passage
-    row = (
-        *(number, document, passage.id, passage.title, passage.text, passage.start, passage.end, passage.page),
-        *(passage.heading, passage.sheet, passage.slide, indexed.digest),
-        *(len(indexed.hyperedges), blob_of(indexed.vector)),
+    entities = _entity_numbers(connection, documents, last["entity"])
+    insert(connection, "document", (_document_row(document, number, version) for number, document in numbered))
+    insert(connection, "passage", (_passage_row(item, number, document) for number, (document, item) in passages))
+    insert(
+        connection, "hyperedge", (_hyperedge_row(edge, number, of, passage) for number, (edge, of, passage) in edges)
     )
-    insert(connection, "passage", [row])
-    numbered = list(enumerate(indexed.hyperedges, first_hyperedge))
-    insert(connection, "hyperedge", (_hyperedge_row(edge, number, item, passage.text) for edge, item in numbered))
-    insert_given(connection, ((edge, item.hyperedge) for edge, item in numbered))
+    insert_given(connection, ((number, edge.hyperedge) for number, (edge, *_) in edges))
     insert(
         connection,
         "incidence",
         (
             (
-                *(entities[part.entity_key], edge, part.role, part.name, part.type, part.description),
+                *(entities[part.entity_key], number, part.role, part.name, part.type, part.description),
                 *(float(part.score), int(part.grounded), float(part.strength)),
             )
-            for edge, item in numbered
-            for part in item.incidences
+            for number, (edge, *_) in edges
+            for part in edge.incidences
         ),
     )
 
 
-def _hyperedge_row(number: int, passage: int, item: IndexedHyperedge, passage_text: str) -> tuple[object, ...]:
-    edge = item.hyperedge
-    is_span = "\x00" not in passage_text and edge.text == passage_text[edge.start : edge.end]  # SUBSTR ends at a NUL
+def _entity_numbers(connection: sqlite3.Connection, documents: Sequence[IndexedDocument], last: int) -> dict[str, int]:
+    """The number of each entity, by key; those that are new are inserted, in the order of documents, then of keys."""
+    keys = [
+        sorted({part.entity_key for item in document.passages for edge in item.hyperedges for part in edge.incidences})
+        for document in documents
+    ]
+    wanted = dict.fromkeys(key for own in keys for key in own)
+    known = dict(
+        select_in(connection, f"SELECT key, number FROM entity WHERE key IN ({{}}) AND {sound('entity')}", wanted)
+    )
+    new = {key: number for number, key in enumerate((key for key in wanted if key not in known), last + 1)}
+    insert(connection, "entity", ((number, key) for key, number in new.items()))
+    return known | new
+
+
+def _document_row(indexed: IndexedDocument, number: int, version: int) -> tuple[object, ...]:
+    document = indexed.document
     return (
-        *(number, passage, edge.id, str(edge.kind), None if is_span else edge.text, edge.start, edge.end),
+        *(number, version, document.id, document.title, document.source, document.url),
+        json.dumps(dict(document.metadata)),
+        json.dumps([(place.start, place.end, place.page, place.sheet, place.slide) for place in document.places]),
+        *(indexed.digest, indexed.tokens, len(indexed.passages), checksum(document.text), document.text),
+    )
+
+
+def _passage_row(indexed: IndexedPassage, number: int, document: int) -> tuple[object, ...]:
+    passage = indexed.passage
+    return (
+        *(number, document, passage.id, passage.title, passage.text, passage.start, passage.end, passage.page),
+        *(passage.heading, passage.sheet, passage.slide, indexed.digest),
+        *(len(indexed.hyperedges), blob_of(indexed.vector)),
+    )
+
+
+def _hyperedge_row(item: IndexedHyperedge, number: int, of: int, passage: Passage) -> tuple[object, ...]:
+    edge, text = item.hyperedge, passage.text
+    is_span = "\x00" not in text and edge.text == text[edge.start : edge.end]  # SUBSTR ends at a NUL
+    return (
+        *(number, of, edge.id, str(edge.kind), None if is_span else edge.text, edge.start, edge.end),
         *(float(edge.score), len(item.incidences), blob_of(item.vector)),
     )
 

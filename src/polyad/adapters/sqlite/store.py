@@ -40,7 +40,7 @@ from polyad.adapters.sqlite.rows import (
     entity_views,
     hyperedge_from,
     in_order,
-    insert_document,
+    insert_documents,
     matrix_from,
     metadata_from,
     passage_from,
@@ -206,13 +206,25 @@ class SqliteStore:
 
     # Writing
 
-    def put(self, document: IndexedDocument) -> None:
-        """Store a document whole, in place of any earlier one of the same id."""
+    def put(self, *documents: IndexedDocument) -> None:
+        """Store documents whole, each in place of any earlier one of the same id; all of them or none."""
+        if not documents:
+            return
+        ids = [item.document.id for item in documents]
         with self._changing() as (connection, version):
             with self._database.understanding():
-                delete_pending(connection, [document.document.id])
-                delete_documents(connection, [document.document.id], version)
-            insert_document(connection, document, version)
+                delete_pending(connection, ids)
+                there = {id for (id,) in select_in(connection, "SELECT id FROM document WHERE id IN ({})", ids)}
+            new: list[IndexedDocument] = []
+            for item in documents:
+                if item.document.id in there:
+                    insert_documents(connection, new, version)  # an entity of these is not gone with the earlier one
+                    new = []
+                    with self._database.understanding():
+                        delete_documents(connection, [item.document.id], version)
+                there.add(item.document.id)
+                new.append(item)
+            insert_documents(connection, new, version)
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Remove documents and all that came from them, or none of them if any is unknown (NotFoundError)."""
