@@ -162,6 +162,8 @@ class Indexer:
         self._embedder = embedder
         self._splitter = splitter
         self._builder = builder
+        plain = "" if settings.hyperedge_titles else " without-titles"
+        self._made_by = f"{splitter.name} {builder.name} {embedder.name}{plain}"
 
     def index(
         self,
@@ -246,11 +248,6 @@ class Indexer:
                 run.known[item.id] = digest
                 changed.append(_Changed(item, digest, is_update, self._passages(item)))
         return changed, IndexCounts(unchanged=unchanged, failures=tuple(failures))
-
-    @property
-    def _made_by(self) -> str:
-        plain = "" if self._settings.hyperedge_titles else " without-titles"
-        return f"{self._splitter.name} {self._builder.name} {self._embedder.name}{plain}"
 
     def _put(self, changed: Sequence[_Changed], told: RunProgress, is_again: bool) -> IndexCounts:
         """Build and store documents; when the batch fails, each by itself, to find the one at fault."""

@@ -28,23 +28,35 @@ _QUOTED_LINE = re.compile(r"(?m)^[^\S\n]*>[^\S\n>]*(?:>[^\S\n>]*)*")
 _BULLET = re.compile(rf"^\s*[{BULLETS}]+")
 _OPENING = re.compile(rf"^\s*(?:{OPENING.pattern})")
 _SIGN = re.compile(r"[^\w\s]")
-_DOTS = re.compile(r"\.{4,}+|\.?(?: \.){3,}+")
+_DOTS = re.compile(r"\.(?:\.{3,}+|(?: \.){3,}+)| \.(?: \.){2,}+")
 _PAGE = re.compile(r"[^\S\n]*\w{1,6}[^\S\n]*$", re.MULTILINE)
 """What follows the dots of a table of contents. Looked for once a run: one pattern took quadratic time."""
 
+
+def _after(words: str) -> str:
+    """What holds behind the point of one of some words."""
+    return "|".join(rf"(?<=\b{word}\.)" for word in words.split())
+
+
 _ABBREVIATION = re.compile(
-    r"\b(?:(?:figs?|vols?|pp?|chs?|chap|secs?|sect|eqs?|paras?)\.(?=\s+[\dIVXLC])"
-    r"|(?:nos?|arts?|tabs?|cl|reg|app)\.(?=\s+\d)|(?:conf|dept|lieut|mons|proc|ste|tel|trans|univ)\.(?=\s))",
+    r"\.(?=\s)(?:"
+    rf"(?:{_after('fig figs vol vols p pp ch chs chap sec secs sect eq eqs para paras')})(?=\s+[\dIVXLC])"
+    rf"|(?:{_after('no nos art arts tab tabs cl reg app')})(?=\s+\d)"
+    rf"|{_after('conf dept lieut mons proc ste tel trans univ')})",
     re.IGNORECASE,
 )
-"""Those that sentencex does not know, where they end no sentence: before a number, or before anything."""
+"""The points of those that sentencex does not know, where they end no sentence: before a number, or before anything.
 
-_MARK = re.compile(r"--+|—|(?<![\w*])[_*]++(?=\w)")
+This pattern and those below look for a sign, then behind it: what begins by looking behind is tried at each letter.
+"""
+
+_MARK = re.compile(r"--+|—|[_*](?<![\w*][_*])[_*]*+(?=\w)")
 """What hides the word behind it: a dash without a space, the beginning of something emphasised."""
 
 _LONG_QUOTATION = re.compile(
-    r"“(?=[^”]{100})|‘(?=[^’]{100})|«(?=[^»]{100})|„(?=[^“”]{100})|[「『](?=[^」』]{100})"
-    r"|(?<![^\s(\[—–-])(?:\"(?=[^\"]{100})|'(?=[^']{100}))|[(\[（](?=[^()\[\]（）]{200})"
+    r"[“‘«„「『\"'(\[（](?:(?<=“)(?=[^”]{100})|(?<=‘)(?=[^’]{100})|(?<=«)(?=[^»]{100})|(?<=„)(?=[^“”]{100})"
+    r"|(?<=[「『])(?=[^」』]{100})|(?<![^\s(\[—–-][\"'])(?:(?<=\")(?=[^\"]{100})|(?<=')(?=[^']{100}))"
+    r"|(?<=[(\[（])(?=[^()\[\]（）]{200}))"
 )
 """Marks before a quotation or remark that is too long to be kept as part of one sentence, or is never closed."""
 
@@ -141,7 +153,7 @@ def _without_what_misleads(paragraph: str) -> str:
     copy = _DOTS.sub(_without_leaders, copy)
     copy = _LONG_QUOTATION.sub(" ", copy)
     copy = _MARK.sub(_blank, copy)
-    copy = _ABBREVIATION.sub(lambda found: f"{found.group()[:-1]},", copy)
+    copy = _ABBREVIATION.sub(",", copy)
     return _UNSAFE.sub(" ", copy)
 
 

@@ -55,7 +55,7 @@ _SMALL = (
 )
 _JOINT = rf"(?:[ ](?:{_SMALL})[ ]|,[ ](?=(?:{_ORDINAL}[ ])?(?:{TITLES_AFTER_COMMA})\b)|:[ ]|[ ])"
 _RUN = re.compile(
-    r"(?:(?<![\w'’-])|(?<=\bpost-)|(?<=\bpre-)|(?<=\bmid-)|(?<=\bnon-)|(?<=\banti-))"
+    r"(?<![\w'’])(?:(?<!-)|(?<=\bpost-)|(?<=\bpre-)|(?<=\bmid-)|(?<=\bnon-)|(?<=\banti-))"
     rf"(?:(?:\d{{4}}|{_ORDINAL})[ ])?{_WORD}"
     rf"(?:{_JOINT}(?:{_WORD}|{_NUMBER}|{_ORDINAL}(?=[ ]{CAPITAL}))){{0,{_LONGEST_RUN}}}"
 )
