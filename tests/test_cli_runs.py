@@ -398,6 +398,25 @@ def test_who_judges_may_be_another_model_and_stays_the_same(run: Run, benchmark:
     assert {line["model"] for line in lines} == {"large"}
 
 
+def test_judges_are_told_what_the_directory_of_prompts_says(run: Run, benchmark: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    told = tmp_path / "mine" / "judge_g_e.md"
+    told.write_text('Rate its {name}. {"score": 0}', encoding="utf-8")
+    with ScriptedServer(answer_and_judge) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_PROMPTS": "mine"}
+        command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers"]
+        command += ["--judge", "g_e", "--model", "small"]
+        found = run(*command, **environment)
+        assert found.exit_code == 0, found.output
+        asked = [str(recorded.body["messages"][-1]["content"]) for recorded in server.requests]
+        assert sum('Rate its coherence. {"score": 0}' in one for one in asked) == 3
+        assert run(*command, **environment).exit_code == 0
+        told.write_text('How is its {name}? {"score": 0}', encoding="utf-8")
+        refused = error_of(run(*command, **environment))
+        assert "holds a run with prompts = " in refused, "judgements of two prompts are no average"
+        assert len(server.requests) == len(asked)
+
+
 def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, benchmark: Path, tmp_path: Path) -> None:
     plan = 'benchmarks = ["tarn"]\nretrievers = ["bm25"]\nembedder = "hashing:64"\nout = "runs"\n'
     modes = 'answering = ["concise", "entities"]\njudges = ["g_e", "r_s"]\njudge_model = "large"\n'

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from polyad.evaluation.judges import (
     requests_for,
 )
 from polyad.evaluation.judging import Judge, Shown
+from polyad.text.prompts import Prompts
 
 QUESTION = Shown("Who cast the bell?", ["Ines Moreau", "Moreau"], "It was Ines Moreau.")
 
@@ -116,3 +118,16 @@ def test_measures_are_put_together_from_judges() -> None:
     assert len(requests_for(["g_e"])) == 7
     assert graphrag_bench_accuracy(0.5, -1.0) == 0.375
     assert generation_evaluation([0.5] * 7, 1.0) == 0.75
+
+
+def test_a_task_gives_way_to_a_file_and_what_is_shown_stays(tmp_path: Path) -> None:
+    (tmp_path / "judge_gpt_acc.md").write_text('Is it right? {"correct": true}', encoding="utf-8")
+    (tmp_path / "judge_g_e.md").write_text("Rate its {name}: {goal}.", encoding="utf-8")
+    mine = requests_for(["gpt_acc", "g_e", "coverage"], Prompts(tmp_path))
+    usual = requests_for(["gpt_acc", "g_e", "coverage"])
+    assert [judge.name for judge in mine] == [judge.name for judge in usual]
+    assert mine[0].prompt(QUESTION).user == usual[0].prompt(QUESTION).user.replace(
+        usual[0].task, 'Is it right? {"correct": true}'
+    )
+    assert mine[2].task == "Rate its relevance: whether it keeps to what was asked."
+    assert mine[-1] == usual[-1]

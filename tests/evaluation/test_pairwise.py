@@ -15,6 +15,7 @@ from polyad.evaluation.pairwise import VERDICTS, Outcome, fought, verdict_in
 from polyad.evaluation.records import Asked
 from polyad.evaluation.run_folder import Run
 from polyad.protocols import Prompt
+from polyad.text.prompts import Prompts
 
 QUESTIONS = [Question(f"q{number}", f"Question {number}?", frozenset("g")) for number in range(5)]
 
@@ -115,3 +116,15 @@ def test_runs_without_answers_cannot_be_judged(pair: tuple[System, System], tmp_
 )
 def test_only_what_was_asked_for_is_a_verdict(reply: str, value: int | None) -> None:
     assert verdict_in(reply) == value
+
+
+def test_what_a_judge_of_pairs_is_told_may_be_replaced_and_is_asked_anew(
+    pair: tuple[System, System], tmp_path: Path
+) -> None:
+    assert judged(pair, tmp_path / "out", by_merit)[1] == 5
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "judge_pairwise.md").write_text('Which sings? {"better": "first"}', encoding="utf-8")
+    model = ScriptedLanguageModel(by_merit)
+    fought([pair], model, tmp_path / "out", prompts=Prompts(tmp_path / "mine"))
+    assert len(model.prompts) == 5
+    assert all(prompt.user.endswith('Which sings? {"better": "first"}') for prompt in model.prompts)

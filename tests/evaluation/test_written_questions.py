@@ -127,3 +127,17 @@ def test_facts_that_join_nothing_are_asked_about_by_nobody(tmp_path: Path) -> No
         engine.index_documents([Document("a", "", "It rains.")])
         with pytest.raises(ConfigurationError, match="no question can be written"):
             made(engine, tmp_path / "out")
+
+
+def test_what_the_writer_is_told_may_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "question.md").write_text("Make a riddle. {needed}", encoding="utf-8")
+    model = ScriptedLanguageModel(asking)
+    with Engine.open(tmp_path / "kb", embedder="hashing:16", prompts=tmp_path / "mine") as engine:
+        engine.index_documents([Document("d", "", "Tarn lies near Aldby.")])
+        written_questions(engine, model, tmp_path / "out", (1, 0, 0))
+    assert [prompt.user.split("</facts>\n\n")[1] for prompt in model.prompts] == [
+        "Make a riddle. The fact is needed for the answer."
+    ]
+    with Engine.open(tmp_path / "kb") as engine, pytest.raises(ConfigurationError, match="give another --out"):
+        written_questions(engine, model, tmp_path / "out", (1, 0, 0))

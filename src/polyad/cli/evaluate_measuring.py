@@ -41,6 +41,7 @@ from polyad.model import Evidence, Statistics
 from polyad.protocols import Embedder, Progress
 from polyad.shapes.measuring import eval_index_json
 from polyad.text.counting import counted
+from polyad.text.prompts import FILES, Prompts
 
 JUDGED = (*JUDGES, RETRIEVED)
 """Measures of answers, and of what was retrieved, that a language model or the embedder has to be asked for."""
@@ -121,6 +122,8 @@ def writer_for(
     choices |= {
         name: getattr(command, name) for name in ("preset", "prompts", "method", "embedder", "mentions", "rerank")
     }
+    if version := Prompts(command.prompts).version(*FILES):
+        choices["prompts"] = f"{command.prompts} {version}"  # what is in the files counts, wherever they are
     stages = {"stages": registry.by_section(settings.stages), "language_model": settings.language_model}
     return RunWriter(out, manifest_of(dataset, names, command.depth, stages, **choices))
 
@@ -326,7 +329,8 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
         settings: Of the language model, and of the embedder.
         progress: Told how far it is.
     """
-    run, judges = load(folder), requests_for([name for name in measures if name in JUDGES])
+    prompts = Prompts(settings.command.prompts)
+    run, judges = load(folder), requests_for([name for name in measures if name in JUDGES], prompts)
     queries = {query.id: query for query in dataset.queries}
     with AnswerWriter(folder) as writer:
         if judges:

@@ -19,6 +19,7 @@ from polyad.evaluation.comparison import Comparison, Difference, System
 from polyad.evaluation.named_measures import measure_called
 from polyad.evaluation.pairwise import Outcome, fought
 from polyad.evaluation.records import Asked
+from polyad.text.prompts import Prompts
 
 T = TypeVar("T")
 
@@ -101,7 +102,8 @@ def _fought(pairs: Sequence[tuple[System, System]], folder: Path, model: str | N
     if settings.language_model is None:
         raise NoLanguageModelError("--pairwise")
     with output.progress_bar(json) as progress:
-        return fought(pairs, load_language_model(settings.language_model), folder, progress)
+        prompts = Prompts(settings.command.prompts)
+        return fought(pairs, load_language_model(settings.language_model), folder, progress, prompts)
 
 
 def report(

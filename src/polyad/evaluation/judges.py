@@ -1,60 +1,18 @@
 """Language models as judges of answers and of what was retrieved: what each is asked, and what its reply is worth.
 
 The prompts are polyad's own, so numbers are comparable with each other and not, to the digit, with those of the papers.
+Files of the user's directory of prompts may replace their tasks; what a judge is shown, and how, stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from polyad.evaluation.judging import ACCEPTED, ANSWER, QUESTION, STATED, TEXT, Judge, Shown
 from polyad.text.json_schema import BOOLEAN, INTEGER, STRING, array_of, object_of
-
-_CORRECT = """\
-Is the given answer right? It is when it says what one of the reference answers says, in whatever words, and does not
-contradict it elsewhere. More detail does no harm; an answer that says it does not know is wrong.
-Reply: {"correct": true} or {"correct": false}"""
-
-_STATEMENTS = """\
-Divide the given answer and the reference answers into short statements, one fact each, and sort them. The reference
-answers are wordings of one truth: take it once.
-both: statements of the given answer that the reference answers support.
-answer_only: statements of the given answer that they do not support.
-reference_only: statements of the reference answers that are not in the given answer.
-Reply: {"both": [...], "answer_only": [...], "reference_only": [...]}"""
-
-_SCORE = """\
-How good is the given answer in one respect alone, its {name}: {goal}?
-10: {best} 7: mostly so, with small gaps. 5: in part. 3: hardly. 0: {worst}
-Reply with a whole number from 0 to 10: {{"score": 0}}"""
-
-_COVERAGE = """\
-Divide the reference answers into short facts. They are wordings of one truth: take it once. Sort the facts.
-covered: facts that the given answer states or implies.
-missing: facts that it does not.
-Reply: {"covered": [...], "missing": [...]}"""
-
-_FAITHFULNESS = """\
-Divide the given answer into short statements, one fact each, that can be understood by themselves, and sort them.
-supported: statements that follow from the text.
-unsupported: statements that do not.
-Reply: {"supported": [...], "unsupported": [...]}"""
-
-_CONTEXT_RECALL = """\
-Divide the reference answers into short statements, one fact each. They are wordings of one truth: take it once. Sort
-the statements.
-supported: statements that follow from the text.
-unsupported: statements that do not.
-Reply: {"supported": [...], "unsupported": [...]}"""
-
-_CONTEXT_RELEVANCE = """\
-Does the text hold what is needed to answer the question? 2: all of it. 1: a part of it. 0: nothing of it.
-Reply: {"grade": 0}"""
-
-_EVIDENCE_RECALL = """\
-Which of the numbered statements follow from the text? The question is there for understanding alone.
-Reply with their numbers, or with none: {"supported": [1, 2]}"""
+from polyad.text.prompts import USUAL, Prompts
 
 _DIMENSIONS = {
     "correctness": (
@@ -94,6 +52,17 @@ _DIMENSIONS = {
     ),
 }
 """HyperGraphRAG v2, appendix E: what each respect is, when it is there in full, and when not at all."""
+
+_G_E = "g_e."
+
+
+def _task(name: str, prompts: Prompts = USUAL) -> str:
+    """What the judge of a name is asked to do."""
+    if name.startswith(_G_E):
+        respect = name.removeprefix(_G_E)
+        goal, best, worst = _DIMENSIONS[respect]
+        return prompts.text("judge_g_e", name=respect, goal=goal, best=best, worst=worst)
+    return prompts.text(f"judge_{name}")
 
 
 def _correct(said: Mapping[str, Any], _: Shown) -> float:
@@ -150,12 +119,12 @@ def _attributed(said: Mapping[str, Any], shown: Shown) -> float:
     return len(numbers) / len(shown.statements)
 
 
-CORRECT = Judge("gpt_acc", _CORRECT, object_of(correct=BOOLEAN), _correct)
+CORRECT = Judge("gpt_acc", _task("gpt_acc"), object_of(correct=BOOLEAN), _correct)
 """GPT-Acc: the share of answers judged to be right (HyperSU, section 5.1)."""
 
 STATEMENTS = Judge(
     "statement_f1",
-    _STATEMENTS,
+    _task("statement_f1"),
     object_of(both=array_of(STRING), answer_only=array_of(STRING), reference_only=array_of(STRING)),
     _statement_f1,
 )
@@ -163,24 +132,24 @@ STATEMENTS = Judge(
 
 DIMENSIONS = tuple(
     Judge(
-        f"g_e.{name}",
-        _SCORE.format(name=name, goal=goal, best=best, worst=worst),
+        f"{_G_E}{name}",
+        _task(f"{_G_E}{name}"),
         object_of(score=INTEGER),
         _score,
     )
-    for name, (goal, best, worst) in _DIMENSIONS.items()
+    for name in _DIMENSIONS
 )
 """HyperGraphRAG's seven; see :func:`generation_evaluation`."""
 
 _TEXTS = array_of(STRING)
 
-COVERAGE = Judge("coverage", _COVERAGE, object_of(covered=_TEXTS, missing=_TEXTS), _part)
+COVERAGE = Judge("coverage", _task("coverage"), object_of(covered=_TEXTS, missing=_TEXTS), _part)
 """Coverage: part of the facts of the accepted answer that are in the given one (GraphRAG-Bench, for summaries and
 creative answers). The authors' code lists the facts in one call and sorts them in another; here it is one."""
 
 FAITHFULNESS = Judge(
     "faithfulness",
-    _FAITHFULNESS,
+    _task("faithfulness"),
     object_of(supported=_TEXTS, unsupported=_TEXTS),
     _part,
     (QUESTION, TEXT, ANSWER),
@@ -190,20 +159,22 @@ for creative answers)."""
 
 CONTEXT_RECALL = Judge(
     "context_recall",
-    _CONTEXT_RECALL,
+    _task("context_recall"),
     object_of(supported=_TEXTS, unsupported=_TEXTS),
     _part,
     (QUESTION, TEXT, ACCEPTED),
 )
 """Context recall: part of the statements of the accepted answer that follow from what was retrieved (RAGAS)."""
 
-CONTEXT_RELEVANCE = Judge("context_relevance", _CONTEXT_RELEVANCE, object_of(grade=INTEGER), _grade, (QUESTION, TEXT))
+CONTEXT_RELEVANCE = Judge(
+    "context_relevance", _task("context_relevance"), object_of(grade=INTEGER), _grade, (QUESTION, TEXT)
+)
 """Context relevance: whether what was retrieved holds what the question needs: 0, 1 or 2, halved (GraphRAG-Bench). The
 authors' code asks twice and takes the mean; at temperature 0 both are the same."""
 
 EVIDENCE_RECALL = Judge(
     "evidence_recall",
-    _EVIDENCE_RECALL,
+    _task("evidence_recall"),
     object_of(supported=array_of(INTEGER)),
     _attributed,
     (QUESTION, TEXT, STATED),
@@ -242,6 +213,6 @@ def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float
     return (sum(dimensions) / len(dimensions) + token_f1) / 2
 
 
-def requests_for(measures: Sequence[str]) -> list[Judge]:
-    """The judges that some measures need."""
-    return [judge for measure in measures for judge in JUDGES[measure]]
+def requests_for(measures: Sequence[str], prompts: Prompts = USUAL) -> list[Judge]:
+    """The judges that some measures need, each with the task that it has in ``prompts``."""
+    return [replace(judge, task=_task(judge.name, prompts)) for measure in measures for judge in JUDGES[measure]]

@@ -20,6 +20,7 @@ from polyad.evaluation.judging import said_in
 from polyad.evaluation.line_files import LineFile, json_lines
 from polyad.protocols import LanguageModel, Progress, Prompt, Reply, silent
 from polyad.text.json_schema import STRING, object_of
+from polyad.text.prompts import USUAL, Prompts
 
 VERDICTS = "pairwise.jsonl"
 
@@ -42,9 +43,7 @@ _ASKED = """\
 {second}
 </second_answer>
 
-Which answer is better: truer, nearer to the question, with what matters and nothing else? Length is no merit, nor is
-the order in which you read them.
-Reply: {{"better": "first"}}, {{"better": "second"}} or {{"better": "neither"}}"""
+{task}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +53,21 @@ class Duel:
     Attributes:
         question: As it was asked.
         first, second: The answers.
+        task: What a judge is asked to do.
     """
 
     question: str
     first: str
     second: str
+    task: str = USUAL.text("judge_pairwise")
 
     def prompts(self) -> tuple[Prompt, Prompt]:
         """What a judge is asked: in this order, and the other way round."""
-        return _prompt(self.question, self.first, self.second), _prompt(self.question, self.second, self.first)
+        return self._prompt(self.first, self.second), self._prompt(self.second, self.first)
 
-
-def _prompt(question: str, first: str, second: str) -> Prompt:
-    asked = _ASKED.format(question=question, first=first, second=second)
-    return Prompt(system=_SYSTEM, user=asked, json_schema=_SCHEMA)
+    def _prompt(self, first: str, second: str) -> Prompt:
+        asked = _ASKED.format(question=self.question, first=first, second=second, task=self.task)
+        return Prompt(system=_SYSTEM, user=asked, json_schema=_SCHEMA)
 
 
 def verdict_in(reply: str) -> int | None:
@@ -215,7 +215,11 @@ class VerdictFile:
 
 
 def fought(
-    pairs: Sequence[tuple[System, System]], model: LanguageModel, folder: Path, progress: Progress = silent
+    pairs: Sequence[tuple[System, System]],
+    model: LanguageModel,
+    folder: Path,
+    progress: Progress = silent,
+    prompts: Prompts = USUAL,
 ) -> list[Outcome]:
     """Have the answers of each pair of systems compared in both orders, as far as that has not been done.
 
@@ -224,20 +228,22 @@ def fought(
         model: The judge.
         folder: Where its verdicts are kept.
         progress: Told after each.
+        prompts: What the judge is told.
 
     Raises:
         ConfigurationError: two have no question that both answered, or another model has given verdicts here.
         NoMoreRepliesError: asking further is of no use; what came is kept.
     """
-    duels = [_duels(first, second) for first, second in pairs]
+    task = prompts.text("judge_pairwise")
+    duels = [_duels(first, second, task) for first, second in pairs]
     with VerdictFile(folder) as file:
         if others := file.known.models - {model.name}:
             raise ConfigurationError(
                 f"{str(folder / VERDICTS)!r} holds verdicts of {min(others)!r}, not {model.name!r}; give another folder"
             )
         whole = [duel for own in duels for duel in own if duel.first.strip() and duel.second.strip()]
-        prompts = {prompt.user: prompt for duel in whole for prompt in duel.prompts()}
-        while pending := [prompt for text, prompt in prompts.items() if file.known.is_open(text)]:
+        requests = {prompt.user: prompt for duel in whole for prompt in duel.prompts()}
+        while pending := [prompt for text, prompt in requests.items() if file.known.is_open(text)]:
             _ask(pending, model, file, progress)
         return [
             _outcome(first.name, second.name, [file.known.of(duel) for duel in own])
@@ -245,12 +251,12 @@ def fought(
         ]
 
 
-def _duels(first: System, second: System) -> list[Duel]:
-    answers = [_answers(first), _answers(second)]
+def _duels(first: System, second: System, task: str) -> list[Duel]:
+    one, other = _answers(first), _answers(second)
     found = [
-        Duel(record.query.text, *(given[record.query.id].text for given in answers))
+        Duel(record.query.text, one[record.query.id].text, other[record.query.id].text, task)
         for record in first.records
-        if all(record.query.id in given for given in answers)
+        if record.query.id in one and record.query.id in other
     ]
     if not found:
         raise ConfigurationError(

@@ -12,8 +12,9 @@ import hashlib
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,6 +28,7 @@ from polyad.evaluation.own_questions import OwnQuestion, OwnQuestions
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols import LanguageModel, Progress, Prompt, Reply, silent
 from polyad.text.json_schema import STRING, object_of
+from polyad.text.prompts import USUAL, Prompts
 from polyad.text.words import terms
 
 WRITTEN = "written.jsonl"
@@ -54,10 +56,7 @@ _ASKED = """\
 {facts}
 </facts>
 
-Write one question that can be answered from these facts, and its answer. Whoever is asked does not see the facts: name
-what the question is about, and do not speak of facts, texts or passages. {needed} The answer is as short as it can be
-and does not stand in the question.
-Reply: {{"question": "...", "answer": "..."}}"""
+{task}"""
 
 _NEEDED = ("The fact is needed for the answer.", "All {count} facts are needed for the answer, one after the other.")
 
@@ -94,12 +93,12 @@ class Sample:
         """What tells it from others."""
         return self.kind, *(fact.id for fact in self.facts)
 
-    def prompt(self) -> Prompt:
+    def prompt(self, prompts: Prompts = USUAL) -> Prompt:
         """What the model is asked."""
         count = len(self.facts)
         listed = "\n".join(f"{number}. {fact.text}" for number, fact in enumerate(self.facts, 1))
-        needed = _NEEDED[count > 1].format(count=count)
-        return Prompt(system=_SYSTEM, user=_ASKED.format(facts=listed, needed=needed), json_schema=_SCHEMA)
+        task = prompts.text("question", needed=_NEEDED[count > 1].format(count=count))
+        return Prompt(system=_SYSTEM, user=_ASKED.format(facts=listed, task=task), json_schema=_SCHEMA)
 
 
 @dataclass(slots=True)
@@ -210,14 +209,18 @@ def written_questions(
         raise ConfigurationError(
             "no question can be written: expected an index with hyperedges of two entities or more"
         )
+    prompts = engine.models.prompts
     plan = {"seed": seed, "hops": list(hops), "model": model.name, "facts": _digest(facts)}
+    if version := prompts.version("question"):
+        plan["prompt"] = version
+    ask = partial(_ask, model=model, progress=progress, prompts=prompts)
     taken = Taken()
     with WrittenFile(folder, plan) as file:
         for source, (number, count) in itertools.product((BINARY, N_ARY), enumerate(hops, 1)):
             own = [fact for fact in facts if fact.source == source]
             chooser = random.Random(f"{seed}:{source}:{number}")
             samples = list(_samples(own, f"{source}-{number}-hop", number, count, chooser))
-            taken = _filled(taken, samples, count, file, model, progress)
+            taken = _filled(taken, samples, count, file, ask)
     ids = sorted({fact.passage_id for fact in facts})
     return OwnQuestions([engine.catalogue.passage(id) for id in ids], taken.questions)
 
@@ -271,7 +274,11 @@ def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], choos
 
 
 def _filled(
-    before: Taken, samples: Sequence[Sample], count: int, file: WrittenFile, model: LanguageModel, progress: Progress
+    before: Taken,
+    samples: Sequence[Sample],
+    count: int,
+    file: WrittenFile,
+    ask: Callable[[Sequence[Sample], WrittenFile], None],
 ) -> Taken:
     """The questions taken with those of one more kind, asking for as many as are missing until there are enough.
 
@@ -291,13 +298,15 @@ def _filled(
         if not missing or not open_:
             return taken
         asked = open_[:missing]
-        _ask(asked, file, model, progress)
+        ask(asked, file)
         failed.update(sample.key for sample in asked if sample.key not in file.replies)
 
 
-def _ask(samples: Sequence[Sample], file: WrittenFile, model: LanguageModel, progress: Progress) -> None:
+def _ask(
+    samples: Sequence[Sample], file: WrittenFile, model: LanguageModel, progress: Progress, prompts: Prompts
+) -> None:
     """Ask for questions, and keep each reply as it comes; what fails is left to the next run."""
-    prompts = [sample.prompt() for sample in samples]
+    asked = [sample.prompt(prompts) for sample in samples]
     done = 0
 
     def take(position: int, outcome: Reply | LanguageModelError) -> None:
@@ -305,8 +314,8 @@ def _ask(samples: Sequence[Sample], file: WrittenFile, model: LanguageModel, pro
         done += 1
         progress(done, len(samples), f"questions, {samples[position].kind}")
         if isinstance(outcome, Reply):
-            file.keep(samples[position], prompts[position], outcome.text)
+            file.keep(samples[position], asked[position], outcome.text)
 
-    for outcome in model.complete(prompts, take):
+    for outcome in model.complete(asked, take):
         if isinstance(outcome, NoMoreRepliesError):
             raise outcome

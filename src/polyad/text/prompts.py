@@ -14,7 +14,7 @@ from polyad.errors import ConfigurationError
 from polyad.text.packaged import packaged
 
 _FACTS, _ANSWER = "polyad.indexing.facts", "polyad.answering.prompts"
-_MEMORY = "polyad.retrieval.hypermemory"
+_MEMORY, _EVALUATION = "polyad.retrieval.hypermemory", "polyad.evaluation.prompts"
 
 FILES: Mapping[str, tuple[str, str]] = {
     "facts_compact": (_FACTS, "compact.md"),
@@ -43,6 +43,21 @@ FILES: Mapping[str, tuple[str, str]] = {
         )
     },
     "entity_summary": (_ANSWER, "summary.md"),
+    **{
+        f"judge_{name}": (_EVALUATION, f"judge_{name}.md")
+        for name in (
+            "gpt_acc",
+            "statement_f1",
+            "g_e",
+            "coverage",
+            "faithfulness",
+            "context_recall",
+            "context_relevance",
+            "evidence_recall",
+            "pairwise",
+        )
+    },
+    "question": (_EVALUATION, "question.md"),
 }
 """Package and file of each prompt, by name. Those of facts have two parts, with a line ``---`` between them: what is
 asked first, and how for more (of ``facts_again``: for what could not be read, and for what was cut)."""
@@ -64,7 +79,7 @@ class Prompts:
     def __init__(self, directory: str | Path | None = None) -> None:
         self._replaced = _read(Path(directory)) if directory else {}
 
-    def text(self, name: str, **values: object) -> str:
+    def text(self, name: str, /, **values: object) -> str:
         """The prompt of that name, with what stands in braces filled in."""
         found = self._replaced.get(name) or packaged(*FILES[name])
         for key, value in values.items():
