@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -230,6 +232,74 @@ def test_indexing_again_asks_anew_and_keeps_what_is_there_until_the_new_is(tmp_p
         said[0] = fact("Ada left Bo.")
         assert engine.index("docs").counts.updated == 3, "the next run tries once more"
         assert {edge.text for edge in engine.catalogue.hyperedges()} == {"Ada left Bo."}
+
+
+@pytest.mark.parametrize("batch", [1, 200_000])
+def test_indexing_again_that_was_stopped_goes_on_and_then_begins_anew(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, batch: int
+) -> None:
+    monkeypatch.setattr("polyad.indexing.pipeline._BATCH_CHARACTERS", batch)
+    asked: list[Prompt] = []
+    says, stops_at = ["Ada met Bo."], [0]
+
+    def reply(prompt: Prompt) -> str:
+        asked.append(prompt)
+        if len(asked) == stops_at[0]:
+            raise KeyboardInterrupt
+        return fact(says[0])
+
+    def run(paths: list[str], stop: int = 0) -> int:
+        """How many times the model was asked."""
+        asked.clear()
+        stops_at[0] = stop
+        with open_engine(tmp_path / "kb", ScriptedLanguageModel(reply)) as engine:
+            if stop:
+                with pytest.raises(KeyboardInterrupt):
+                    engine.index(paths, again=True)
+            else:
+                assert engine.index(paths, again=True).is_complete
+            return len(asked)
+
+    with open_engine(tmp_path / "kb", ScriptedLanguageModel(reply)) as engine:
+        engine.index("docs", method="facts")
+    says[0] = "Ada wrote to Bo."
+    assert run(["docs"], stop=3) == 3
+    with open_engine(tmp_path / "kb") as engine:
+        new = ["Ada wrote to Bo."] * 2 if batch == 1 else []
+        assert texts(engine) == ["Ada met Bo."] * (3 - len(new)) + new, "old facts stay until new ones are there"
+    says[0] = "Ada left Bo."
+    assert run(["docs/b.txt"]) == 1, "another run is none of this one's business"
+    assert not caplog.messages
+    assert run(["docs"]) == 1, "the others had been asked about anew"
+    assert "goes on from there" in caplog.text
+    with open_engine(tmp_path / "kb") as engine:
+        assert texts(engine) == ["Ada left Bo."] * 2 + ["Ada wrote to Bo."]
+    assert run(["docs"]) == 3
+    with open_engine(tmp_path / "kb") as engine:
+        assert texts(engine) == ["Ada left Bo."] * 3
+    with closing(sqlite3.connect(tmp_path / "kb" / "index.sqlite")) as file:
+        assert not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'redone'").fetchall()
+
+
+def test_what_another_model_has_built_anew_is_built_by_this_one_too(tmp_path: Path, folder: Path) -> None:
+    def stopping(name: str, at: int) -> ScriptedLanguageModel:
+        def reply(_: Prompt) -> str:
+            if len(model.prompts) == at:
+                raise KeyboardInterrupt
+            return fact(f"{name} met Bo.")
+
+        model = ScriptedLanguageModel(reply, name=name)
+        return model
+
+    with open_engine(tmp_path / "kb", stopping("old", 0)) as engine:
+        engine.index("docs", method="facts")
+    with open_engine(tmp_path / "kb", stopping("new", 2)) as engine, pytest.raises(KeyboardInterrupt):
+        engine.index("docs", again=True)
+    model = stopping("newer", 0)
+    with open_engine(tmp_path / "kb", model) as engine:
+        engine.index("docs", again=True)
+        assert len(model.prompts) == 3
+        assert texts(engine) == ["newer met Bo."] * 3
 
 
 def test_one_document_of_a_file_is_built_again_by_its_id(engine: Engine, folder: Path) -> None:

@@ -243,6 +243,15 @@ class Documents(Protocol):
     def drop_pending_vectors(self, kept: Container[str] = ()) -> None:
         """Drop the vectors that wait, but for those of the documents with the ids ``kept``."""
 
+    def redone(self, run: str) -> set[str]:
+        """The names of what an unfinished run that builds anew has done; empty where there is no such run."""
+
+    def keep_redone(self, run: str, names: Sequence[str]) -> None:
+        """Note that the run has done more, until it is dropped."""
+
+    def drop_redone(self, run: str) -> None:
+        """Forget the run: it is finished."""
+
 
 class LookUps(Protocol):
     """Finds what is stored by ids and keys, many at a time."""

@@ -975,6 +975,21 @@ def test_vectors_wait_for_their_document_and_go_when_it_comes(store: Store, open
     assert pending(store).keys() == {"c'"}
 
 
+def test_what_was_built_anew_is_known_by_its_run_until_that_is_over(store: Store, open_store: Opener) -> None:
+    version = store.version()
+    assert store.redone("one") == set()
+    store.drop_redone("one")
+    store.keep_redone("one", ["a", "b"])
+    store.keep_redone("one", ["b", "\x00 中"])
+    store.keep_redone("two", ["a"])
+    other = open_store()
+    assert (other.redone("one"), other.redone("two"), other.redone("three")) == ({"a", "b", "\x00 中"}, {"a"}, set())
+    store.drop_redone("one")
+    assert (other.redone("one"), other.redone("two")) == (set(), {"a"})
+    store.drop_redone("two")
+    assert (other.redone("two"), store.version()) == (set(), version)
+
+
 def test_a_vector_that_waits_already_is_left_alone(store: Store) -> None:
     store.keep_pending_vectors(waiting("a"))
     store.keep_pending_vectors({"a'": ("b", vector(9, 9)), "b'": ("b", vector(1, 2))})

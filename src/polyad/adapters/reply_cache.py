@@ -26,6 +26,16 @@ class _Distinguished(Protocol):
         """What replies are kept by, in place of the name."""
 
 
+class Asked(Protocol):
+    """Keys of replies, as a set has them."""
+
+    def __contains__(self, key: object, /) -> bool:
+        """Whether it is among them."""
+
+    def add(self, key: str, /) -> None:
+        """Have it among them."""
+
+
 class CachedLanguageModel:
     """A language model that never asks twice what the reply is known to.
 
@@ -51,21 +61,33 @@ class CachedLanguageModel:
         self._recalls = recalls
 
     @contextmanager
-    def asking_anew(self) -> Iterator[None]:
-        """Have this thread recall nothing: all is asked, and kept in place of what was said before."""
-        earlier = self._is_asking_anew
-        self._account.is_asking_anew = True
+    def asking_anew(self, asked: Asked) -> Iterator[None]:
+        """Have this thread recall only what was ``asked`` anew: all else is, and kept in place of what was said before.
+
+        Args:
+            asked: The keys of these replies, which new ones are added to.
+        """
+        earlier, self._account.asked_anew = self._asked_anew, asked
         try:
             yield
         finally:
-            self._account.is_asking_anew = earlier
+            self._account.asked_anew = earlier
 
     @property
-    def _is_asking_anew(self) -> bool:
-        return getattr(self._account, "is_asking_anew", not self._recalls)
+    def _asked_anew(self) -> Asked | None:
+        asked: Asked | None = getattr(self._account, "asked_anew", None)
+        return asked
+
+    @property
+    def kept_as(self) -> str:
+        """The name that its replies are kept by."""
+        return self._kept_as
 
     def _known(self, keys: Sequence[str]) -> dict[str, Reply]:
-        return {} if self._is_asking_anew else self._replies.known(keys)
+        asked = self._asked_anew
+        if not self._recalls:
+            return {}
+        return self._replies.known(keys if asked is None else [key for key in keys if key in asked])
 
     @property
     def name(self) -> str:
@@ -124,6 +146,8 @@ class CachedLanguageModel:
         self._account.usage = self.usage + outcome.usage
         if isinstance(outcome, Reply):
             self._replies.keep([(key, outcome)])
+            if self._asked_anew is not None:
+                self._asked_anew.add(key)
         if outcome.usage.calls:
             self._charge(outcome.usage)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import closing, nullcontext
@@ -39,6 +40,7 @@ from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError
 from polyad.indexing.hyperedge_builder import HyperedgeBuilder
 from polyad.indexing.pipeline import Indexer
+from polyad.indexing.redone import Redone
 from polyad.indexing.remembered import METHOD_OF, Remembered
 from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
@@ -49,6 +51,8 @@ from polyad.retrieval.selection import Wanted
 from polyad.storage import Store, StoreKind
 from polyad.text.prompts import Prompts
 from polyad.view import View
+
+_LOG = logging.getLogger(__name__)
 
 Paths = str | Path | Iterable[str | Path]
 """A file or folder, or several."""
@@ -213,23 +217,28 @@ class Engine:
             prune: Remove documents that came from these paths and are no longer there, except from a path in
                 which there is nothing at all: that looks like a disk that is missing.
             again: Build also what is unchanged anew, and ask the language model anew; what is there stays until the new
-                is. Paths may then be ids of documents that are read from files.
+                is. Paths may then be ids of documents that are read from files. Where that was stopped, the same call
+                goes on from there.
             progress: Told how far it is.
 
         Raises:
             ConfigurationError: a path does not exist, there is no such method, or it lacks what it needs. Nothing was
                 changed.
         """
-        given = selected(_listed(paths), self._store.sources()) if again else Selected(_listed(paths))
+        paths = _listed(paths)
+        given = selected(paths, self._store.sources()) if again else Selected(paths)
         remembered = Remembered(method) if method else self._remembered()
         runs = FileRuns(given, remembered, self.models.settings.of(ReadSettings), is_named=bool(method))
         limits = Limits(max_cost, max_tokens)
 
         def index(items: Iterable[Document | Failure], own: str, told: Progress, files: int) -> IndexReport:
             is_limited = len(remembered.methods) == 1 or methods[own].needs_language_model
-            return self._index(items, own, limits if is_limited else Limits(), told, files, again=again)
+            return self._index(items, own, limits if is_limited else Limits(), told, files, redone)
 
+        redone = self._redone(paths, method) if again else None
         report = runs.index(index, progress)
+        if redone is not None and not report.counts.stopped:
+            redone.finish()
         if given.ids:
             return report
         missing = (
@@ -247,6 +256,16 @@ class Engine:
         counts = replace(report.counts, duplicates=duplicates)
         skipped = runs.skipped
         return replace(report, counts=counts, skipped=skipped, gone=missing.ids, spared=missing.spared, pruned=prune)
+
+    def _redone(self, paths: Sequence[Path], method: str) -> Redone:
+        """What the same run has built anew before it was stopped."""
+        model = self.models.language_model
+        redone = Redone(self._store, [method, model.kept_as if model else "", *map(str, paths)])
+        if redone:
+            _LOG.warning(
+                "the same was stopped before and goes on from there; once it is finished, the next begins anew"
+            )
+        return redone
 
     def _remembered(self) -> Remembered:
         """By which method each document of the index is built, and new ones are."""
@@ -303,15 +322,14 @@ class Engine:
         limits: Limits,
         progress: Progress,
         files: int | None = None,
-        *,
-        again: bool = False,
+        redone: Redone | None = None,
     ) -> IndexReport:
         builder = make_builder(method, self.models, limits)
         embedder, spent = self.models.embedder, self.models.usage
         started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.texts
         model = self.models.language_model
-        with model.asking_anew() if again and model else nullcontext():
-            counts = self._indexer(builder, method).index(documents, progress, files, again=again)
+        with model.asking_anew(redone) if model and redone is not None else nullcontext():
+            counts = self._indexer(builder, method).index(documents, progress, files, redone=redone)
         self._searcher.written = self._store.version()
         self._views.settle()
         if methods[method].describes_entities and counts.passages:

@@ -15,6 +15,7 @@ from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, S
 from polyad.indexing.embedding import Pending, embed
 from polyad.indexing.hyperedge_builder import Built, HyperedgeBuilder, hyperedge_id, passage_id
 from polyad.indexing.metadata import checked
+from polyad.indexing.redone import Redone
 from polyad.indexing.run_progress import RunProgress
 from polyad.indexing.sections import headings_in, sections_in, title_of
 from polyad.model import (
@@ -92,12 +93,12 @@ class _Run:
     Attributes:
         known: The digest of each that was read in this run and is in the index, or will be.
         met: The source of each that was read in this run, and the digest of its content.
-        is_again: Whether unchanged documents and passages are built anew.
+        redone: Where unchanged documents and passages are built anew, the ids of those that were; else None.
     """
 
     known: dict[str, str] = field(default_factory=dict)
     met: dict[str, tuple[str, str]] = field(default_factory=dict)
-    is_again: bool = False
+    redone: Redone | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ class Indexer:
         progress: Progress,
         files: int | None = None,
         *,
-        again: bool = False,
+        redone: Redone | None = None,
     ) -> IndexCounts:
         """Index every document of ``items``; failures among them are passed into the report.
 
@@ -179,9 +180,10 @@ class Indexer:
             items: To index.
             progress: Told how far it is, in files where ``files`` says how many these are, else in documents.
             files: That ``items`` come from.
-            again: Build also what is unchanged anew. Where that fails, what is there stays.
+            redone: Build also what is unchanged anew, but for these documents, which others are added to. Where that
+                fails, what is there stays.
         """
-        run = _Run(is_again=again)
+        run = _Run(redone=redone)
         total = IndexCounts()
         tried: list[str] = []
         told = RunProgress(progress, files)
@@ -190,7 +192,7 @@ class Indexer:
             told.begin(batch)
             changed, counts = self._changed(batch, run)
             total += counts
-            total += self._put(changed, told, run.is_again)
+            total += self._put(changed, told, redone)
             tried += [item.document.id for item in changed]
             told.end(total.passages, total.hyperedges)
             if total.stopped:
@@ -241,7 +243,7 @@ class Indexer:
             source, earlier = run.met.setdefault(item.id, (read_from, content))
             if earlier != content:
                 failures.append(Failure(item.id, _taken(read_from, source)))
-            elif is_repeated or (run.known.get(item.id) == digest and not run.is_again):
+            elif is_repeated or (run.known.get(item.id) == digest and (run.redone is None or item.id in run.redone)):
                 unchanged += 1
             else:
                 is_update = item.id in run.known
@@ -249,12 +251,12 @@ class Indexer:
                 changed.append(_Changed(item, digest, is_update, self._passages(item)))
         return changed, IndexCounts(unchanged=unchanged, failures=tuple(failures))
 
-    def _put(self, changed: Sequence[_Changed], told: RunProgress, is_again: bool) -> IndexCounts:
+    def _put(self, changed: Sequence[_Changed], told: RunProgress, redone: Redone | None) -> IndexCounts:
         """Build and store documents; when the batch fails, each by itself, to find the one at fault."""
         if not changed:
             return IndexCounts()
         try:
-            whole, counts = self._build(changed, told, is_again)
+            whole, counts = self._build(changed, told, is_again=redone is not None)
         except (ConfigurationError, StoreError):
             raise  # no document is at fault
         except Exception as error:  # whatever a plug-in raises, one bad document must not end the run
@@ -262,22 +264,24 @@ class Indexer:
                 return IndexCounts(failures=(Failure(changed[0].document.id, _reason(error)),))
             counts = IndexCounts()
             for one in changed:
-                counts += IndexCounts(left=1) if counts.stopped else self._put([one], told, is_again)
+                counts += IndexCounts(left=1) if counts.stopped else self._put([one], told, redone)
             return counts
-        return counts + self._stored(whole)
+        return counts + self._stored(whole, redone)
 
-    def _stored(self, whole: Sequence[_Whole]) -> IndexCounts:
+    def _stored(self, whole: Sequence[_Whole], redone: Redone | None) -> IndexCounts:
         """Store documents together; where they cannot be written, each by itself, to find the one at fault."""
         try:
             self._store.put(*(item.indexed for item in whole if item.indexed.passages))
         except UnicodeEncodeError as error:  # a name or a fact that a model spelt with half a character
             if len(whole) == 1:
                 return IndexCounts(failures=(Failure(whole[0].indexed.document.id, _reason(error)),))
-            return sum((self._stored([item]) for item in whole), IndexCounts())
+            return sum((self._stored([item], redone) for item in whole), IndexCounts())
+        if redone is not None:
+            redone.add(*(item.indexed.document.id for item in whole if item.indexed.passages))
         return sum(map(_counts_of, whole), IndexCounts())
 
     def _build(
-        self, changed: Sequence[_Changed], told: RunProgress, is_again: bool
+        self, changed: Sequence[_Changed], told: RunProgress, *, is_again: bool
     ) -> tuple[list[_Whole], IndexCounts]:
         """The documents that can be stored, and what was wrong with passages or stopped the run."""
         contents = self._contents(changed, is_again)

@@ -26,6 +26,7 @@ from polyad.adapters.sqlite.pending import (
     is_there,
     select_pending,
 )
+from polyad.adapters.sqlite.redone import delete_redone, has_redone, insert_redone, select_redone
 from polyad.adapters.sqlite.replies import REPLIES_FILE_NAME, SqliteReplies
 from polyad.adapters.sqlite.rows import (
     DOCUMENT_COLUMNS,
@@ -461,6 +462,26 @@ class SqliteStore:
                 return
         with self._database.writing() as connection, self._database.understanding():
             delete_other_pending(connection, kept)
+
+    # What an unfinished run that builds anew has done
+
+    def redone(self, run: str) -> set[str]:
+        """The names of what it has done."""
+        with self._database.reading() as connection:
+            return select_redone(connection, run)
+
+    def keep_redone(self, run: str, names: Sequence[str]) -> None:
+        """Note that it has done more, until it is dropped."""
+        with self._database.writing() as connection:
+            insert_redone(connection, run, names)
+
+    def drop_redone(self, run: str) -> None:
+        """Forget it: it is finished."""
+        with self._database.reading() as connection:
+            if self._database.is_read_only or not has_redone(connection):
+                return
+        with self._database.writing() as connection, self._database.understanding():
+            delete_redone(connection, run)
 
     # Vectors of entities, derived from all their incidences
 
