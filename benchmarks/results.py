@@ -47,16 +47,18 @@ class Step(NamedTuple):
         arguments: Of polyad, without the benchmark.
         needs: A file beside the corpus, without which the step is left out.
         serves: Whether a server has to say, over HTTP, what is in this file.
+        is_fresh: Whether it makes an index of its own each time, so that what indexing takes is known.
     """
 
     folder: str
     arguments: Sequence[str]
     needs: str = ""
     serves: bool = False
+    is_fresh: bool = False
 
 
-def _eval(folder: str, *options: str, needs: str = "", serves: bool = False) -> Step:
-    return Step(folder, ("eval", *options), needs, serves)
+def _eval(folder: str, *options: str, needs: str = "", serves: bool = False, is_fresh: bool = False) -> Step:
+    return Step(folder, ("eval", *options), needs, serves, is_fresh)
 
 
 def _ablation(retriever: str) -> Sequence[Step]:
@@ -89,6 +91,20 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
         ),
     ],
     "constructions": _sweep(f"segmentation.method={CONSTRUCTIONS}", retrievers="hypersu,hypergraphrag,default"),
+    "indexing": [
+        Step(
+            "",
+            ("sweep", f"segmentation.method={CONSTRUCTIONS}", "--retriever", "bm25", "--limit", "1"),
+            is_fresh=True,
+        ),
+        _eval(
+            *("facts of a model", "--retriever", "bm25", "--limit", "1", "--method", "facts"),
+            *("--model", "gpt-3.5-turbo"),
+            needs=OF_A_MODEL,
+            serves=True,
+            is_fresh=True,
+        ),
+    ],
     "ablation-hypersu": _ablation("hypersu"),
     "ablation-hypergraphrag": _ablation("hypergraphrag"),
     "ablation-hyperretriever": _ablation("hyperretriever"),
@@ -132,15 +148,13 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             continue
         with slow_server(folder / "corpus.jsonl", folder / step.needs) if step.serves else nullcontext("") as address:
             os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = address, "none"
-            app(
-                [command, str(folder), *options, "--out", str(out), "--store", str(stores), "-q"], standalone_mode=False
-            )
+            kept = [] if step.is_fresh else ["--store", str(stores)]
+            app([command, str(folder), *options, "--out", str(out), *kept, "-q"], standalone_mode=False)
 
 
 def _store(benchmark: str, step: Step) -> str:
     """The name of an index: steps that only ask otherwise share theirs."""
-    asked = ("eval", "--split", "unseen", "--retriever", RETRIEVERS, WITH_UNSEEN)
-    built = [option for option in step.arguments if option not in asked]
+    built = {option for option in step.arguments if option.startswith("--")} - {"--split", "--retriever"}
     return f"{benchmark}-{step.folder}" if built else benchmark
 
 

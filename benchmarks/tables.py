@@ -45,6 +45,7 @@ class Page(NamedTuple):
         pictures: Which of each benchmark's are shown.
         is_timed: Whether times mean something: the questions were embedded anew for each system.
         is_grid: Whether two settings differ, so that a table of rows and columns says it all.
+        is_of_indexes: Whether what the hypergraphs cost is shown, and nothing of what is found in them.
     """
 
     title: str
@@ -52,7 +53,10 @@ class Page(NamedTuple):
     pictures: Sequence[str]
     is_timed: bool = False
     is_grid: bool = False
+    is_of_indexes: bool = False
 
+
+_OF_A_QUESTION = ("recall", "recall-by-depth", "recall-by-words", "recall-by-reading", "recall-by-time")
 
 PAGES: Mapping[str, Page] = {
     "retrievers": Page(
@@ -60,7 +64,7 @@ PAGES: Mapping[str, Page] = {
         "Every retriever that needs no language model, as it comes, on one index: semantic units, names by rules. "
         "The weights of `default` were trained on these three benchmarks, those of `hyperretriever` on 64 per cent of "
         "the questions of 2wiki, so there see the page of questions that were kept aside.",
-        ("recall", "recall-by-depth", "recall-by-words", "recall-by-time", "cost", "construction", "neighbourhood"),
+        (*_OF_A_QUESTION, "cost", "construction", "neighbourhood"),
         is_timed=True,
     ),
     "retrievers-test": Page(
@@ -88,6 +92,17 @@ PAGES: Mapping[str, Page] = {
         "Constructions",
         "The ways to group sentences of HyperSU's Table 11, each with three retrievers.",
         ("recall", "construction"),
+    ),
+    "indexing": Page(
+        "What indexing takes",
+        "The hypergraphs that each way to build them makes of a corpus, and what that takes: HyperSU's Tables 5 and 6, "
+        "HyperGraphRAG's Table 3. Words are those in the texts of all hyperedges. Processor seconds are those of all "
+        "threads from the files to the index, the encoder among them and the loading of models not. `facts of a model` "
+        "are the triples that gpt-3.5-turbo found in these passages, those of one subject as one fact, read like any "
+        "model's replies from a server that repeats them: requests and tokens are those of polyad's prompts and of "
+        "these replies, and the server's own time is not counted.",
+        (),
+        is_of_indexes=True,
     ),
     "ablation-hypersu": Page(
         "HyperSU without its parts",
@@ -191,13 +206,16 @@ def page(results: Results) -> str:
     own = PAGES[results.name]
     parts = [f"# {own.title}\n", f"{_wrapped(own.text)}\n", _said_of(results)]
     for group in results.groups:
-        parts.append(f"## {group.title}\n")
+        parts.append(f"## {group.name if own.is_of_indexes else group.title}\n")
         parts += [in_markdown(table) for table in _tables(own, group)]
         parts += [f"![{name}]({name})\n" for name in pictures_of(results, group)]
     return "\n".join(parts)
 
 
 def _tables(own: Page, group: Summaries) -> Iterator[Table]:
+    if own.is_of_indexes:
+        yield indexing_table(group)
+        return
     if own.is_grid:
         yield grid(list(group.systems.values()))
     else:
@@ -208,9 +226,35 @@ def _tables(own: Page, group: Summaries) -> Iterator[Table]:
         yield construction_table(group)
 
 
+def indexing_table(group: Summaries) -> Table:
+    """What each hypergraph is and took; a dash where no language model was asked."""
+    rows = []
+    for name, system in group.systems.items():
+        index, one = system.index, group.constructions[name]
+        thousands = index["tokens"] / 1000
+        calls, tokens = index.get("llm_calls", 0), index.get("llm_tokens", 0)
+        rows.append(
+            {
+                "hypergraph": name,
+                "passages": f"{index['passages']:,}",
+                "hyperedges": f"{index['hyperedges']:,}",
+                "entities": f"{index['entities']:,}",
+                "words": f"{one.words:,}",
+                "processor s": f"{index['cpu_seconds']:.1f}",
+                "processor ms / 1k tokens": f"{1000 * index['cpu_seconds'] / thousands:.0f}",
+                "LLM requests": f"{calls:,}" if calls else "-",
+                "LLM tokens / 1k tokens": f"{tokens / thousands:,.0f}" if calls else "-",
+            }
+        )
+    return rows
+
+
 def _without_unknown(row: Mapping[str, str]) -> dict[str, str]:
     """A row without what an index that was there before does not tell, and without a language model's tokens."""
-    return {name: cell for name, cell in row.items() if name in ("retriever", "p50 ms", "p95 ms", "encoder ms")}
+    return {name: cell for name, cell in row.items() if name in _OF_ASKING}
+
+
+_OF_ASKING = ("retriever", "p50 ms", "p95 ms", "encoder ms", "words to read")
 
 
 def grid(systems: Sequence[Summary]) -> Table:
@@ -229,11 +273,13 @@ def _key(setting: str) -> str:
 def _said_of(results: Results) -> str:
     """What was measured with what, and how to do it again."""
     value = results.value
-    lines = [
-        "Recall is that of documents, in per cent. The interval holds the mean with 95 per cent confidence (bootstrap "
-        "over the questions); `by` is the difference to the first row, or to the first of the same retriever, and p "
-        "its probability by chance (randomisation test, corrected by Holm).",
-    ]
+    own, lines = PAGES[results.name], []
+    if not own.is_of_indexes:
+        lines.append(
+            "Recall is that of documents, in per cent. The interval holds the mean with 95 per cent confidence "
+            "(bootstrap over the questions); `by` is the difference to the first row, or to the first of the same "
+            "retriever, and p its probability by chance (randomisation test, corrected by Holm)."
+        )
     for measured in value["measured"]:
         versions = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
         machine = measured["machine"]
@@ -242,8 +288,10 @@ def _said_of(results: Results) -> str:
             f"Measured at commit {commit} with {versions}, {measured['embedder']}, on {machine['cores']} cores of "
             f"{machine['processor']}; seed {value['seed']}."
         )
-    if PAGES[results.name].is_timed:
+    if own.is_timed or own.is_of_indexes:
         lines.append("Times were taken beside other work on the same machine: they say which is slower, not how slow.")
+    if own.is_timed:
+        lines.append("Words to read are those of the passages until five documents have been seen.")
     lines.append(f"`{value['command']}` measures again, `python benchmarks/tables.py` writes this page.")
     return "\n".join(f"{_wrapped(line)}\n" for line in dict.fromkeys(lines))
 
@@ -401,7 +449,8 @@ def _overview(retrievers: Results, kept_aside: Results | None) -> Table:
     }
     return [
         {"": f"`{name}`", **{column: _cell(group.systems.get(name), column) for column, group in columns.items()}}
-        for name in retrievers.groups[0].systems
+        for name, system in retrievers.groups[0].systems.items()
+        if name == system.retriever  # what is shown beside them has two names
     ]
 
 

@@ -618,6 +618,7 @@ def test_eval_measures_each_retriever(run: Run, benchmark_folder: Path) -> None:
     assert (shape["dataset"], shape["k"], shape["queries"]) == ("tarn", 2, 2)
     assert (shape["index"]["passages"], shape["index"]["hyperedges"]) == (3, 3)
     assert shape["index"]["peak_rss_mb"] > 10
+    assert shape["index"]["cpu_seconds"] > 0
     nothing, default = shape["results"]
     assert (nothing["retriever"], nothing["recall@2"], nothing["mrr"]) == ("none", 0, 0)
     assert (default["retriever"], default["recall@2"], default["all_recall@2"]) == ("default", 1, 1)

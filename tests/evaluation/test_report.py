@@ -68,13 +68,13 @@ def test_the_tables_hold_the_measures_in_per_cent(tmp_path: Path) -> None:
     assert "## a$b, 4 questions, k = 5" in tables
     row = next(line for line in tables.splitlines() if line.startswith("| _bm25"))
     assert [cell.strip() for cell in row.split("|")[2:6]] == ["50.0", "0.0 - 100.0", "50.0", "50.0"]
-    assert "| _bm25 | 8.0 | 8.0 | 1.0 | 0 | - |" in tables
+    assert "| _bm25 | 8.0 | 8.0 | 1.0 | 60 | 0 | - |" in tables
 
 
 def test_the_page_needs_no_other_file_and_shows_what_is_written(tmp_path: Path) -> None:
     write_report([kept(tmp_path / "run")], tmp_path / "report")
     page = (tmp_path / "report" / "report.html").read_text()
-    assert page.count("<svg") == 5
+    assert page.count("<svg") == 6
     assert not re.search(r"<(script|link|img|iframe)|(?:src|href)=[\"'](?!#)", page)
     assert "Who &lt;b&gt;0&lt;/b&gt;?" in page
     assert "x&lt;y&gt;" in page

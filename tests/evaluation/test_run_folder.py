@@ -196,6 +196,12 @@ def test_passages_count_within_a_budget_of_words_until_one_does_not_fit() -> Non
     ]
 
 
+def test_what_is_read_ends_where_one_more_document_begins() -> None:
+    found = (("a", 40), ("b", 70), ("a", 5), ("c", 10), ("b", 3))
+    record = Asked("scripted", QUERIES[0], tuple(Found(f"{id}#{words}", id, 1.0, words) for id, words in found))
+    assert [record.words_of_first(k) for k in (1, 2, 3, 4)] == [40, 115, 128, 128]
+
+
 MODEL = LanguageModelSettings(model="qwen", base_url="http://localhost:1/v1")
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from polyad.evaluation.run_pictures import bars, cost, quality_by_time, sensitivities
+from polyad.evaluation.run_pictures import bars, cost, quality_by_reading, quality_by_time, sensitivities
 from polyad.evaluation.summary import Estimate, Summary
 
 INDEX = {"seconds": 3.0, "encode_seconds": 2.0, "tokens": 1500}
@@ -62,6 +62,14 @@ def test_quality_stands_over_time() -> None:
         pytest.approx((200, 70)),
         pytest.approx((2, 50)),
     ]
+
+
+def test_quality_stands_over_what_is_read_for_it() -> None:
+    figure = quality_by_reading({"much": replace(summary(0.7), words=900.0), "little": replace(summary(0.5), words=90)})
+    assert figure is not None
+    places = [tuple(map(float, line.get_xydata()[0])) for line in figure.axes[0].lines]  # type: ignore[index,arg-type]
+    assert places == [pytest.approx((900, 70)), pytest.approx((90, 50))]
+    assert quality_by_reading({"untold": summary(0.7)}) is None, "summaries of before do not say"
 
 
 def test_one_setting_is_lines_and_two_are_a_heat_map() -> None:

@@ -19,13 +19,14 @@ QUERIES = [Question(f"q{number}", "Who?", frozenset({"a", "b"})) for number in r
 INDEX = {
     "seconds": 3.0,
     "encode_seconds": 2.0,
+    "cpu_seconds": 4.0,
     "tokens": 1500,
     "written": 7,
     "passages": 7,
     "hyperedges": 9,
     "entities": 4,
     "peak_rss_mb": 80.0,
-    "llm": {"prompt_tokens": 20, "completion_tokens": 5},
+    "llm": {"calls": 2, "prompt_tokens": 20, "completion_tokens": 5},
     "failed": 0,
 }
 
@@ -62,6 +63,7 @@ def test_means_come_with_their_intervals() -> None:
     assert list(first.by_depth) == pytest.approx([0.5, *[3.5 / 6] * 9], abs=1e-6)
     assert (first.by_words[100], first.by_words[200]) == pytest.approx((0.5, 3.5 / 6), abs=1e-6)
     assert (first.p50, first.encode_p50, first.questions) == (6.5, 1.0, 6)
+    assert first.words == 150
 
 
 def test_others_are_compared_with_the_first_question_by_question() -> None:
@@ -98,9 +100,10 @@ def test_an_index_that_was_found_made_says_nothing_of_what_it_took() -> None:
     found = replace(made, run=replace(made.run, index={**INDEX, "written": 0, "seconds": 0.2}))
     summaries = summed_up("tarn", "tarn", {"made": made, "found": found}, 0).systems
     assert summaries["made"].index == {
-        **{name: INDEX[name] for name in ("seconds", "encode_seconds", "peak_rss_mb")},
+        **{name: INDEX[name] for name in ("seconds", "encode_seconds", "cpu_seconds", "peak_rss_mb")},
         **{name: INDEX[name] for name in ("tokens", "passages", "hyperedges", "entities")},
         "llm_tokens": 25,
+        "llm_calls": 2,
     }
     assert summaries["found"].index == {name: INDEX[name] for name in ("tokens", "passages", "hyperedges", "entities")}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -154,9 +155,14 @@ def measure(
         max_tokens: Tokens likewise.
     """
     with open_engine(settings, create=True, reranks=True, directory=directory) as engine:
+        spent = _processor_seconds()
         report = _index(engine, dataset, settings.method, max_cost, max_tokens, progress)
+        spent = _processor_seconds() - spent
         statistics = engine.catalogue.statistics()
-        sizes = eval_index_json(report, statistics) | {"embedder": statistics.settings["embedder"]}
+        sizes = eval_index_json(report, statistics) | {
+            "cpu_seconds": round(spent, 3),
+            "embedder": statistics.settings["embedder"],
+        }
         if writer:
             writer.keep_index(sizes)
             writer.keep_construction(partial(construction_of, engine.catalogue))
@@ -165,6 +171,12 @@ def measure(
         if writer and answers:
             _answer(engine, names, dataset.queries, writer.folder, settings, progress)
         return Measured(report, statistics, engine.catalogue.sources(), sizes, results)
+
+
+def _processor_seconds() -> float:
+    """What this process and those it started have had of the processor."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _index(

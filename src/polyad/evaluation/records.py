@@ -89,6 +89,17 @@ class Asked:
         """The ids of the best ``k`` passages."""
         return [passage.passage_id for passage in self.passages[:k]]
 
+    def words_of_first(self, k: int) -> int:
+        """Words of the passages that are read until ``k`` documents have been seen, or all there are."""
+        seen: set[str] = set()
+        words = 0
+        for passage in self.passages:
+            if passage.document_id not in seen and len(seen) == k:
+                break
+            seen.add(passage.document_id)
+            words += passage.words
+        return words
+
     def within_words(self, budget: int) -> list[str]:
         """The documents of the passages that fit, whole and in their order, into a budget of words.
 

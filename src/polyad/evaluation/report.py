@@ -164,7 +164,10 @@ def quality_table(summaries: Summaries) -> Table:
 
 
 def cost_table(summaries: Summaries) -> Table:
-    """Times in milliseconds and tokens of a question; of the index, the time, the sizes, and what 1,000 tokens took."""
+    """Times in milliseconds, words and tokens of a question; of the index, the time, the sizes, and of 1,000 tokens.
+
+    The words are those of the text to be read until k documents have been seen.
+    """
     rows = []
     for name, summary in summaries.systems.items():
         index = summary.index
@@ -175,6 +178,7 @@ def cost_table(summaries: Summaries) -> Table:
                 "p50 ms": f"{summary.p50:.1f}",
                 "p95 ms": f"{summary.p95:.1f}",
                 "encoder ms": f"{summary.encode_p50:.1f}",
+                "words to read": f"{summary.words:.0f}" if summary.words else "-",
                 "LLM tokens": f"{summary.llm_tokens:.0f}",
                 "indexing s": _number(index.get("seconds")),
                 "passages": _number(index.get("passages")),

@@ -30,6 +30,7 @@ def figures(summaries: Summaries) -> Iterator[tuple[str, Figure]]:
             "recall-by-words": recall_by_words(systems),
             "recall-by-time": quality_by_time(systems),
             "recall-by-tokens": quality_by_tokens(systems),
+            "recall-by-reading": quality_by_reading(systems),
             "cost": cost(systems),
         }
     drawn |= sensitivities(systems) if systems else {}
@@ -82,6 +83,14 @@ def quality_by_tokens(systems: Named) -> Figure | None:
     spent = {name: system for name, system in systems.items() if system.llm_tokens > 0}
     across = "tokens of a language model a question"
     return _points(spent, "recall by tokens", across, lambda system: system.llm_tokens) if spent else None
+
+
+def quality_by_reading(systems: Named) -> Figure | None:
+    """Recall at k over the words of the text that it takes: what a language model would have to read."""
+    returned = {name: system for name, system in systems.items() if system.words > 0}
+    k = next(iter(systems.values())).k
+    across = f"words of text until {k} documents are seen, mean"
+    return _points(returned, "recall by reading", across, lambda system: system.words) if returned else None
 
 
 def _points(systems: Named, name: str, across: str, place: Callable[[Summary], float]) -> Figure | None:

@@ -25,7 +25,7 @@ WORDS = (100, 200, 300, 500, 750, 1000, 1500, 2000)
 
 _DIGITS = 6
 
-_OF_INDEXING = ("seconds", "encode_seconds", "peak_rss_mb")
+_OF_INDEXING = ("seconds", "encode_seconds", "cpu_seconds", "peak_rss_mb")
 
 _OF_THE_INDEX = (*_OF_INDEXING, "tokens", "passages", "hyperedges", "entities")
 
@@ -70,7 +70,8 @@ class Summary:
         p50, p95: Milliseconds of a question, the encoding included.
         encode_p50: Milliseconds in the embedder.
         llm_tokens: Of a language model, a question.
-        index: What indexing took, and how large the index is; ``llm_tokens`` are those of indexing.
+        words: Of the text to be read until k documents have been seen, the mean.
+        index: What indexing took, and how large the index is; ``llm_tokens`` and ``llm_calls`` are those of indexing.
         settings: Those that are numbers and differ within the group, by ``section.key``.
         difference: To its baseline; None for what is one itself.
     """
@@ -86,6 +87,7 @@ class Summary:
     encode_p50: float
     llm_tokens: float
     index: Mapping[str, float]
+    words: float = 0.0
     settings: Mapping[str, float] = field(default_factory=dict)
     difference: Difference | None = None
 
@@ -176,6 +178,7 @@ def _summary(system: System, varied: Sequence[str], seed: int) -> Summary:
         encode_p50=round(statistics.median(record.encode_ms for record in records), 2),
         llm_tokens=round(statistics.fmean(record.llm_tokens for record in records), 1),
         index=_index(system.run),
+        words=round(statistics.fmean(record.words_of_first(k) for record in records), 1),
         settings={name: _value(system.run, name) for name in varied},
     )
 
@@ -217,6 +220,7 @@ def _index(run: Run) -> dict[str, float]:
     if is_whole and "llm" in run.index:
         usage = run.index["llm"]
         found["llm_tokens"] = usage["prompt_tokens"] + usage["completion_tokens"]
+        found["llm_calls"] = usage.get("calls", 0)
     return found
 
 

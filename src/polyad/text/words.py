@@ -23,7 +23,8 @@ def count_words(text: str) -> int:
     >>> count_words("Who funded the trial?"), count_words("\u6771\u4eac tower")
     (4, 3)
     """
-    return _WORD.subn("", text)[1] if _IDEOGRAPH.search(text) else len(text.split())
+    is_divided = text.isascii() or not _IDEOGRAPH.search(text)
+    return len(text.split()) if is_divided else _WORD.subn("", text)[1]
 
 
 def word_spans(text: str) -> list[Span]:
