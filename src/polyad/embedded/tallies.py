@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -40,9 +40,16 @@ class Tallies:
         """Nothing was counted."""
         return cls(np.empty(0, dtype=np.int64), Strings.of([]))
 
-    def of(self, rows: Iterable[int]) -> dict[int, EntityTally]:
+    def of(self, rows: Sequence[int]) -> dict[int, EntityTally]:
         """What was counted of those of some entities that were."""
-        return {row: tally for row in rows if (tally := self.made.get(row) or self._kept(row))}
+        wanted = np.array(rows, dtype=np.int64)
+        kept = wanted[among(wanted, self.rows)]
+        found = {
+            row: _tally(self.texts[place])
+            for row, place in zip(kept.tolist(), self.rows.searchsorted(kept).tolist(), strict=True)
+            if row not in self.made and row not in self.gone
+        }
+        return found | {row: tally for row in rows if (tally := self.made.get(row))}
 
     def add(self, tallies: Mapping[int, EntityTally]) -> None:
         """Keep what was counted of some entities."""
@@ -60,12 +67,6 @@ class Tallies:
         texts |= {row: _text(tally) for row, tally in list(self.made.items())}
         rows = sorted(texts)
         return Tallies(np.array(rows, dtype=np.int64), Strings.of(texts[row] for row in rows))
-
-    def _kept(self, row: int) -> EntityTally | None:
-        place = int(np.searchsorted(self.rows, row))
-        if place == len(self.rows) or self.rows[place] != row or row in self.gone:
-            return None
-        return _tally(self.texts[place])
 
 
 def _text(tally: EntityTally) -> str:

@@ -418,14 +418,11 @@ class EmbeddedView:
         for number, tally in known.items():
             found[number] = tally.with_later(found[number]) if number in found else tally
         joined = self.graph.entity_edges.degrees(np.array(rows, dtype=np.int64)).tolist()
-        if any(
-            number not in found or found[number].hyperedges != count
-            for number, count in zip(numbers, joined, strict=True)
-        ):
+        if [found[number].hyperedges if number in found else None for number in numbers] != joined:
             raise StaleViewError
-        common = (own for own in zip(rows, numbers, joined, strict=True) if own[-1] >= _COMMON)
-        self.tallies.add({row: found[number] for row, number, _ in common})
-        return [found[number].entity() for number in numbers]
+        tallies = [found[number] for number in numbers]
+        self.tallies.add({row: own for row, own in zip(rows, tallies, strict=True) if own.hyperedges >= _COMMON})
+        return [own.entity() for own in tallies]
 
     def count_common(self) -> None:
         """Count what is said of all common entities, to be kept with the arrays; of none where some has gone since."""

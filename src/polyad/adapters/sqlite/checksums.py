@@ -67,7 +67,7 @@ UNSOUND = "user-defined function raised exception"
 def define_checksums(connection: sqlite3.Connection) -> None:
     """Let statements on this connection use the functions that this module writes into them."""
     connection.create_function("row_checksum", -1, checksum, deterministic=True)
-    connection.create_function("is_sound", -1, _is_sound, deterministic=True)
+    connection.create_function("is_sound", -1, is_sound, deterministic=True)
 
 
 def checksum(*values: str | int | float | bytes | None) -> int:
@@ -84,7 +84,19 @@ def checksum_of(table: str) -> str:
 
 def sound(table: str) -> str:
     """SQL that is true of a row of ``table`` that is as it was written; the query fails at any other."""
-    return f"is_sound({table}.checksum, {', '.join(_columns(table))})"
+    return f"is_sound({checked_columns(table)})"
+
+
+def checked_columns(table: str) -> str:
+    """SQL for what :func:`is_sound` takes of a row of ``table``: its checksum, and the columns that this is of."""
+    return f"{table}.checksum, {', '.join(_columns(table))}"
+
+
+def is_sound(written: int, *values: str | int | float | bytes | None) -> bool:
+    """Whether a row is as it was written: raises ValueError at any that is not."""
+    if written != checksum(*values):
+        raise ValueError("a row is not as it was written")
+    return True
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -112,9 +124,3 @@ def find_unsound(connection: sqlite3.Connection) -> list[tuple[str, str]]:
 
 def _columns(table: str) -> list[str]:
     return [f'{table}."{name}"' for name in COLUMNS[table]]
-
-
-def _is_sound(written: int, *values: str | int | float | bytes | None) -> bool:
-    if written != checksum(*values):
-        raise ValueError("a row is not as it was written")
-    return True

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from polyad.adapters.sqlite.checksums import sound
+from polyad.adapters.sqlite.checksums import checked_columns, is_sound, sound
 from polyad.adapters.sqlite.given import find_names, with_given
 from polyad.adapters.sqlite.rows import (
     PASSAGE_COLUMNS,
@@ -21,7 +22,7 @@ from polyad.adapters.sqlite.rows import (
     passage_from,
     require_all,
     require_numbers,
-    tally_of,
+    tally_of_incidences,
 )
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Origin, Passage
 from polyad.storage import IN_COMMON_WORDS, Changes, EntityTally, StoredRows
@@ -51,20 +52,17 @@ WHERE document.number IN ({{}}) AND {sound("incidence")}
 
 _WRITTEN = f"SELECT COALESCE(SUM(passages), 0) FROM document WHERE number IN ({{}}) AND {sound('document')}"
 
-_ENTITIES = f"""
+_INCIDENCES_OF = f"""
 WITH asked(number, after) AS (VALUES {{}})
-SELECT incidence.entity, entity.key, name, type, description, COUNT(*), MAX(score)
+SELECT entity.key, {checked_columns("incidence")}
 FROM asked CROSS JOIN entity ON entity.number = asked.number
 CROSS JOIN incidence ON incidence.entity = asked.number AND hyperedge > after AND hyperedge <= ?
-WHERE {sound("entity")} AND {sound("incidence")}
-GROUP BY 1, 2, 3, 4, 5
+WHERE {sound("entity")}
 """
+"""One entity after the other, those of each by hyperedge: CROSS JOIN keeps the order of its sides."""
 
-_JOINING = """
-WITH asked(number, after) AS (VALUES {})
-SELECT entity, COUNT(DISTINCT hyperedge)
-FROM asked CROSS JOIN incidence ON entity = asked.number AND hyperedge > after AND hyperedge <= ? GROUP BY 1
-"""
+_OF_INCIDENCE = (str, int, int, int, str, str, str, str, (int, float), int, (int, float))
+"""The types of what :data:`_INCIDENCES_OF` selects."""
 
 
 class SqliteMoment:
@@ -178,16 +176,13 @@ class SqliteMoment:
 
     def entities(self, after: Mapping[int, int], last_hyperedge: int) -> dict[int, EntityTally]:
         """What is said of some entities, by their numbers, in the hyperedges after one of each up to the last."""
-        rows: defaultdict[int, list[tuple[Any, ...]]] = defaultdict(list)
-        counts: dict[int, int] = {}
+        found = {}
         for some in _batched(list(after.items())):
-            asked = ",".join(["(?, ?)"] * len(some))
             values = [*(value for pair in some for value in pair), last_hyperedge]
-            found = self._connection.execute(_ENTITIES.format(asked), values)
-            for row in as_written(found, int, str, str, str, str, int, (int, float)):
-                rows[row[0]].append(row[1:])
-            counts.update(as_written(self._connection.execute(_JOINING.format(asked), values), int, int))
-        return {number: tally_of(own, counts[number], last_hyperedge) for number, own in rows.items()}
+            rows = self._connection.execute(_INCIDENCES_OF.format(",".join(["(?, ?)"] * len(some))), values)
+            for number, incidences in groupby(_sound_incidences(rows), key=itemgetter(1)):
+                found[number] = tally_of_incidences(incidences, last_hyperedge)
+        return found
 
     def origins(self, document_ids: Sequence[str]) -> dict[str, Origin]:
         """What is known of documents beside their texts, of those that are there."""
@@ -208,6 +203,15 @@ class SqliteMoment:
     def _select(self, query: str, values: Sequence[Any], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
         rows = self._connection.execute(query.format(_places(values)), values).fetchall()
         return as_written(rows, *types) if types else rows
+
+
+def _sound_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[str, int, int, str, str, str, float]]:
+    """Key, entity, hyperedge, name, type, description and score of each of some :data:`_INCIDENCES_OF`."""
+    while some := as_written(rows.fetchmany(_BATCH), *_OF_INCIDENCE):
+        for key, *checked in some:
+            is_sound(*checked)
+            _, entity, hyperedge, _, name, type, description, score, *_ = checked
+            yield key, entity, hyperedge, name, type, description, score
 
 
 def _strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:

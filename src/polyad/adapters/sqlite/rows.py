@@ -334,7 +334,7 @@ def entity_views(rows: Sequence[tuple[Any, ...]]) -> list[Entity]:
     return [tally_of(list(group)).entity() for _, group in groupby(sorted(sound), key=lambda row: str(row[0]))]
 
 
-def tally_of(rows: Sequence[tuple[Any, ...]], hyperedges: int = 0, last: int = 0) -> EntityTally:
+def tally_of(rows: Sequence[tuple[Any, ...]]) -> EntityTally:
     """What is said of one entity by its distinct (key, name, type, description, count, highest score)."""
     names: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -342,7 +342,27 @@ def tally_of(rows: Sequence[tuple[Any, ...]], hyperedges: int = 0, last: int = 0
         names[name] += count
         types[type] += count if type else 0
     descriptions = frozenset(row[3] for row in rows if row[3])
-    return EntityTally(rows[0][0], names, types, descriptions, max(row[5] for row in rows), hyperedges, last)
+    return EntityTally(rows[0][0], names, types, descriptions, max(row[5] for row in rows))
+
+
+def tally_of_incidences(rows: Iterable[tuple[str, int, int, str, str, str, float]], last: int) -> EntityTally:
+    """What is said of one entity by (key, entity, hyperedge, name, type, description, score), by hyperedge.
+
+    Most entities have one or two incidences, and a search shows fifty entities: no more is made than is counted.
+    """
+    names: dict[str, int] = {}
+    types: dict[str, int] = {}
+    descriptions: set[str] = set()
+    highest, hyperedges, before = 0.0, 0, 0
+    for key, _, hyperedge, name, type, description, score in rows:  # noqa: B007  the key of all
+        names[name] = names.get(name, 0) + 1
+        types[type] = types.get(type, 0) + bool(type)
+        if description:
+            descriptions.add(description)
+        highest = max(highest, score)
+        hyperedges += hyperedge != before
+        before = hyperedge
+    return EntityTally(key, names, types, frozenset(descriptions), highest, hyperedges, last)
 
 
 def blob_of(vector: FloatArray) -> bytes:
