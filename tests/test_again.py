@@ -12,12 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.adapters.scripted import ScriptedLanguageModel, ScriptedServer
 from polyad.cli import app
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, Document, HyperedgeKind
 from polyad.protocols import LanguageModel, Prompt
+from polyad.text.tokens import count_tokens
 
 
 def reply(prompt: Prompt) -> str:
@@ -177,6 +178,59 @@ def test_what_changes_in_a_mixed_index_is_built_by_its_own_method(mixed: Path, f
         assert engine.catalogue.statistics().kinds == {**KINDS, HyperedgeKind.SEMANTIC_UNIT: 2, HyperedgeKind.TUPLE: 4}
     assert len(model.prompts) == 1
     assert "Another text of b." in model.prompts[0].user
+
+
+def test_an_estimate_counts_what_each_documents_own_method_costs(mixed: Path, folder: Path) -> None:
+    (folder / "b.txt").write_text("Another text of b.", encoding="utf-8")
+    (folder / "law" / "c.txt").write_text("Another text of c.", encoding="utf-8")
+    (folder / "given.csv").write_text(f"{FACTS_CSV}Isk,Otter,1711\n", encoding="utf-8")
+    (folder / "new.txt").write_text("A text that is new.", encoding="utf-8")
+    model = ScriptedLanguageModel(reply)
+    with open_engine(mixed, model) as engine:
+        assert engine.estimate("docs", method="").calls == 2
+        assert engine.estimate("docs", method="facts").calls == 7, "named, it is that of all: four texts and three rows"
+        assert engine.estimate("docs", method="tuples").calls == 0
+        assert model.prompts == []
+        with open_engine(mixed) as alone:
+            assert alone.estimate("docs", method="").calls == 2, "to count takes no model"
+        report = engine.index("docs")
+    assert (report.usage.calls, len(model.prompts)) == (2, 2)
+
+
+def test_a_dry_run_on_an_index_of_facts_is_of_facts_and_again_of_all(tmp_path: Path, folder: Path) -> None:
+    with ScriptedServer(lambda _: fact("Ada met Bo.")) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_MODEL": "m"}
+
+        def calls(*arguments: str) -> int:
+            command = ["index", *arguments, "--store", str(tmp_path / "kb"), "--embedder", "hashing:16", "--json"]
+            result = CliRunner().invoke(app, command, env=environment)
+            assert result.exit_code == 0, result.output
+            return int(json.loads(result.stdout)["estimate" if "--dry-run" in arguments else "usage"]["calls"])
+
+        assert calls("docs", "--dry-run") == 0
+        assert calls("docs", "--method", "facts") == 3
+        assert calls("docs", "--dry-run") == 0
+        (folder / "new.txt").write_text("A text that is new.", encoding="utf-8")
+        assert calls("docs", "--dry-run") == 1
+        assert calls("--again", "--dry-run") == 3, "all that is in the index, asked anew"
+        assert calls("docs", "--again", "--dry-run") == 4
+        assert calls("docs/new.txt", "docs/a.txt", "--again", "--dry-run") == 2
+        assert len(server.requests) == 3
+        assert calls("docs", "--again") == 4
+
+
+def test_names_that_a_model_is_asked_for_are_estimated_too(tmp_path: Path, folder: Path) -> None:
+    model = ScriptedLanguageModel(lambda _: '{"entities": ["Ada"]}')
+    engine = Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16), mentions="llm", language_model=model)
+    with engine:
+        estimate = engine.estimate("docs", method="")
+        assert (estimate.calls, model.prompts) == (3, [])
+        assert estimate.completion_tokens > 0
+        engine.index("docs")
+        sent = sum(count_tokens(prompt.system) + count_tokens(prompt.user) for prompt in model.prompts)
+        assert (len(model.prompts), estimate.prompt_tokens) == (3, sent)
+        (folder / "d.txt").write_text("A text that is new.", encoding="utf-8")
+        assert engine.estimate("docs", method="").calls == 1
 
 
 def test_pruning_a_mixed_index_removes_what_is_gone_alone(mixed: Path, folder: Path) -> None:

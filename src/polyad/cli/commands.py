@@ -56,7 +56,7 @@ from polyad.cli.options import (
     settings_from,
 )
 from polyad.cli.settings import FILE_NAME, Configuration
-from polyad.engine import DEFAULT_METHOD, Engine
+from polyad.engine import Engine
 from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError, NoLanguageModelError, NotFoundError, PolyadError, StoreError
 from polyad.model import Evidence
@@ -189,7 +189,8 @@ def index(
     max_cost: MaxCost = 0.0,
     max_tokens: MaxTokens = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what `facts` would cost, and index nothing; prices are settings.")
+        bool,
+        typer.Option("--dry-run", help="Say what the language model would cost, and index nothing."),
     ] = False,
     prune: Annotated[
         bool,
@@ -246,7 +247,7 @@ def index(
     ):
         raise NoLanguageModelError("the method 'facts'")
     if dry_run:
-        _show_estimate(settings, paths, json)
+        _show_estimate(settings, paths, json, again=again)
         return
     with output.progress_bar(quiet or json) as progress, open_engine(settings, create=True) as engine:
         report = engine.index(
@@ -263,7 +264,7 @@ def index(
         raise typer.Exit(1)
 
 
-def _show_estimate(settings: Configuration, paths: list[Path], json: bool) -> None:
+def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, again: bool) -> None:
     """Of a new index in a directory that is gone afterwards: estimating leaves nothing behind."""
     store = settings.command.store
     directory = store if store and Engine.exists(store) else None
@@ -271,7 +272,7 @@ def _show_estimate(settings: Configuration, paths: list[Path], json: bool) -> No
         directory_for(directory) as place,
         open_engine(settings, create=True, directory=place) as engine,
     ):
-        usage = engine.estimate(paths, method=settings.command.method or DEFAULT_METHOD)
+        usage = engine.estimate(paths, method=settings.method, again=again)
     if json:
         output.say_json({"estimate": usage_json(usage)})
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -39,14 +39,14 @@ from polyad.engine.searching import Chosen, Searcher
 from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError
 from polyad.indexing.hyperedge_builder import HyperedgeBuilder
-from polyad.indexing.pipeline import Indexer
+from polyad.indexing.pipeline import IndexCounts, Indexer
 from polyad.indexing.redone import Redone
 from polyad.indexing.remembered import METHOD_OF, Remembered
 from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage
 from polyad.presets import PRESETS
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Reader, Reranker, silent
+from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Prompt, Reranker, silent
 from polyad.retrieval.selection import Wanted
 from polyad.storage import Store, StoreKind
 from polyad.text.prompts import Prompts
@@ -225,17 +225,15 @@ class Engine:
             ConfigurationError: a path does not exist, there is no such method, or it lacks what it needs. Nothing was
                 changed.
         """
-        paths = _listed(paths)
-        given = selected(paths, self._store.sources()) if again else Selected(paths)
-        remembered = Remembered(method) if method else self._remembered()
-        runs = FileRuns(given, remembered, self.models.settings.of(ReadSettings), is_named=bool(method))
-        limits = Limits(max_cost, max_tokens)
+        runs, redone = self._runs(_listed(paths), method, again=again)
+        given, remembered, limits = runs.wanted, runs.remembered, Limits(max_cost, max_tokens)
 
         def index(items: Iterable[Document | Failure], own: str, told: Progress, files: int) -> IndexReport:
             is_limited = len(remembered.methods) == 1 or methods[own].needs_language_model
             return self._index(items, own, limits if is_limited else Limits(), told, files, redone)
 
-        redone = self._redone(paths, method) if again else None
+        if redone:
+            _LOG.warning("the same was stopped before and goes on from there; once finished, the next begins anew")
         report = runs.index(index, progress)
         if redone is not None and not report.counts.stopped:
             redone.finish()
@@ -257,15 +255,14 @@ class Engine:
         skipped = runs.skipped
         return replace(report, counts=counts, skipped=skipped, gone=missing.ids, spared=missing.spared, pruned=prune)
 
-    def _redone(self, paths: Sequence[Path], method: str) -> Redone:
-        """What the same run has built anew before it was stopped."""
+    def _runs(self, paths: Sequence[Path], method: str, *, again: bool) -> tuple[FileRuns, Redone | None]:
+        """The runs over some files; where all is built anew, with what the same has done before it was stopped."""
+        given = selected(paths, self._store.sources()) if again else Selected(paths)
+        remembered = Remembered(method) if method else self._remembered()
+        runs = FileRuns(given, remembered, self.models.settings.of(ReadSettings), is_named=bool(method))
         model = self.models.language_model
-        redone = Redone(self._store, [method, model.kept_as if model else "", *map(str, paths)])
-        if redone:
-            _LOG.warning(
-                "the same was stopped before and goes on from there; once it is finished, the next begins anew"
-            )
-        return redone
+        names = [method, model.kept_as if model else "", *map(str, paths)]
+        return runs, Redone(self._store, names) if again else None
 
     def _remembered(self) -> Remembered:
         """By which method each document of the index is built, and new ones are."""
@@ -344,24 +341,36 @@ class Engine:
             usage=self.models.usage - spent,
         )
 
-    def estimate(self, paths: Paths, *, method: str = "facts") -> Usage:
+    def estimate(self, paths: Paths, *, method: str = "facts", again: bool = False) -> Usage:
         """What indexing would spend on the language model: calls, tokens and cost, before anything is spent.
 
         Prompts are counted; what the model will say is guessed. A method that asks no model costs nothing.
 
+        Args:
+            paths: As for :meth:`index`.
+            method: As for :meth:`index`; with ``""`` each document is counted by its own.
+            again: As for :meth:`index`.
+
         Raises:
             ConfigurationError: as for :meth:`index`.
         """
-        builder = make_builder(method, self.models, Limits())
-        with closing(self._reader(method).read(_listed(paths))) as documents:
-            if not methods[method].needs_language_model:
-                return Usage()
-            known = self.models.require_language_model("an estimate").known
-            batches = self._indexer(builder, method).pending(documents)
-            return sum((builder.estimate(passages, known) for passages in batches), Usage())
+        runs, redone = self._runs(_listed(paths), method, again=again)
 
-    def _reader(self, method: str) -> Reader:
-        return methods[method].read(self.models.settings.of(ReadSettings))
+        def estimate(items: Iterable[Document | Failure], own: str, _: Progress, __: int) -> IndexReport:
+            return IndexReport(own, IndexCounts(), (), 0.0, 0.0, 0, self._estimated(items, own, redone))
+
+        return runs.index(estimate, silent).usage
+
+    def _estimated(self, items: Iterable[Document | Failure], method: str, redone: Redone | None) -> Usage:
+        """What building some documents by one method would take."""
+        builder, models = make_builder(method, self.models, Limits()), self.models
+        if not methods[method].needs_language_model and not models.asks_for_names:
+            return Usage()
+        model = models.language_model
+        known = model.known if model else _nothing_known
+        batches = self._indexer(builder, method).pending(items, redone)
+        with model.asking_anew(redone) if model and redone is not None else nullcontext():
+            return sum((builder.estimate(passages, known) for passages in batches), Usage())
 
     def _indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
         splitter = SentenceSplitter(self.models.settings.of(SplitSettings), methods[method].usual_passages)
@@ -559,6 +568,11 @@ def _extractor_of(
     extractor = registry.load_extractor(given, model) if isinstance(given, str) else given
     store.check(mentions=extractor.name)
     return extractor.asking(model) if model and isinstance(extractor, _Asking) else extractor
+
+
+def _nothing_known(prompts: Sequence[Prompt]) -> list[str | None]:
+    """The replies to some prompts that were paid for earlier, where there is nobody to reply."""
+    return [None for _ in prompts]
 
 
 def _documents(given: Iterable[Document | Failure]) -> Iterator[Document | Failure]:

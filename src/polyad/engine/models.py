@@ -91,6 +91,11 @@ class Models:
         return extractor.told(self.prompts) if isinstance(extractor, Told) else extractor
 
     @property
+    def asks_for_names(self) -> bool:
+        """Whether the mention extractor asks the language model."""
+        return isinstance(self.extractor, Told)
+
+    @property
     def prompt_of_names(self) -> str:
         """What tells the mention extractor's instructions apart; empty where there are none, or the usual ones."""
         return self.extractor.prompt_version if isinstance(self.extractor, Told) else ""

@@ -202,16 +202,20 @@ class Indexer:
         duplicates = sorted(self._store.duplicates(tried).items())
         return total + IndexCounts(duplicates=tuple(duplicates))
 
-    def pending(self, items: Iterable[Document | Failure]) -> Iterator[list[Passage]]:
+    def pending(self, items: Iterable[Document | Failure], redone: Redone | None = None) -> Iterator[list[Passage]]:
         """Passages that indexing ``items`` would build, a batch of documents at a time; changes nothing.
 
         Of passages with equal contents there is one: the others cost nothing.
+
+        Args:
+            items: As for :meth:`index`.
+            redone: As for :meth:`index`.
         """
-        run = _Run()
+        run = _Run(redone=redone)
         yielded: set[str] = set()
         for batch in _batches(items):
             changed, _ = self._changed(batch, run)
-            contents = self._contents(changed)
+            contents = self._contents(changed, is_again=redone is not None)
             digests = contents.digests
             first = {digests[passage.id]: passage for passage in reversed(contents.missing)}
             new = [passage for passage in contents.missing if first[digests[passage.id]] is passage]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import pairwise
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,19 @@ from polyad.model import (
     Span,
     Usage,
 )
-from polyad.protocols import Embedder, MentionExtractor, Splitter
+from polyad.protocols import Embedder, MentionExtractor, Prompt, Splitter
 from polyad.text.keys import labelled_key
 
 _TOGETHER = 256
 """Passages whose names are found at once; between two of these there is a word of how far it is."""
+
+
+@runtime_checkable
+class _Estimating(Protocol):
+    """A mention extractor that asks a language model."""
+
+    def estimate(self, texts: Sequence[str], known: Callable[[Sequence[Prompt]], list[str | None]], /) -> Usage:
+        """What finding the names in some texts is likely to cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +110,11 @@ class SemanticUnitBuilder:
         vectors = self._sentence_vectors(analyses)
         return [Built(self._units(analysis, own)) for analysis, own in zip(analyses, vectors, strict=True)]
 
-    def estimate(self, passages: Sequence[Passage], known: object) -> Usage:  # noqa: ARG002  # the protocol's
-        """Nothing, as far as names are found without a language model."""
-        return Usage()
+    def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
+        """What finding names takes; nothing, where no language model is asked."""
+        if not isinstance(self._extractor, _Estimating):
+            return Usage()
+        return self._extractor.estimate([passage.text for passage in passages], known)
 
     def _analyse(self, passage: Passage, mentions: Sequence[Mention]) -> _Analysis:
         sentences = self._splitter.sentences(passage.text)

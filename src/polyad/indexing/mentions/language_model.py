@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 from polyad.errors import ConfigurationError, CutReplyError, LanguageModelError, UnreadableReplyError
 from polyad.indexing.locate import name_spans
 from polyad.indexing.reply_scores import ENTITY_SCORES, are_shares
-from polyad.model import Mention
+from polyad.model import Mention, Usage
 from polyad.protocols import LanguageModel, Prompt, Reply
 from polyad.text.json_repair import closed
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
@@ -20,9 +20,13 @@ from polyad.text.loose_json import listed_under, normal_keys
 from polyad.text.outside import harmless
 from polyad.text.prompts import USUAL, Prompts
 from polyad.text.quoting import quoted_passage, quoted_replies
+from polyad.text.tokens import count_tokens
 
 _REPLIES = 5
 """Replies about one text, each going on where the one before was cut; their names together are beyond any passage."""
+
+_REPLY_RATIO = 1.6
+"""Completion tokens for each token of a text, guessed: the names that rules find in the bundled sample, in JSON."""
 
 _REST = "The last reply was cut off at its limit of length. List in the same form what is missing from these names:"
 
@@ -94,6 +98,22 @@ class LanguageModelMentionExtractor:
             f"the model's limit of tokens cut {_REPLIES} replies about {texts[asked[0]][:80]!r}; raise the limit at "
             "the endpoint, or lower passage_tokens"
         )
+
+    def estimate(self, texts: Sequence[str], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
+        """What finding the names in ``texts`` is likely to cost: prompts are counted, replies guessed.
+
+        Args:
+            texts: That have not been looked at.
+            known: Of each prompt, the reply that was paid for earlier; None where there is none.
+        """
+        system, total = self._prompts.text(_PROMPT), Usage()
+        asked = [text for text in texts if text.strip()]
+        prompts = [_prompt(system, text, ()) for text in asked]
+        for text, prompt, reply in zip(asked, prompts, known(prompts), strict=True):
+            if reply is None:
+                sent = count_tokens(prompt.system) + count_tokens(prompt.user)
+                total += Usage(1, sent, int(_REPLY_RATIO * count_tokens(text)))
+        return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
     def _ask(self, places: Sequence[int], texts: Sequence[str], found: list[list[Mention]]) -> list[int]:
         """Add what the model lists in the texts at some places; those of which the reply was cut and listed more."""
