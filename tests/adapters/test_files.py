@@ -843,6 +843,18 @@ def test_a_row_without_a_text_column_has_its_own_id_and_title() -> None:
     assert records("a.csv") == [Document("x", "Pump", "flow: 3", source="a.csv:2", metadata={"flow": "3"})]
 
 
+def test_what_a_header_declares_for_facts_is_no_part_of_a_columns_name() -> None:
+    header = "drug,dose:number[mg],note:string,at:date,ratio:1,plain:unit[x]"
+    write("a.csv", f"{header}\nTarnol,50,so: so,2019,2,3\nCorvenin,5 g,,2020,,\n,few,,,,\n")
+    first, second, third = records("a.csv")
+    assert isinstance(first, Document)
+    assert isinstance(second, Document)
+    assert isinstance(third, Document)
+    assert first.text == "drug: Tarnol\ndose: 50 mg\nnote: so: so\nat: 2019\nratio:1: 2\nplain:unit[x]: 3"
+    assert (first.metadata["dose"], first.metadata["note"]) == ("50 mg", "so: so")
+    assert (second.text, third.text) == ("drug: Corvenin\ndose: 5 g\nat: 2020", "dose: few")
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_separator_of_columns_is_recognised(delimiter: str) -> None:
     write("a.csv", delimiter.join(["pump", "flow"]) + "\n" + delimiter.join(["P1", "3"]) + "\n")

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TextIO
 
+from polyad.adapters.reading.given_values import column_declared
 from polyad.adapters.reading.metadata import metadata_of
 from polyad.adapters.reading.plain_text import clean, encoding_of, require_text, single_line
 from polyad.errors import ReadError
 from polyad.model import Document, Failure, MetadataValue
+from polyad.text.literals import number_of
 
 _SAMPLE = 64 * 1024
 """Bytes that the encoding is determined from."""
@@ -48,8 +50,9 @@ def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failu
     """Every row below the first, which names the columns, as a document.
 
     Columns ``_id``, ``title``, ``text`` and ``url`` mean what they mean in JSON lines, and others are metadata. Without
-    a column ``text`` the text is a line ``column: value`` for each of these. A row without ``_id`` is known as
-    ``name:row``, counting as a spreadsheet does, which shows the names in row 1.
+    a column ``text`` the text is a line ``column: value`` for each of these. What a header declares for those who read
+    rows as facts, such as ``dose:number[mg]``, is no part of the name; the unit goes behind the numbers. A row without
+    ``_id`` is known as ``name:row``, counting as a spreadsheet does, which shows the names in row 1.
 
     Args:
         file: What to read. Comma, semicolon, tab or bar separate its values, whichever is most frequent in line 1.
@@ -310,9 +313,16 @@ def values_of(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) 
     return found
 
 
+def _in_words(column: str, value: str) -> tuple[str, str]:
+    """A column and its value as they are read: of a header for facts, ``dose:number[mg]``, "dose" and "5 mg"."""
+    name, declared = column_declared(column)
+    number = number_of(value) if declared and declared.unit else None
+    return name, f"{value} {declared.unit}" if declared and number and not number.unit else value
+
+
 def _row(columns: Sequence[str], row: Sequence[str], place: str) -> Document:
     named = values_of(columns, row, ("_id", "title", "text", "url"))
-    others = [(column, value) for column, value in cells(columns, row) if column.lower() not in named]
+    others = [_in_words(column, value) for column, value in cells(columns, row) if column.lower() not in named]
     text = named.get("text")
     if text is None:
         text = "\n".join(f"{column}: {value}" for column, value in others)
