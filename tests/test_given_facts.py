@@ -86,6 +86,11 @@ def test_what_takes_a_role_is_found_exactly(trials: list[Trial], engine: Engine)
         assert found(engine, [f"{role}={written(value)}"], relation, limit) == expected[:limit], (role, value)
 
 
+def milligrams(dose: str) -> float:
+    number, unit = dose.split()
+    return float(number) * {"mg": 1, "g": 1000}.get(unit, float("nan"))
+
+
 def same(one: Value, other: Value) -> bool:
     """Whether two values of a role are equal: of one type, and but for white space alike."""
     if isinstance(one, str) and isinstance(other, str):
@@ -105,8 +110,9 @@ def same(one: Value, other: Value) -> bool:
         (["start>=2020"], lambda of: of["start"] >= "2020"),
         (["start<1990-07"], lambda of: of["start"] < "1990-07"),
         (["start>=1999-12", "start<=1999-12"], lambda of: of["start"].startswith("1999-12")),
-        (["dose>=50 mg"], lambda of: of["dose"].endswith(" mg") and float(of["dose"].split()[0]) >= 50),
-        (["dose=2.50 g"], lambda of: of["dose"] == "2.5 g"),
+        (["dose>=50 mg"], lambda of: milligrams(of["dose"]) >= 50),
+        (["dose>=3 g"], lambda of: milligrams(of["dose"]) >= 3000),
+        (["dose=2.50 g"], lambda of: of["dose"] in ("2.5 g", "2500 mg")),
         (["withdrawn!=true"], lambda of: of["withdrawn"] is not True),
     ],
 )
@@ -163,6 +169,32 @@ def test_the_command_says_which_roles_there_are_where_it_knows_none_of_that_name
     known = sorted({role for trial in trials for role, _ in trial.arguments})
     for name in ("nope", "neither"):
         assert f"no fact of this index has the role {name!r}; there is: {', '.join(known[:10])}" in ran.stderr
+
+
+def test_the_command_says_which_numbers_have_a_unit_that_it_cannot_compare(tmp_path: Path) -> None:
+    rows = "drug,dose:number[mg]\nTarnol,50\nCorvenin,2 g\nIskol,100 IU\n"
+    (tmp_path / "trials.csv").write_text(rows, encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        engine.index(tmp_path / "trials.csv", method="tuples")
+
+    def ask(*roles: str) -> tuple[list[str], str]:
+        options = [word for role in roles for word in ("--role", role)]
+        ran = CliRunner().invoke(app, ["facts", *options, "--json", "--store", str(tmp_path / "kb")])
+        assert ran.exit_code == 0
+        return sorted(fact["roles"]["drug"][0] for fact in json.loads(ran.stdout)["facts"]), ran.stderr
+
+    assert ask("dose>=1 g") == (
+        ["Corvenin"],
+        "polyad: note: dose: what cannot be told in 'g' is left out (1 in 'IU')\n",
+    )
+    assert ask("dose>=1 g", "dose<=1 g")[1].count("note") == 1
+    found, note = ask("dose>=60")
+    assert found == ["Iskol"]
+    assert "whatever their unit; name one, as in 'dose>=60 mg' (1 in 'IU', 1 in 'g', 1 in 'mg')" in note
+    assert ask("drug=Tarnol") == (["Tarnol"], "")
+    assert ask("drug=12 g") == ([], "polyad: note: '12 g' takes no role in this index\n")
+    found, note = ask("dose>=1 furlong")
+    assert (found, "(1 in 'IU', 1 in 'g', 1 in 'mg')" in note) == ([], True)
 
 
 def test_a_question_that_names_an_entity_by_words_reaches_its_facts(tmp_path: Path) -> None:

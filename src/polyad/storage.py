@@ -298,6 +298,9 @@ class LookUps(Protocol):
     def roles(self) -> list[str]:
         """Every role that is taken in any hyperedge, sorted."""
 
+    def units(self, role: str) -> dict[str, int]:
+        """How many numbers of tuples have each unit in a role, sorted by it; "" where they have none."""
+
 
 class Moments(Protocol):
     """Shows a store as it is at one moment."""

@@ -189,6 +189,63 @@ def test_facts_are_asked_for_by_their_relation_with_a_limit(doses: SqliteStore) 
     assert (fact.roles, fact.arguments) == ({"dose": ("-250",)}, (Argument("dose", "-250", "number", "mg"),))
 
 
+AMOUNTS = {
+    "a": ("1000", "mg"),
+    "b": ("1.5", "g"),
+    "c": ("0.0005", "kg"),
+    "d": ("999", "mg"),
+    "e": ("5", "IU"),
+    "f": ("1000000", ""),
+    "g": ("2 kg", ""),
+    "h": ("5", "mg/kg"),
+    "i": ("1000000", "\u03bcg"),
+    "j": ("1" + "0" * 40 + "1", "mg"),
+    "k": ("-3", "g"),
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "ids"),
+    [
+        (["dose>=1 g"], "abgij"),
+        (["dose>1 g"], "bgj"),
+        (["dose<1 g"], "cdk"),
+        (["dose<=1000 mg"], "acdik"),
+        (["dose=1 g"], "ai"),
+        (["dose=1000000 \u00b5g"], "ai"),
+        (["dose=500mg"], "c"),
+        (["dose!=1 g"], "bcdefghjk"),
+        (["dose>0.5 g", "dose<1500 mg"], "adi"),
+        ([f"dose=1{'0' * 38}.001 g"], "j"),
+        ([f"dose=1{'0' * 38}.0001 kg"], ""),
+        ([f"dose=1{'0' * 38}.0001 g"], ""),
+        ([f"dose=1{'0' * 37}.0001 kg"], ""),
+        ([f"dose=1{'0' * 35}.000001 kg"], "j"),
+        ([f"dose>1{'0' * 35} kg"], "j"),
+        (["dose>=4 IU"], "e"),
+        (["dose>=4 mIU"], "e"),
+        (["dose>=1 mg/kg"], "h"),
+        (["dose>=1 lb"], ""),
+        (["dose>=1 grams"], ""),
+        (["dose>=1 s"], ""),
+        (["dose>=1000"], "afij"),
+    ],
+)
+def test_numbers_are_compared_across_decimal_prefixes_and_across_nothing_else(
+    tmp_path: Path, asked: list[str], ids: str
+) -> None:
+    store = SqliteStore.create(tmp_path / "amounts", "hashing:16", 16, "none")
+    documents = [
+        Document(id, "", id, arguments=(Argument("dose", value, "number", unit),))
+        for id, (value, unit) in AMOUNTS.items()
+    ]
+    Indexer(store, HashingEmbedder(16), SentenceSplitter(SplitSettings()), TupleBuilder()).index(documents, silent)
+    assert "".join(binding.hyperedge_id[0] for binding in answer_roles(store, asked)) == ids
+    assert store.units("dose") == {"": 1, "IU": 1, "g": 2, "kg": 2, "mg": 3, "mg/kg": 1, "\u03bcg": 1}
+    assert store.units("nothing") == {}
+    store.close()
+
+
 @pytest.mark.parametrize("asked", ["dose", "=5", "dose=", "dose>", "drug>Georgia"])
 def test_a_condition_that_asks_nothing_is_an_error(doses: SqliteStore, asked: str) -> None:
     with pytest.raises(ConfigurationError, match="expected"):

@@ -9,10 +9,12 @@ import typer
 
 from polyad.cli import output
 from polyad.cli.options import Json, Model, Preset, Store, open_engine, settings_from
+from polyad.engine.catalogue import Catalogue
 from polyad.engine.registry import TABLES
 from polyad.errors import ConfigurationError
+from polyad.model import Condition
 from polyad.shapes import catalogue as shapes
-from polyad.text.literals import condition
+from polyad.text.literals import condition, in_unit, number_of
 
 _NAMED = 10
 """Relations that are named where there is none of the name asked for."""
@@ -136,7 +138,8 @@ def facts(
 
     All of the entities named are members of each. With --role and --relation, roles and relations are matched as they
     are spelt, as are the values of facts that were given as data, and all roles of each fact are shown: who else took
-    part in it, and as what.
+    part in it, and as what. Numbers are compared with their unit where one is named: "dose>=1 g" finds 1500 mg, but
+    nothing in pounds, and says so.
 
     Example: polyad facts --relation give --role giver=Alice --role "year>=1990" --want recipient --store kb
     """
@@ -163,10 +166,13 @@ def facts(
         taken = {name: engine.catalogue.roles_taken(name) for name in names}
         known = engine.catalogue.relations() if relation and not found else {relation: 0}
         roles = engine.catalogue.role_names() if not found else []
+        notes = [note for one in map(condition, asked) if (note := _on_units(one, engine.catalogue))]
     if json:
         output.say_json({"facts": found})
     else:
         output.show_facts(found)
+    for note in dict.fromkeys(notes):
+        output.warn("note", note)
     named = {*(one.role for one in map(condition, asked)), *wanted} if not found else set()
     for name in sorted(named.difference(roles)):
         output.warn("note", f"no fact of this index has the role {name!r}; there is: {_some(roles) or 'none'}")
@@ -175,6 +181,21 @@ def facts(
     if relation not in known:
         some = _some(sorted(known, key=lambda name: (-known[name], name)))
         output.warn("note", f"no fact of this index has the relation {relation!r}; there is: {some or 'none'}")
+
+
+def _on_units(asked: Condition, catalogue: Catalogue) -> str:
+    """What a number that is asked for is not compared with, or is though its unit is another; empty for nothing."""
+    number = number_of(asked.value)
+    units = catalogue.units(asked.role) if number else {}
+    if number and number.unit:
+        units = {unit: count for unit, count in units.items() if in_unit(number, unit) is None}
+        told = f"what cannot be told in {number.unit!r} is left out"
+    else:
+        units = units if len(units) > 1 else {}
+        example = f"{asked.role}{asked.operator}{asked.value} {max(units, default='')}"
+        told = f"numbers are compared whatever their unit; name one, as in {example!r}"
+    counts = ", ".join(f"{count:,} {f'in {unit!r}' if unit else 'without a unit'}" for unit, count in units.items())
+    return f"{asked.role}: {told} ({counts})" if units else ""
 
 
 def _some(names: Sequence[str]) -> str:

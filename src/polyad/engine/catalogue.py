@@ -144,6 +144,10 @@ class Catalogue:
         """Every role that is taken in any hyperedge, sorted."""
         return self._store.roles()
 
+    def units(self, role: str) -> dict[str, int]:
+        """How many numbers given as data have each unit in a role, sorted by it; "" where they have none."""
+        return self._store.units(role)
+
     def roles_taken(self, name: str) -> list[str]:
         """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""
         return roles_taken(self._store, name)

@@ -41,6 +41,20 @@ _UNITS = frozenset(
 )
 """What is taken for the unit of a number that nobody declared one: "12 Monkeys" is no number, nor "1980s"."""
 
+_PREFIXES = {
+    prefix: power
+    for power, prefixes in {-12: "p", -9: "n", -6: "\u00b5 \u03bc mc u", -3: "m", -2: "c", -1: "d", 2: "h"}.items()
+    for prefix in prefixes.split()
+} | {"": 0, "k": 3, "M": 6, "G": 9}
+_BASES = ("g", "m", "s", "l", "L", "mol", "IU", "Hz", "V", "A", "W", "J", "cal", "Pa", "bar")
+_SCALES = {
+    unit: (base.lower(), _PREFIXES[prefix])
+    for unit in sorted(_UNITS)
+    for base in _BASES
+    if unit.endswith(base) and (prefix := unit.removesuffix(base)) in _PREFIXES
+}
+"""Of units that a decimal prefix makes of another: that one, and the power of ten of which they are the multiple."""
+
 _UNIT_PART = re.compile(r"[/\u00b7*]")
 _POWER = re.compile(r"\^?-?[23]?$")
 
@@ -178,6 +192,29 @@ def condition(text: str) -> Condition:
     return asked
 
 
+def in_unit(extent: Extent, unit: str) -> Extent | None:
+    """The same amount in another unit, exactly; None where it cannot be told. What has no unit is in any.
+
+    Only units are converted that differ by a decimal prefix: a minute or a pound is in none but its own.
+
+    >>> in_unit(Extent(Decimal("1.5"), Decimal("1.5"), "g"), "mg")
+    Extent(low=Decimal('1.5E+3'), end=Decimal('1.5E+3'), unit='mg')
+    """
+    if not extent.unit or extent.unit == unit:
+        return extent
+    if extent.unit not in _SCALES or unit not in _SCALES or _SCALES[extent.unit][0] != _SCALES[unit][0]:
+        return None
+    power = _SCALES[extent.unit][1] - _SCALES[unit][1]
+    return Extent(_shifted(extent.low, power), _shifted(extent.end, power), unit)
+
+
+def units_beside(unit: str) -> list[str]:
+    """The units in which an amount in ``unit`` can be told, itself included."""
+    if unit not in _SCALES:
+        return [unit]
+    return [other for other, (base, _) in _SCALES.items() if base == _SCALES[unit][0]]
+
+
 def asked_extent(asked: Condition, type: ArgumentType) -> Extent | None:
     """The value of a condition as a literal of some type; None where it is none."""
     return extent_of(Argument(asked.role, asked.value, type))
@@ -194,7 +231,8 @@ def holds(asked: Condition, argument: Argument) -> bool:
     """Whether an argument is as a condition asks.
 
     Texts are compared exactly, but for white space; an entity known by an id is also found by its names. Numbers are
-    compared as numbers, with the unit where the condition names one, and booleans by their truth. A date is before
+    compared as numbers; where the condition names a unit, only those of which it can be told how many of it they are
+    (:func:`in_unit`). Booleans are compared by their truth. A date is before
     another if all of it is; it is equal to one of the same precision: 1990-05-31 is in 1990 (``>=1990``, ``<=1990``),
     and not equal to it. A number of four digits is a year where it is compared with a date.
 
@@ -210,8 +248,8 @@ def holds(asked: Condition, argument: Argument) -> bool:
     type = argument.type
     if type == "number" and asked_year(asked) is not None:  # a year among dates, where nobody declared it
         type = "date"
-    mine, other = extent_of(replace(argument, type=type)), asked_extent(asked, type)
-    if mine is None or other is None or type == "boolean" or not _same_scale(mine, other):
+    mine, other = _on_one_scale(extent_of(replace(argument, type=type)), asked_extent(asked, type))
+    if mine is None or other is None or type == "boolean":
         return False
     is_point = type == "number"
     match asked.operator:
@@ -249,18 +287,20 @@ def _equal(asked: Condition, argument: Argument) -> bool:
     text = one_line(asked.value)
     if text in map(one_line, (argument.value, *argument.names)):
         return True
-    mine, other = extent_of(argument), asked_extent(asked, argument.type)
-    return (
-        mine is not None
-        and other is not None
-        and mine.low == other.low
-        and mine.end == other.end
-        and (_same_scale(mine, other))
-    )
+    mine, other = _on_one_scale(extent_of(argument), asked_extent(asked, argument.type))
+    return mine is not None and other is not None and mine.low == other.low and mine.end == other.end
 
 
-def _same_scale(mine: Extent, asked: Extent) -> bool:
-    return not asked.unit or mine.unit == asked.unit
+def _on_one_scale(mine: Extent | None, asked: Extent | None) -> tuple[Extent | None, Extent | None]:
+    """The two in the unit of the first; None for the second where it cannot be told in that."""
+    return mine, None if mine is None or asked is None else in_unit(asked, mine.unit)
+
+
+def _shifted(value: Decimal, power: int) -> Decimal:
+    """The value times a power of ten, with all its digits."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "a literal is finite"
+    return Decimal((sign, digits, exponent + power))
 
 
 def _is_unit(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -12,7 +12,18 @@ from typing import Any
 
 from polyad.adapters.sqlite.checksums import checksum_of, insert, sound
 from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
-from polyad.text.literals import TYPES, Extent, asked_extent, asked_year, extent_of, meets, one_line
+from polyad.text.literals import (
+    TYPES,
+    Extent,
+    asked_extent,
+    asked_year,
+    extent_of,
+    in_unit,
+    meets,
+    number_of,
+    one_line,
+    units_beside,
+)
 
 _BATCH = 400  # values bound to one statement; SQLite's oldest limit is 999
 
@@ -159,15 +170,36 @@ def _candidates(connection: sqlite3.Connection, asked: Condition) -> set[int]:
         extent, year = asked_extent(asked, type), asked_year(asked)
         if type == "number" and year is not None:
             extent = Extent(Decimal(year), Decimal(year))
-        if extent is not None:
-            bound = extent.low if asked.operator in ("=", ">=", ">", "<") else extent.end
+        for one, unit in _in_units(extent) if extent else ():
+            bound = one.low if asked.operator in ("=", ">=", ">", "<") else one.end
             rows = connection.execute(
                 "SELECT given FROM argument WHERE role = ? AND type = ? AND low IS NOT NULL "
-                f"AND {column} {comparison} ?",
-                [asked.role, type, _rounded(bound)],
+                f"AND {column} {comparison} ? AND (? IS NULL OR unit IN (?, ''))",
+                [asked.role, type, _rounded(bound), unit, unit],
             )
             found |= {number for (number,) in rows}
     return found
+
+
+def _in_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
+    """What is asked in each unit that a fact may have it in; None for any."""
+    if not extent.unit:
+        yield extent, None
+        return
+    for unit in units_beside(extent.unit):
+        if (found := in_unit(extent, unit)) is not None:
+            yield found, unit
+
+
+def count_units(connection: sqlite3.Connection, role: str) -> dict[str, int]:
+    """How many numbers in a role have each unit; "" where they have none."""
+    found: Counter[str] = Counter()
+    query = "SELECT COALESCE(verbatim, value), unit FROM argument WHERE role = ? AND type = 'number'"
+    rows = connection.execute(f"{query} AND {sound('argument')}", [role])
+    for value, unit in rows:
+        if (number := number_of(str(value), str(unit))) is not None:
+            found[number.unit] += 1
+    return dict(sorted(found.items()))
 
 
 def _row(argument: Argument) -> tuple[object, ...]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from polyad.adapters.sqlite.checksums import SOUND_TEXT, find_unsound, sound
 from polyad.adapters.sqlite.database import BusyError, Database, is_laid_out, lay_out, require_length, run_script
-from polyad.adapters.sqlite.given import find_called, find_given, with_given
+from polyad.adapters.sqlite.given import count_units, find_called, find_given, with_given
 from polyad.adapters.sqlite.migration import EARLIER_FORMATS, SCRIPTS, migrate
 from polyad.adapters.sqlite.moment import SqliteMoment
 from polyad.adapters.sqlite.pending import (
@@ -330,6 +330,11 @@ class SqliteStore:
         with self._database.reading() as connection:
             rows = connection.execute("SELECT role FROM argument UNION SELECT role FROM incidence ORDER BY 1")
             return [role for (role,) in as_written(rows, str) if role]
+
+    def units(self, role: str) -> dict[str, int]:
+        """How many numbers of tuples have each unit in a role, sorted by it; "" where they have none."""
+        with self._database.reading() as connection:
+            return count_units(connection, role)
 
     def entities(self, keys: Sequence[str]) -> list[Entity]:
         """The views over their incidences, in the order given."""
