@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from extraction import slow_server
+from leave_one_out import environment
 
 from polyad.cli import app
 from polyad.evaluation.report import grouped, run_folders
@@ -35,6 +35,12 @@ RETRIEVERS = f"{WITH_UNSEEN},default"
 
 CONSTRUCTIONS = "mdl,mdl-no-entities,mdl-no-semantics,sentence,window,semantic-chunking"
 
+BENCHMARKS = ("hotpotqa", "musique", "2wiki")
+"""Folders."""
+
+BY_PRESET = ("--preset", "hyperretriever", "--method", "semantic-units")
+"""How HyperRetriever is trained and asked as in its paper, but for facts, which take a language model."""
+
 OF_A_MODEL = "openie.jsonl"
 """What a language model found in the passages of a benchmark, beside its corpus: names and triples."""
 
@@ -48,6 +54,7 @@ class Step(NamedTuple):
         needs: A file beside the corpus, without which the step is left out.
         serves: Whether a server has to say, over HTTP, what is in this file.
         is_fresh: Whether it makes an index of its own each time, so that what indexing takes is known.
+        trains: Whether `hyperretriever` is trained first, on the other benchmarks, with the same preset and method.
     """
 
     folder: str
@@ -55,10 +62,13 @@ class Step(NamedTuple):
     needs: str = ""
     serves: bool = False
     is_fresh: bool = False
+    trains: bool = False
 
 
-def _eval(folder: str, *options: str, needs: str = "", serves: bool = False, is_fresh: bool = False) -> Step:
-    return Step(folder, ("eval", *options), needs, serves, is_fresh)
+def _eval(
+    folder: str, *options: str, needs: str = "", serves: bool = False, is_fresh: bool = False, trains: bool = False
+) -> Step:
+    return Step(folder, ("eval", *options), needs, serves, is_fresh, trains)
 
 
 def _ablation(retriever: str) -> Sequence[Step]:
@@ -78,6 +88,7 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
             _eval(name, "--preset", name, "--method", "semantic-units", "--retriever", name)
             for name in ("hypergraphrag", "hyperretriever")
         ),
+        _eval("trained by preset", *BY_PRESET, "--retriever", "hyperretriever", trains=True),
     ],
     "found-by-a-model": [
         _eval("names by rules", "--retriever", RETRIEVERS, needs=OF_A_MODEL),
@@ -124,7 +135,7 @@ def main() -> None:
         "--runs", type=Path, default=Path("runs"), metavar="DIR", help="where runs and indexes are kept"
     )
     parser.add_argument("--only", default=",".join(EXPERIMENTS), help="some of the experiments")
-    parser.add_argument("--data", default="hotpotqa,musique,2wiki", help="some of the benchmarks")
+    parser.add_argument("--data", default=",".join(BENCHMARKS), help="some of the benchmarks")
     parser.add_argument("--summed-up", action="store_true", help="only sum up the runs that are there")
     arguments = parser.parse_args()
     for name in arguments.only.split(","):
@@ -146,14 +157,30 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             out, stores = out / folder.name / step.folder, stores / _store(folder.name, step)
         if (out / "results.json").exists():
             continue
-        with slow_server(folder / "corpus.jsonl", folder / step.needs) if step.serves else nullcontext("") as address:
-            os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = address, "none"
-            kept = [] if step.is_fresh else ["--store", str(stores)]
+        given = {"POLYAD_HYPERRETRIEVER_WEIGHTS": str(trained_on_others(folder, runs))} if step.trains else {}
+        kept = [] if step.is_fresh else ["--store", str(stores)]
+        with (
+            slow_server(folder / "corpus.jsonl", folder / step.needs) if step.serves else nullcontext("") as address,
+            environment(OPENAI_BASE_URL=address, OPENAI_API_KEY="none", **given),
+        ):
             app([command, str(folder), *options, "--out", str(out), *kept, "-q"], standalone_mode=False)
+
+
+def trained_on_others(folder: Path, runs: Path) -> Path:
+    """The weights of HyperRetriever by its preset, trained on the other benchmarks unless they are there."""
+    to = runs / "weights" / f"without {folder.name}"
+    weights = to / "hyperretriever.safetensors"
+    if not weights.exists():
+        others = [str(folder.parent / name) for name in BENCHMARKS if name != folder.name]
+        options = [*BY_PRESET, "--to", str(to), "--store", str(runs / "indexes" / "by preset"), "-q"]
+        app(["train", "hyperretriever", *others, *options], standalone_mode=False)
+    return weights
 
 
 def _store(benchmark: str, step: Step) -> str:
     """The name of an index: steps that only ask otherwise share theirs."""
+    if step.trains:
+        return f"by preset/{benchmark}"
     built = {option for option in step.arguments if option.startswith("--")} - {"--split", "--retriever"}
     return f"{benchmark}-{step.folder}" if built else benchmark
 

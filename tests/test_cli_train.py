@@ -17,7 +17,10 @@ from polyad.cli import app
 from polyad.evaluation.datasets import load
 from polyad.evaluation.held_out import BESIDE
 from polyad.evaluation.splits import Splits, splits_of
+from polyad.evaluation.triple_examples import TripleExamples, collect
+from polyad.presets import PRESETS
 from polyad.retrieval.default.linear_scorer import LinearScorer
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
 from polyad.text.digests import question_digest
 
@@ -138,6 +141,35 @@ def test_a_part_without_questions_is_refused_before_anything_is_done(run: Run, b
     assert "--limit" in error
     assert not (tmp_path / "kept").exists()
     assert not (tmp_path / "weights").exists()
+
+
+def test_a_preset_is_trained_as_it_searches(run: Run, bells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[dict[str, Any]] = []
+
+    def spied(*arguments: Any, **options: Any) -> TripleExamples:
+        walked.append(options)
+        return collect(*arguments, **options)
+
+    monkeypatch.setattr("polyad.cli.train.collect", spied)
+    preset = ("--preset", "hyperretriever", "--method", "semantic-units")
+    shape = result_of(trained(run, bells, *preset, "--epochs", "2"))
+    searching, learning = HyperRetrieverSettings(**of_preset("hyperretriever")), of_preset("hyperretriever_training")
+    for options in walked:
+        assert options["settings"] == searching
+        assert options["learning"] == HyperRetrieverTraining(**learning)
+        assert options["names"] == "found"
+    assert searching.depth == 0, "until no new triples are plausible"
+    assert shape["training"]["train_triples"] > 2 * shape["training"]["train_positives"], "most that it meets are wrong"
+    recipe = TripleScorer.load(Path("weights/hyperretriever.safetensors")).recipe
+    assert (recipe.rounds, recipe.directions, recipe.closeness) == (3, "mixed", False)
+    weights = ("--retriever", "hyperretriever", "--split", "unseen", "--store", "kept/bells", "--json")
+    use_trained("hyperretriever", "hyperretriever.safetensors")
+    assert result_of(run("eval", bells, *preset, *weights))["queries"] == 2
+
+
+def of_preset(section: str) -> dict[str, Any]:
+    lines = PRESETS["hyperretriever"].lines
+    return {line.place[1]: line.value for line in lines if line.place[0] == section}
 
 
 # What holds for both

@@ -69,9 +69,9 @@ PRESET = Preset(
         ),
         Line(
             "hyperretriever_training.negatives",
-            "equal",
-            "the public code; section 3.1.4 has all others of the head",
-            why="the search meets mostly wrong ones",
+            "hop",
+            "section 3.1.4: all others of the head; at most 96 a hop",
+            code="as many as there are right ones",
         ),
         Line(
             "hyperretriever_training.positives",
