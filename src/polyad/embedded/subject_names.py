@@ -7,8 +7,9 @@ all subjects there are. It is kept for every name, and found again for those tha
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from zlib import crc32
 
@@ -219,16 +220,17 @@ class SubjectNames:
         return replace(self, subject=self.subject.replaced(rows, after), names=names), rows
 
 
-def _coded(
-    keys: EntityKeys, rows: IntArray, codes: Callable[[Sequence[str]], Iterable[int]]
-) -> Iterator[tuple[int, int]]:
-    """Codes of the words of some entities, each with the row."""
-    return ((code, row) for row in rows.tolist() for code in codes(keys[row].split(" ")))
+def _coded(keys: EntityKeys, rows: IntArray, codes: Callable[[Sequence[str]], Iterable[int]]) -> Lookup:
+    """Some entities, by codes of their words."""
+    listed, ends = array("Q"), array("q")
+    for row in rows.tolist():
+        listed.extend(codes(keys[row].split(" ")))
+        ends.append(len(listed))
+    return Lookup.of(np.array(listed), np.repeat(rows, np.diff(ends, prepend=0)))
 
 
-def _extended(parts: tuple[Lookup, ...], entries: Iterable[tuple[int, int]]) -> tuple[Lookup, ...]:
-    listed = np.fromiter((number for entry in entries for number in entry), dtype=np.int64).reshape(-1, 2)
-    return grown(parts, Lookup.of(listed[:, 0].astype(np.uint64), listed[:, 1])) if len(listed) else parts
+def _extended(parts: tuple[Lookup, ...], entries: Lookup) -> tuple[Lookup, ...]:
+    return grown(parts, entries) if len(entries) else parts
 
 
 def _with_few(lookup: Lookup) -> Lookup:

@@ -109,13 +109,22 @@ def word_vectors(sentences: Sequence[str]) -> FloatArray:
     [4, 3, 0]
     """
     words = [_WORD.findall(sentence.lower()) for sentence in sentences]
-    columns = {word: column for column, word in enumerate(dict.fromkeys(word for own in words for word in own))}
-    counts = np.zeros((len(sentences), len(columns)), dtype=np.float32)
-    for row, own in enumerate(words):
-        np.add.at(counts[row], [columns[word] for word in own], 1)
+    pairs = [(row, word) for row, own in enumerate(words) for word in own]
+    counts = counted(pairs, len(sentences)).astype(np.float32)
     lengths = np.linalg.norm(counts, axis=1, keepdims=True)
     vectors: FloatArray = counts / np.maximum(lengths, 1e-12)
     return vectors
+
+
+def counted(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.int64]:
+    """How often each row stands with each text; ``[rows, distinct texts]``, texts in the order they come.
+
+    >>> counted([(0, "fish"), (1, "otter"), (1, "fish"), (1, "otter")], 2).tolist()
+    [[1, 0], [1, 2]]
+    """
+    columns = {text: column for column, text in enumerate(dict.fromkeys(text for _, text in pairs))}
+    places = np.array([row * len(columns) + columns[text] for row, text in pairs], dtype=np.int64)
+    return np.bincount(places, minlength=rows * len(columns)).reshape(rows, len(columns))
 
 
 def resultant_lengths(candidates: Candidates, embeddings: FloatArray) -> npt.NDArray[np.float64]:

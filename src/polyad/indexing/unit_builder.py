@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import pairwise
@@ -14,7 +15,7 @@ from polyad.calibration import calibration_for
 from polyad.indexing.hyperedge_builder import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
 from polyad.indexing.mentions.keys import mention_key
 from polyad.indexing.segmentation_settings import SegmentationSettings
-from polyad.indexing.semantic_units import Candidates, Segmenter, word_vectors
+from polyad.indexing.semantic_units import Candidates, Segmenter, counted, word_vectors
 from polyad.indexing.subjects import NO_SUBJECTS, RULES, subjects
 from polyad.model import (
     SUBJECT,
@@ -164,13 +165,9 @@ def count_words(sentence: str) -> int:
 
 def _mention_counts(analysis: _Analysis) -> npt.NDArray[np.int64]:
     """Mentions of each entity in each sentence, ``[sentences, entities]``."""
-    columns = {key: column for column, key in enumerate(dict.fromkeys(key for key, _ in analysis.mentions))}
-    counts = np.zeros((len(analysis.sentences), len(columns)), dtype=np.int64)
     ends = [sentence.end for sentence in analysis.sentences]
-    rows = np.searchsorted(ends, [mention.start for _, mention in analysis.mentions], side="right")
-    for row, (key, _) in zip(rows.tolist(), analysis.mentions, strict=True):
-        counts[min(row, len(ends) - 1), columns[key]] += 1
-    return counts
+    pairs = [(min(bisect_right(ends, mention.start), len(ends) - 1), key) for key, mention in analysis.mentions]
+    return counted(pairs, len(ends))
 
 
 def _incidences(

@@ -35,11 +35,12 @@ _NO_NAMES = frozenset("number numeral quantity count amount word adverb preposit
 
 def mention_key(mention: Mention, text: str) -> str:
     """The key of a mention that was found in ``text``; "" for what names nothing."""
-    key, word = entity_key(mention.name), name_key(mention.name)
-    if key or len(word) < 2 or mention.start < 0:
+    key = entity_key(mention.name)
+    if key or mention.start < 0:
         return key
+    word = name_key(mention.name)
     is_capital = word not in CAPITALISED and is_inside_sentence(text, mention.start)
-    return word if mention.type == "work" or is_capital else ""
+    return word if len(word) > 1 and (mention.type == "work" or is_capital) else ""
 
 
 def named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int, int]]) -> str:
