@@ -107,7 +107,6 @@ class EntityTally:
         descriptions: The distinct ones, but the empty one.
         score: The highest.
         hyperedges: How many hyperedges join the entity by these incidences.
-        last: The highest number that these hyperedges may have.
     """
 
     key: str
@@ -116,21 +115,24 @@ class EntityTally:
     descriptions: frozenset[str]
     score: float
     hyperedges: int = 0
-    last: int = 0
 
-    def with_later(self, other: EntityTally) -> EntityTally:
-        """These and the incidences of hyperedges with higher numbers."""
-        names, types = Counter(self.names), Counter(self.types)
-        names.update(other.names)
-        types.update(other.types)
-        return EntityTally(
-            self.key,
+    @classmethod
+    def of_all(cls, tallies: Sequence[EntityTally]) -> EntityTally:
+        """What the incidences of several tallies say, each of other hyperedges; of one at least."""
+        if len(tallies) == 1:
+            return tallies[0]
+        names: Counter[str] = Counter()
+        types: Counter[str] = Counter()
+        for tally in tallies:
+            names.update(tally.names)
+            types.update(tally.types)
+        return cls(
+            tallies[0].key,
             names,
             types,
-            self.descriptions | other.descriptions,
-            max(self.score, other.score),
-            self.hyperedges + other.hyperedges,
-            other.last,
+            frozenset().union(*(tally.descriptions for tally in tallies)),
+            max(tally.score for tally in tallies),
+            sum(tally.hyperedges for tally in tallies),
         )
 
     def entity(self) -> Entity:
@@ -172,12 +174,12 @@ class Moment(Protocol):
     def hyperedges(self, numbers: Sequence[int]) -> dict[int, Hyperedge]:
         """Hyperedges by their numbers, of those that are there."""
 
-    def entities(self, after: Mapping[int, int], last_hyperedge: int) -> dict[int, EntityTally]:
-        """What is said of some entities, by their numbers; of those alone that any of these hyperedges joins.
+    def entities(self, asked: Sequence[tuple[int, int, int]]) -> list[EntityTally | None]:
+        """What some hyperedges say of some entities, in the order asked; None where none of them joins the entity.
 
         Args:
-            after: For the number of each entity the hyperedge after which those begin that count; 0 for all.
-            last_hyperedge: Hyperedges with higher numbers, which came later, do not count.
+            asked: The number of each entity, and between which hyperedges those are that count: after the number of
+                one, up to that of another. An entity may be asked for more than once.
         """
 
     def origins(self, document_ids: Sequence[str]) -> dict[str, Origin]:

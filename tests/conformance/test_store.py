@@ -34,7 +34,7 @@ from polyad.model import (
     Passage,
     Usage,
 )
-from polyad.storage import IN_COMMON_WORDS, Changes, Store, StoredRows, StoreKind
+from polyad.storage import IN_COMMON_WORDS, Changes, EntityTally, Store, StoredRows, StoreKind
 
 Opener = Callable[[], Store]
 """Opens the one index of a test, and makes it the first time; each call is another handle on it."""
@@ -775,29 +775,27 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
     with store.moment() as moment:
         version, passages, origins = moment.version, moment.passages([second, 99]), moment.origins(["b", "x"])
         hyperedges = moment.hyperedges([edges[0], 99])
-        now = moment.entities({anna: 0, rome: 0, 99: 0}, edges[1])
-        earlier = moment.entities({anna: 0}, edges[0])[anna]
-        later = moment.entities({anna: edges[0], rome: edges[0]}, edges[1])
+        now = moment.entities([(anna, 0, edges[1]), (99, 0, edges[1]), (rome, 0, edges[1])])
+        (earlier,) = moment.entities([(anna, 0, edges[0])])
+        later = moment.entities([(rome, *edges), (anna, *edges)])
     assert version == store.version()
     assert passages == {second: store.passages(["b#0000"])[0]}
     assert hyperedges == {edges[0]: store.hyperedges(["a#0000/000"])[0]}
     assert origins == {"b": store.origins(["b"])[0]}
-    whole = {number: (tally.entity(), tally.hyperedges) for number, tally in now.items()}
-    assert whole == {anna: (store.entities(["anna"])[0], 2), rome: (store.entities(["rome"])[0], 1)}
-    assert (earlier.entity().name, earlier.entity().score, earlier.hyperedges, earlier.last) == (
-        "Anna",
-        100,
-        1,
-        edges[0],
-    )
-    assert list(later) == [anna]
-    together = earlier.with_later(later[anna])
-    assert (together.entity(), together.hyperedges, together.last) == (*whole[anna], edges[1])
+    whole = [tally and (tally.entity(), tally.hyperedges) for tally in now]
+    assert whole == [(store.entities(["anna"])[0], 2), None, (store.entities(["rome"])[0], 1)]
+    assert earlier is not None
+    assert (earlier.entity().name, earlier.entity().score, earlier.hyperedges) == ("Anna", 100, 1)
+    assert later[0] is None
+    assert later[1] is not None
+    together = EntityTally.of_all([earlier, later[1]])
+    assert (together.entity(), together.hyperedges) == whole[0]
     store.remove(["a"])
     with store.moment() as moment:
         assert list(moment.passages([first, second])) == [second]
         assert list(moment.hyperedges(edges)) == [edges[1]]
-        assert list(moment.entities({anna: 0, rome: 0}, edges[1])) == [anna]
+        left = moment.entities([(anna, 0, edges[1]), (rome, 0, edges[1])])
+        assert [tally and tally.key for tally in left] == ["anna", None]
         assert moment.origins(["a"]) == {}
 
 

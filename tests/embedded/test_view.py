@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -343,28 +343,55 @@ def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("polyad.embedded.view._COMMON", 2)
-    asked: list[dict[int, int]] = []
+    asked: list[list[int]] = []
     entities = SqliteMoment.entities
 
-    def noted(moment: SqliteMoment, after: Mapping[int, int], last: int) -> dict[int, EntityTally]:
-        asked.append(dict(after))
-        return entities(moment, after, last)
+    def noted(moment: SqliteMoment, some: Sequence[tuple[int, int, int]]) -> list[EntityTally | None]:
+        asked.append([after for _, after, _ in some])
+        return entities(moment, some)
 
     monkeypatch.setattr(SqliteMoment, "entities", noted)
     keeper = ViewKeeper(store, EMBEDDER.dimension)
     isk, bo = (keeper.current().find([key])[key] for key in ("isk", "bo ray"))
     last = keeper.current().hyperedge_numbers.last()
     said = ["the bell was cast"]
-    for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [0, last + 1])):
+    for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [0, last + 1, last + 1])):
         (entity, _) = keeper.current().entities([isk, bo])
         assert entity.description.split("\n") == sorted(said)
-        assert list(asked[-1].values()) == counted
+        assert asked[-1] == counted
         if text:
             store.put(indexed(text, ((Unit(text, "bo ray", 1.0, frozenset({"isk"})),),)))
             said.append(text)
         if text == "bells":
             store.remove(["b"])
     assert len(asked) == 3
+
+
+def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.embedded.view._COMMON", 2)
+    monkeypatch.setattr("polyad.embedded.tallies.PART", 4)
+    read: list[int] = []
+    entities = SqliteMoment.entities
+
+    def noted(moment: SqliteMoment, some: Sequence[tuple[int, int, int]]) -> list[EntityTally | None]:
+        found = entities(moment, some)
+        read.extend(tally.hyperedges for tally in found if tally)
+        return found
+
+    monkeypatch.setattr(SqliteMoment, "entities", noted)
+    for number in range(30):
+        store.put(indexed(f"c{number}", ((Unit(f"note {number}", "bo ray", 1.0, frozenset({"isk"})),),)))
+    keeper = ViewKeeper(store, EMBEDDER.dimension)
+    isk = keeper.current().find(["isk"])["isk"]
+    assert keeper.current().entities([isk]) == store.entities(["isk"])
+    assert sorted(read) == [4] * 8
+    for id, most in (("c7", 3), ("c29", 3), ("a", 3)):
+        store.remove([id])
+        read.clear()
+        assert keeper.current().entities([isk]) == store.entities(["isk"])
+        assert sum(read) <= most
 
 
 def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> None:

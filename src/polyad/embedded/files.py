@@ -85,6 +85,7 @@ def arrays_of(view: EmbeddedView) -> Arrays:
     yield "undescribed", view.undescribed
     tallies = view.tallies.whole()
     yield "tally_rows", tallies.rows
+    yield "tally_lasts", tallies.lasts
     yield from _strings("tallies", tallies.texts)
 
 
@@ -141,7 +142,11 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
         entity_vectors=vectors.get("entity"),
         entity_scores=column("entity_score") if "entity_score" in arrays else None,
         undescribed=arrays["undescribed"],
-        tallies=Tallies(arrays["tally_rows"], Strings(arrays["tallies_offsets"], arrays["tallies_data"])),
+        tallies=Tallies(
+            arrays["tally_rows"],
+            arrays["tally_lasts"],
+            Strings(arrays["tallies_offsets"], arrays["tallies_data"]),
+        ),
         kept=len(arrays["passage_numbers"]),
         kept_described=len(arrays.get("entity_score", ())),
         kept_version=version,

@@ -296,8 +296,13 @@ def _leaves_out(short: Sequence[str], long: Sequence[str]) -> bool:
 
 def _shortens(short: Sequence[str], long: Sequence[str]) -> bool:
     """The same where the first word, and single letters, stand for any word that begins with them."""
-    rest = iter(long)
-    return all(
-        any(other == word or ((place == 0 or len(word) == 1) and other.startswith(word)) for other in rest)
-        for place, word in enumerate(short)
-    )
+    next_one = 0
+    for place, word in enumerate(short):
+        begins = place == 0 or len(word) == 1
+        last = len(long) - (len(short) - place)
+        while next_one <= last and not (long[next_one] == word or (begins and long[next_one].startswith(word))):
+            next_one += 1
+        if next_one > last:
+            return False
+        next_one += 1
+    return True

@@ -22,7 +22,7 @@ from polyad.embedded.ids import EntityKeys, Ids
 from polyad.embedded.incidences import Incidences, NewIncidences
 from polyad.embedded.linkability import count_linkable, linkability, passages_touched
 from polyad.embedded.strings import Strings
-from polyad.embedded.tallies import Tallies
+from polyad.embedded.tallies import Part, Tallies, in_parts, unread, up_to, with_read
 from polyad.embedded.vectors import Vectors
 from polyad.embedded.words import PassageWords, WordIndex
 from polyad.errors import StaleViewError
@@ -30,7 +30,7 @@ from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.incidence import distinct, ranges
 from polyad.hypergraph.sparse import among, union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
-from polyad.storage import Changes, Moment, Moments, StoredRows
+from polyad.storage import Changes, EntityTally, Moment, Moments, StoredRows
 from polyad.view import Kind
 
 T = TypeVar("T")
@@ -235,7 +235,7 @@ class EmbeddedView:
             word_index=self.word_index.advanced(gone, new.postings, new.lengths),
             undescribed=self.undescribed if self.entity_vectors is None else union([self.undescribed, touched]),
             shown=_without(self.shown, touched),
-            tallies=self.tallies.without(self.graph.edge_members.gather(gone_edges)[0]),
+            tallies=self._tallies_without(gone_edges),
             read=Read({}, {}, {}),
             by_word={},
             given_names=GivenNames() if len(gone) else self.given_names,
@@ -248,6 +248,10 @@ class EmbeddedView:
         for start in range(0, len(passages), _LINKED):
             linkable += count_linkable(graph, self.document, passages[start : start + _LINKED])
         return replace(self, graph=graph, linkable=linkable)
+
+    def _tallies_without(self, gone: IntArray) -> Tallies:
+        entities, owners, _ = self.graph.edge_members.gather(gone)
+        return self.tallies.without(entities, self.hyperedge_numbers.at(gone)[owners])
 
     def _linkable_in(self, later: EmbeddedView, touched: IntArray) -> int:
         """How many passages of a later view names lead to from elsewhere, by those whose links may have changed."""
@@ -410,19 +414,31 @@ class EmbeddedView:
         """Entities, in order, each made from the store; of common ones what came since they were made the last time."""
         if not rows:
             return []
-        numbers, last = self._numbers(self.entity_numbers, rows), self.hyperedge_numbers.last()
-        counted = self.tallies.of(rows)
-        known = {number: counted[row] for row, number in zip(rows, numbers, strict=True) if row in counted}
+        last, degrees = self.hyperedge_numbers.last(), self.graph.entity_edges.degrees(np.array(rows, dtype=np.int64))
+        parts = [
+            up_to(self.tallies.parts(row, last) or self._uncounted(row, degree), last)
+            for row, degree in zip(rows, degrees.tolist(), strict=True)
+        ]
+        numbers = self._numbers(self.entity_numbers, rows)
+        asked = [(number, *ends) for number, own in zip(numbers, parts, strict=True) for ends in unread(own)]
         with self.store.moment() as moment:
-            found = moment.entities({number: known[number].last if number in known else 0 for number in numbers}, last)
-        for number, tally in known.items():
-            found[number] = tally.with_later(found[number]) if number in found else tally
-        joined = self.graph.entity_edges.degrees(np.array(rows, dtype=np.int64)).tolist()
-        if [found[number].hyperedges if number in found else None for number in numbers] != joined:
+            read = iter(moment.entities(asked))
+        counted = [with_read(own, read) for own in parts]
+        found = [EntityTally.of_all([part.tally for part in own if part.tally]) for own in counted if own]
+        if [tally.hyperedges for tally in found] != degrees.tolist():
             raise StaleViewError
-        tallies = [found[number] for number in numbers]
-        self.tallies.add({row: own for row, own in zip(rows, tallies, strict=True) if own.hyperedges >= _COMMON})
-        return [own.entity() for own in tallies]
+        common = {
+            row: own for row, own, degree in zip(rows, counted, degrees.tolist(), strict=True) if degree >= _COMMON
+        }
+        self.tallies.add(common)
+        return [tally.entity() for tally in found]
+
+    def _uncounted(self, row: int, degree: int) -> tuple[Part, ...]:
+        """The parts of an entity of which nothing was counted yet, but for the last."""
+        if degree < _COMMON:
+            return ()
+        edges = self.graph.entity_edges.gather(np.array([row]))[0]
+        return in_parts(self.hyperedge_numbers.at(edges))
 
     def count_common(self) -> None:
         """Count what is said of all common entities, to be kept with the arrays; of none where some has gone since."""

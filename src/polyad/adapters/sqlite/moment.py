@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
@@ -53,15 +53,15 @@ WHERE document.number IN ({{}}) AND {sound("incidence")}
 _WRITTEN = f"SELECT COALESCE(SUM(passages), 0) FROM document WHERE number IN ({{}}) AND {sound('document')}"
 
 _INCIDENCES_OF = f"""
-WITH asked(number, after) AS (VALUES {{}})
-SELECT entity.key, {checked_columns("incidence")}
+WITH asked(place, number, after, last) AS (VALUES {{}})
+SELECT asked.place, entity.key, {checked_columns("incidence")}
 FROM asked CROSS JOIN entity ON entity.number = asked.number
-CROSS JOIN incidence ON incidence.entity = asked.number AND hyperedge > after AND hyperedge <= ?
+CROSS JOIN incidence ON incidence.entity = asked.number AND hyperedge > after AND hyperedge <= last
 WHERE {sound("entity")}
 """
-"""One entity after the other, those of each by hyperedge: CROSS JOIN keeps the order of its sides."""
+"""One of what is asked after the other, those of each by hyperedge: CROSS JOIN keeps the order of its sides."""
 
-_OF_INCIDENCE = (str, int, int, int, str, str, str, str, (int, float), int, (int, float))
+_OF_INCIDENCE = (int, str, int, int, int, str, str, str, str, (int, float), int, (int, float))
 """The types of what :data:`_INCIDENCES_OF` selects."""
 
 
@@ -174,14 +174,15 @@ class SqliteMoment:
         found = {row[-1]: hyperedge_from(row[:-1]) for row in self._in_batches(query, numbers)}
         return with_given(self._connection, found)
 
-    def entities(self, after: Mapping[int, int], last_hyperedge: int) -> dict[int, EntityTally]:
-        """What is said of some entities, by their numbers, in the hyperedges after one of each up to the last."""
-        found = {}
-        for some in _batched(list(after.items())):
-            values = [*(value for pair in some for value in pair), last_hyperedge]
-            rows = self._connection.execute(_INCIDENCES_OF.format(",".join(["(?, ?)"] * len(some))), values)
-            for number, incidences in groupby(_sound_incidences(rows), key=itemgetter(1)):
-                found[number] = tally_of_incidences(incidences, last_hyperedge)
+    def entities(self, asked: Sequence[tuple[int, int, int]]) -> list[EntityTally | None]:
+        """What some hyperedges say of some entities: by number, those after one up to another; in the order asked."""
+        found: list[EntityTally | None] = [None] * len(asked)
+        for some in _batched([(place, *own) for place, own in enumerate(asked)], _BATCH // 2):
+            rows = self._connection.execute(
+                _INCIDENCES_OF.format(",".join(["(?, ?, ?, ?)"] * len(some))), [value for own in some for value in own]
+            )
+            for place, incidences in groupby(_sound_incidences(rows), key=itemgetter(0)):
+                found[place] = tally_of_incidences(incidences)
         return found
 
     def origins(self, document_ids: Sequence[str]) -> dict[str, Origin]:
@@ -205,13 +206,13 @@ class SqliteMoment:
         return as_written(rows, *types) if types else rows
 
 
-def _sound_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[str, int, int, str, str, str, float]]:
-    """Key, entity, hyperedge, name, type, description and score of each of some :data:`_INCIDENCES_OF`."""
+def _sound_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, str, int, str, str, str, float]]:
+    """Place, key, hyperedge, name, type, description and score of each of some :data:`_INCIDENCES_OF`."""
     while some := as_written(rows.fetchmany(_BATCH), *_OF_INCIDENCE):
-        for key, *checked in some:
+        for place, key, *checked in some:
             is_sound(*checked)
-            _, entity, hyperedge, _, name, type, description, score, *_ = checked
-            yield key, entity, hyperedge, name, type, description, score
+            _, _, hyperedge, _, name, type, description, score, *_ = checked
+            yield place, key, hyperedge, name, type, description, score
 
 
 def _strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
@@ -224,6 +225,6 @@ def _places(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
 
 
-def _batched(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(values), _BATCH):
-        yield values[start : start + _BATCH]
+def _batched(values: Sequence[Any], many: int = _BATCH) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(values), many):
+        yield values[start : start + many]

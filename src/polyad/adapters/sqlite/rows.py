@@ -345,8 +345,8 @@ def tally_of(rows: Sequence[tuple[Any, ...]]) -> EntityTally:
     return EntityTally(rows[0][0], names, types, descriptions, max(row[5] for row in rows))
 
 
-def tally_of_incidences(rows: Iterable[tuple[str, int, int, str, str, str, float]], last: int) -> EntityTally:
-    """What is said of one entity by (key, entity, hyperedge, name, type, description, score), by hyperedge.
+def tally_of_incidences(rows: Iterable[tuple[int, str, int, str, str, str, float]]) -> EntityTally:
+    """What is said of one entity by (place, key, hyperedge, name, type, description, score), by hyperedge.
 
     Most entities have one or two incidences, and a search shows fifty entities: no more is made than is counted.
     """
@@ -354,7 +354,7 @@ def tally_of_incidences(rows: Iterable[tuple[str, int, int, str, str, str, float
     types: dict[str, int] = {}
     descriptions: set[str] = set()
     highest, hyperedges, before = 0.0, 0, 0
-    for key, _, hyperedge, name, type, description, score in rows:  # noqa: B007  the key of all
+    for _, key, hyperedge, name, type, description, score in rows:  # noqa: B007  the key of all
         names[name] = names.get(name, 0) + 1
         types[type] = types.get(type, 0) + bool(type)
         if description:
@@ -362,7 +362,7 @@ def tally_of_incidences(rows: Iterable[tuple[str, int, int, str, str, str, float
         highest = max(highest, score)
         hyperedges += hyperedge != before
         before = hyperedge
-    return EntityTally(key, names, types, frozenset(descriptions), highest, hyperedges, last)
+    return EntityTally(key, names, types, frozenset(descriptions), highest, hyperedges)
 
 
 def blob_of(vector: FloatArray) -> bytes:
