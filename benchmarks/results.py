@@ -41,6 +41,12 @@ BENCHMARKS = ("hotpotqa", "musique", "2wiki")
 BY_PRESET = ("--preset", "hyperretriever", "--method", "semantic-units")
 """How HyperRetriever is trained and asked as in its paper, but for facts, which take a language model."""
 
+TRAINED_BY_PRESET: Mapping[str, Mapping[str, str]] = {
+    "trained by preset": {},
+    "trained by preset, on evidence": {"POLYAD_HYPERRETRIEVER_TRAINING_POSITIVES": "evidence"},
+}
+"""What is set in training beside the preset, by the name of the step."""
+
 OF_A_MODEL = "openie.jsonl"
 """What a language model found in the passages of a benchmark, beside its corpus: names and triples."""
 
@@ -54,7 +60,8 @@ class Step(NamedTuple):
         needs: A file beside the corpus, without which the step is left out.
         serves: Whether a server has to say, over HTTP, what is in this file.
         is_fresh: Whether it makes an index of its own each time, so that what indexing takes is known.
-        trains: Whether `hyperretriever` is trained first, on the other benchmarks, with the same preset and method.
+        trains: Where `hyperretriever` is trained first, on the other benchmarks, with the same preset and method, the
+            settings of training that differ from the preset's, as variables of the environment; else None.
     """
 
     folder: str
@@ -62,11 +69,16 @@ class Step(NamedTuple):
     needs: str = ""
     serves: bool = False
     is_fresh: bool = False
-    trains: bool = False
+    trains: Mapping[str, str] | None = None
 
 
 def _eval(
-    folder: str, *options: str, needs: str = "", serves: bool = False, is_fresh: bool = False, trains: bool = False
+    folder: str,
+    *options: str,
+    needs: str = "",
+    serves: bool = False,
+    is_fresh: bool = False,
+    trains: Mapping[str, str] | None = None,
 ) -> Step:
     return Step(folder, ("eval", *options), needs, serves, is_fresh, trains)
 
@@ -88,7 +100,10 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
             _eval(name, "--preset", name, "--method", "semantic-units", "--retriever", name)
             for name in ("hypergraphrag", "hyperretriever")
         ),
-        _eval("trained by preset", *BY_PRESET, "--retriever", "hyperretriever", trains=True),
+        *(
+            _eval(name, *BY_PRESET, "--retriever", "hyperretriever", trains=trains)
+            for name, trains in TRAINED_BY_PRESET.items()
+        ),
     ],
     "found-by-a-model": [
         _eval("names by rules", "--retriever", RETRIEVERS, needs=OF_A_MODEL),
@@ -157,7 +172,9 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             out, stores = out / folder.name / step.folder, stores / _store(folder.name, step)
         if (out / "results.json").exists():
             continue
-        given = {"POLYAD_HYPERRETRIEVER_WEIGHTS": str(trained_on_others(folder, runs))} if step.trains else {}
+        given = {}
+        if step.trains is not None:
+            given["POLYAD_HYPERRETRIEVER_WEIGHTS"] = str(trained_on_others(step, step.trains, folder, runs))
         kept = [] if step.is_fresh else ["--store", str(stores)]
         with (
             slow_server(folder / "corpus.jsonl", folder / step.needs) if step.serves else nullcontext("") as address,
@@ -166,20 +183,21 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             app([command, str(folder), *options, "--out", str(out), *kept, "-q"], standalone_mode=False)
 
 
-def trained_on_others(folder: Path, runs: Path) -> Path:
+def trained_on_others(step: Step, settings: Mapping[str, str], folder: Path, runs: Path) -> Path:
     """The weights of HyperRetriever by its preset, trained on the other benchmarks unless they are there."""
-    to = runs / "weights" / f"without {folder.name}"
+    to = runs / "weights" / step.folder / f"without {folder.name}"
     weights = to / "hyperretriever.safetensors"
     if not weights.exists():
         others = [str(folder.parent / name) for name in BENCHMARKS if name != folder.name]
         options = [*BY_PRESET, "--to", str(to), "--store", str(runs / "indexes" / "by preset"), "-q"]
-        app(["train", "hyperretriever", *others, *options], standalone_mode=False)
+        with environment(**settings):
+            app(["train", "hyperretriever", *others, *options], standalone_mode=False)
     return weights
 
 
 def _store(benchmark: str, step: Step) -> str:
     """The name of an index: steps that only ask otherwise share theirs."""
-    if step.trains:
+    if step.trains is not None:
         return f"by preset/{benchmark}"
     built = {option for option in step.arguments if option.startswith("--")} - {"--split", "--retriever"}
     return f"{benchmark}-{step.folder}" if built else benchmark

@@ -79,8 +79,10 @@ PAGES: Mapping[str, Page] = {
         "semantic units throughout, and the encoder is the same small one. The thresholds of the papers are for other "
         "encoders. `hyperretriever` has the weights that come with polyad, which were trained for two hops; by preset "
         "it follows triples until none is new, and in the large graph of 2wiki that leads far from most questions. "
-        "`trained by preset` has weights trained by the same preset on the other two benchmarks "
-        "(`polyad train hyperretriever --preset hyperretriever`).",
+        "`trained by preset` has weights trained by the same preset on the other two benchmarks (`polyad train "
+        "hyperretriever --preset hyperretriever`), where right are the triples on shortest paths to an answer, as in "
+        'the paper; `on evidence`, those of gold passages (`positives = "evidence"` in the section '
+        "[hyperretriever_training]).",
         ("recall",),
     ),
     "found-by-a-model": Page(
