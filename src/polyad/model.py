@@ -113,7 +113,8 @@ class Location:
         start: Offset of its first character in the document's text.
         end: Offset past its last.
         page: The page it begins on, from 1; None where there are no pages.
-        heading: The headings above it, the highest first: ``Pumps / Repair``; empty where there are none.
+        heading: The headings above it, the highest first: ``Pumps / Repair``; empty where there are none. Of what holds
+            several sections, those above all of it and then those of each: ``Pumps / Repair; Seals``.
         sheet: Name of the spreadsheet's sheet; empty elsewhere.
         slide: Number of the slide, from 1; None elsewhere.
     """
@@ -186,7 +187,8 @@ class Passage:
         text: Its part of the document's, word for word.
         start: Offset of its first character in the document.
         end: Offset past its last.
-        page, heading, sheet, slide: Where it begins; see :class:`Location`.
+        page, sheet, slide: Where it begins; see :class:`Location`.
+        heading: What it stands under and holds; see there.
         arguments, relation: Those of a document that is one fact given as data, while it is being indexed.
         sections: What it and its parts are about, as spans of its own text, while it is being indexed. Where there are
             none it is about its title.

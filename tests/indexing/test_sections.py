@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from polyad.adapters.reading.files import FileReader
-from polyad.indexing.sections import FILE_NAME, TITLE_FROM, sections_in, title_of
-from polyad.model import Document, Section, Span
+from polyad.cli.places import named
+from polyad.engine import Engine
+from polyad.indexing.sections import FILE_NAME, TITLE_FROM, headings_in, sections_in, title_of
+from polyad.model import Document, Passage, Section, Span
+from polyad.retrieval.hits import merged
+from polyad.text.headings import BETWEEN, joined_headings
 
 TEXT = "# Pumps\nOld.\n## Seals\nWorn.\n# Valves\nNew."
 PUMPS = Section("Pumps", 0, TEXT.index("# Valves"))
@@ -98,3 +102,110 @@ def test_a_file_without_a_title_of_its_own_is_about_nothing_that_it_is_called(tm
     assert isinstance(document, Document)
     ((section,),) = sections_in(document, [Span(0, 10)])
     assert (section.name, section.strength) == ("Works", 0.0)
+
+
+def passages_of(engine: Engine) -> list[Passage]:
+    ids = {edge.passage_id for edge in engine.catalogue.hyperedges()}
+    return [engine.catalogue.passage(id) for id in sorted(ids)]
+
+
+MANUAL = """# Pump manual
+
+## Safety
+
+Wear gloves.
+
+## Oil change
+
+Take two litres.
+
+## Filters
+
+{filters}
+
+## Belts
+
+Look.
+
+## Hoses
+
+Feel.
+
+## Valves
+
+Turn.
+
+## Bolts
+
+Drive.
+"""
+
+
+@pytest.mark.parametrize(
+    ("filters", "headings"),
+    [
+        ("Rinse.", ["Pump manual / Safety; Oil change; Filters; Belts", "Pump manual / Hoses; Valves; Bolts"]),
+        (
+            " ".join(["Rinse the filter of the pump until the water that comes from it is clear."] * 12),
+            ["Pump manual / Safety; Oil change", "Pump manual / Filters", "Pump manual / Belts; Hoses; Valves; Bolts"],
+        ),
+    ],
+)
+def test_a_passage_that_sections_share_is_shown_under_all_of_them(
+    tmp_path: Path, filters: str, headings: list[str]
+) -> None:
+    file = tmp_path / "manual.md"
+    file.write_text(MANUAL.format(filters=filters), encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder="hashing:16") as engine:
+        engine.index(file)
+        passages = passages_of(engine)
+        assert [passage.heading for passage in passages] == headings
+        (hit,) = engine.search("How much oil does the pump take?", 1, retriever="bm25").passages
+        shown = next(heading for heading in headings if "Oil change" in heading)
+        assert hit.passage.heading == shown
+        assert named(hit.passage, hit.origin) == f'Pump manual, "{shown.removeprefix("Pump manual / ")}"'
+
+
+def test_headings_beside_one_another_share_what_stands_above_them() -> None:
+    def heading(text: str, sections: tuple[Section, ...] = (PUMPS, SEALS, VALVES)) -> str:
+        span = Span(TEXT.index(text), TEXT.index(text) + len(text))
+        (found,) = headings_in(Document("d", "Works", TEXT, sections=sections), [span])
+        return found
+
+    assert heading("Old.") == "Pumps"
+    assert heading("Old.\n## Seals\nWorn.") == "Pumps", "which holds for all of it"
+    assert heading("Worn.\n# Valves\nNew.") == "Pumps / Seals; Valves"
+    assert heading(TEXT) == "Pumps / Seals; Valves"
+    assert heading("Old.\n## Seals\nWorn.\n# Valves", (SEALS, VALVES)) == "Seals; Valves"
+    assert heading("Old.\n## Seals\nWorn.", (SEALS,)) == "", "what it begins with stands under none"
+    assert heading(TEXT, ()) == ""
+
+
+def test_headings_of_what_is_one_hit_are_joined() -> None:
+    paths = [heading.split(BETWEEN) for heading in ("M / A; B", "M / B; C", "M / D / E; ...", "M")]
+    assert joined_headings(paths[:2]) == "M / A; B; C"
+    assert joined_headings(paths) == "M / A; B; C; D / E; ..."
+    assert joined_headings([paths[0], paths[0]]) == "M / A; B"
+    assert joined_headings([]) == ""
+
+
+def test_an_index_made_before_shows_headings_anew_and_embeds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "manual.md"
+    file.write_text(MANUAL.format(filters="Rinse."), encoding="utf-8")
+    with monkeypatch.context() as before, Engine.open(tmp_path / "kb", embedder="hashing:16") as engine:
+        before.setattr("polyad.indexing.pipeline.HEADINGS", 1)
+        before.setattr("polyad.indexing.pipeline.headings_in", lambda _, spans: ["Pump manual / Safety" for _ in spans])
+        engine.index(file)
+    with Engine.open(tmp_path / "kb") as engine:
+        report = engine.index(file)
+        assert (report.counts.updated, report.embedded_texts) == (1, 0)
+        first, second = passages_of(engine)
+        assert (first.heading, second.heading) == (
+            "Pump manual / Safety; Oil change; Filters; Belts",
+            "Pump manual / Hoses; Valves; Bolts",
+        )
+        one_hit = merged([first, second], second)
+        assert one_hit.heading == "Pump manual / Safety; Oil change; Filters; Belts; ..."
+        assert engine.index(file).counts.unchanged == 1

@@ -37,6 +37,9 @@ from polyad.text.paragraphs import begins_paragraph
 INCOMPLETE = ""
 """The digest of what lacks hyperedges that a language model did not give; equal to no other, so it is tried again."""
 
+HEADINGS = 2
+"""How headings are put to passages that hold several sections: another number has them put anew."""
+
 _LINE = re.compile(r":\d+$")
 """What a source has behind the name of a file for the line of a record."""
 
@@ -484,7 +487,9 @@ def _circumstances(document: Document) -> list[str]:
     When its file was last written is left out: a file that was only touched is unchanged.
     """
     metadata = {key: value for key, value in document.metadata.items() if key != "modified"}
-    known = {"url": document.url, "metadata": metadata, "places": list(map(astuple, document.places))}
+    known: dict[str, object] = {"url": document.url, "metadata": metadata, "places": [*map(astuple, document.places)]}
+    if document.sections:
+        known["headings"] = HEADINGS
     return [json.dumps(known, sort_keys=True)]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 
 from polyad.model import Document, Section, Span
+from polyad.text.headings import BETWEEN, MOST, joined_headings
 
 TITLE_FROM, FILE_NAME = "title_from", "file name"
 """The key of a document's metadata that says where its title is from, and what it says of one that is a file's name."""
@@ -17,8 +19,6 @@ NAMED_BY_FILE = 0.0
 
 _BLANK = 16
 """Characters of white space that may stand before a passage in its section; more are looked at as text."""
-
-_BETWEEN = " / "
 
 
 def sections_in(document: Document, spans: Sequence[Span]) -> Iterator[tuple[Section, ...]]:
@@ -72,7 +72,7 @@ def _names_of_all(sections: Sequence[Section], length: int) -> list[str]:
 
 
 def headings_in(document: Document, spans: Sequence[Span]) -> Iterator[str]:
-    """The headings above the beginning of each passage; empty where there are none.
+    """The headings that each passage stands under and holds, as they are shown; empty where there are none.
 
     Args:
         document: With its sections.
@@ -84,9 +84,27 @@ def headings_in(document: Document, spans: Sequence[Span]) -> Iterator[str]:
         while coming and coming[-1].start <= span.start:
             above.append(coming.pop())
         above = [section for section in above if section.end > span.start]
-        yield _BETWEEN.join(dict.fromkeys(" ".join(section.name.split()) for section in above))
+        yield joined_headings(_paths(above, reversed(coming), span))
+
+
+def _paths(above: Sequence[Section], coming: Iterable[Section], span: Span) -> Iterator[Iterable[str]]:
+    """The headings above the beginning of a passage, then above each section that begins in it; a few more than shown.
+
+    Args:
+        above: What holds the beginning.
+        coming: The sections that begin later.
+        span: Of the passage.
+    """
+    yield _names(above)
+    for section in islice(takewhile(lambda section: section.start < span.end, coming), MOST + 1):
+        above = [*(one for one in above if one.end > section.start), section]
+        yield _names(above)
+
+
+def _names(sections: Iterable[Section]) -> Iterable[str]:
+    return dict.fromkeys(" ".join(section.name.split()) for section in sections)
 
 
 def title_of(sections: Sequence[Section], length: int) -> str:
     """The title of a passage: the names of what holds all of it, the widest first, each once; see above."""
-    return _BETWEEN.join(dict.fromkeys(_names_of_all(sections, length)))
+    return BETWEEN.join(dict.fromkeys(_names_of_all(sections, length)))

@@ -10,6 +10,7 @@ from itertools import groupby, pairwise
 from polyad.model import Location, Origin, Passage, ScoredPassage, Span
 from polyad.retrieval.copies import Wording
 from polyad.retrieval.nearest import Part
+from polyad.text.headings import BETWEEN, joined_headings
 from polyad.text.words import word_spans
 
 BETWEEN_PARTS = " … "
@@ -112,9 +113,8 @@ def merged(passages: Sequence[Passage], best: Passage) -> Passage:
     for before, passage in pairwise(passages):
         gap = passage.start - before.end
         texts += [_blank(gap), passage.text[max(0, -gap) :]]
-    return replace(
-        best, text="".join(texts), start=first.start, end=passages[-1].end, page=first.page, heading=first.heading
-    )
+    heading = joined_headings(passage.heading.split(BETWEEN) for passage in passages if passage.heading)
+    return replace(best, text="".join(texts), start=first.start, end=passages[-1].end, page=first.page, heading=heading)
 
 
 def _blank(length: int) -> str:
