@@ -158,7 +158,9 @@ def main() -> None:
         if not arguments.summed_up:
             for data in arguments.data.split(","):
                 measure(name, arguments.benchmarks / data, arguments.runs)
-        write(OWN / f"{name}.json", summary(name, [load(folder) for folder in run_folders([runs])]))
+        file = OWN / f"{name}.json"
+        before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+        write(file, joined(before, summary(name, [load(folder) for folder in run_folders([runs])])))
 
 
 def measure(name: str, folder: Path, runs: Path) -> None:
@@ -210,7 +212,7 @@ def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "command": f"python benchmarks/results.py --benchmarks DIR --only {name}",
         "seed": seed,
-        "measured": _together([_measured(run) for run in runs]),
+        "measured": _together(runs),
         "data": {run.dataset: run.manifest["dataset"]["digest"] for run in runs},
         "groups": [to_json(group) for group in sorted(groups, key=lambda group: group.name)],
     }
@@ -223,13 +225,35 @@ def _measured(run: Run) -> dict[str, Any]:
     }
 
 
-def _together(settings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each once."""
+def _together(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """What was measured with what, each once, with the benchmarks that it is of."""
     found: list[dict[str, Any]] = []
-    for one in settings:
-        if one not in found:
-            found.append(one)
+    for run in runs:
+        own = _measured(run)
+        known = next((one for one in found if own.items() <= one.items()), None)
+        if known is None:
+            found.append(known := own | {"data": []})
+        known["data"] = sorted({*known["data"], run.dataset})
     return found
+
+
+def joined(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
+    """A summary with what one of before says of benchmarks that were not measured this time."""
+    if before is None:
+        return now
+    left = [group for group in before["groups"] if group["name"] not in now["data"]]
+    names = {group["name"] for group in left}
+    measured = [
+        one | {"data": own}
+        for one in before["measured"]
+        for own in [sorted(names.intersection(one.get("data", names)))]
+        if own
+    ]
+    return now | {
+        "measured": [*measured, *now["measured"]],
+        "data": {name: before["data"][name] for name in sorted(names)} | now["data"],
+        "groups": sorted([*left, *now["groups"]], key=lambda group: str(group["name"])),
+    }
 
 
 def write(path: Path, value: Mapping[str, Any]) -> None:

@@ -284,20 +284,43 @@ def _said_of(results: Results) -> str:
             "(bootstrap over the questions); `by` is the difference to the first row, or to the first of the same "
             "retriever, and p its probability by chance (randomisation test, corrected by Holm)."
         )
-    for measured in value["measured"]:
-        versions = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
-        machine = measured["machine"]
-        commit = measured["commit"][:12] + (", changed," if measured["commit"].endswith("+") else "")
-        lines.append(
-            f"Measured at commit {commit} with {versions}, {measured['embedder']}, on {machine['cores']} cores of "
-            f"{machine['processor']}; seed {value['seed']}."
-        )
+    lines += [_measured_with(measured, value) for measured in value["measured"]]
     if own.is_timed or own.is_of_indexes:
         lines.append("Times were taken beside other work on the same machine: they say which is slower, not how slow.")
     if own.is_timed:
         lines.append("Words to read are those of the passages until five documents have been seen.")
+    if results.name == "retrievers":
+        lines += _said_of_asking()
     lines.append(f"`{value['command']}` measures again, `python benchmarks/tables.py` writes this page.")
     return "\n".join(f"{_wrapped(line)}\n" for line in dict.fromkeys(lines))
+
+
+def _measured_with(measured: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+    """What was measured with what; of which benchmarks, where not all were measured with the same."""
+    is_part = len(value["measured"]) > 1 and "data" in measured
+    beginning = f"{' and '.join(measured['data'])} measured" if is_part else "Measured"
+    versions = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
+    machine = measured["machine"]
+    commit = measured["commit"][:12] + (", changed," if measured["commit"].endswith("+") else "")
+    return (
+        f"{beginning} at commit {commit} with {versions}, {measured['embedder']}, on {machine['cores']} cores of "
+        f"{machine['processor']}; seed {value['seed']}."
+    )
+
+
+def _said_of_asking() -> Iterator[str]:
+    """What measuring takes beside the searches; nothing where that was not measured."""
+    rows = kept(SCRIPTS / "asking.json")
+    if rows:
+        first, *others = sorted(rows, key=lambda row: -float(row["share"]))
+        own = [row["own ms"] for row in rows]
+        yield (
+            f"What `polyad eval --out` does beside a search, counting words and writing records and texts, took "
+            f"{min(own):.1f} to {max(own):.1f} ms of the processor a question on {first['dataset']}: "
+            f"{_percent(first['share'])} per cent of the searches of `{first['retriever']}`, which take "
+            f"{first['search ms']:.1f} ms, and at most {_percent(max(row['share'] for row in others))} per cent of "
+            "those of the others (`benchmarks/asking.py`)."
+        )
 
 
 def _wrapped(text: str) -> str:

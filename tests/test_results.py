@@ -100,6 +100,22 @@ def test_the_pictures_are_drawn_from_the_summaries(tables: ModuleType, found: di
         assert drawn == kept
 
 
+def test_what_was_measured_before_on_other_benchmarks_stays() -> None:
+    def summary(commit: str, *data: str) -> dict[str, Any]:
+        groups = [{"name": name, "systems": commit} for name in data]
+        return {"measured": [{"commit": commit}], "data": dict.fromkeys(data, commit), "groups": groups}
+
+    joined = _script("results").joined
+    now = summary("new", "musique") | {"measured": [{"commit": "new", "data": ["musique"]}]}
+    assert joined(None, now) == now
+    both = joined(summary("old", "2wiki", "musique"), now)
+    assert both["data"] == {"2wiki": "old", "musique": "new"}
+    assert [group["systems"] for group in both["groups"]] == ["old", "new"]
+    assert both["measured"] == [{"commit": "old", "data": ["2wiki"]}, {"commit": "new", "data": ["musique"]}]
+    later = summary("later", "2wiki") | {"measured": [{"commit": "later", "data": ["2wiki"]}]}
+    assert [one["commit"] for one in joined(both, later)["measured"]] == ["new", "later"]
+
+
 def _words(picture: str) -> list[str]:
     return sorted(re.findall(r"<text[^>]*>(.*?)</text>", picture))
 

@@ -1,0 +1,79 @@
+"""What `polyad eval --out` takes beside the searches: for each retriever, in processor time, so that others do no harm.
+
+    python benchmarks/asking.py BEIR_DIR --store DIR [--retrievers NAME,...] [--limit N] [--json FILE]
+
+``DIR`` keeps the index for the next run. Beside a search stand the words of what came back, the record of the question
+and the texts, each written before the next question is asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from kept import keep
+
+from polyad import Engine
+from polyad.evaluation import experiment
+from polyad.evaluation.datasets import Dataset, load
+from polyad.evaluation.manifest import manifest_of
+from polyad.evaluation.run_folder import RunWriter
+from polyad.model import Evidence
+
+K = 5
+
+
+def main() -> None:
+    """Ask each retriever, and print a line for each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="BEIR_DIR")
+    parser.add_argument("--store", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--retrievers", default="bm25,standard,default,hypersu,hypergraphrag,hyperretriever")
+    parser.add_argument("--limit", type=int, help="only the first so many questions")
+    parser.add_argument("--json", type=Path, help="save the results here")
+    arguments = parser.parse_args()
+    dataset = load(arguments.folder, arguments.limit)
+    rows = []
+    with Engine.open(arguments.store) as engine:
+        engine.index([dataset.corpus])
+        for retriever in arguments.retrievers.split(","):
+            rows.append({"dataset": dataset.name, "retriever": retriever, **measured(engine, retriever, dataset)})
+            print(", ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
+    if arguments.json:
+        keep(arguments.json, rows)
+
+
+def measured(engine: Engine, retriever: str, dataset: Dataset) -> dict[str, float]:
+    """Milliseconds of the median search, of all else a question takes, and the share of that beside the searches."""
+    searching: list[float] = []
+
+    def search(question: str, k: int) -> Evidence:
+        started = time.process_time()
+        evidence = engine.search(question, k, retriever=retriever, merge=False)
+        searching.append(time.process_time() - started)
+        return evidence
+
+    def spent() -> tuple[int, int]:
+        return engine.models.usage.tokens, engine.models.usage_uncached.tokens
+
+    engine.prepare(retriever)
+    engine.search(dataset.queries[0].text, K, retriever=retriever)
+    manifest = manifest_of(dataset, [retriever], K, {"stages": {}})
+    with tempfile.TemporaryDirectory() as place, RunWriter(Path(place) / "run", manifest) as writer:
+        started = time.process_time()
+        for _ in experiment.ask(retriever, search, dataset.queries, K, llm_tokens=spent, keep=writer.keep):
+            pass
+        whole = time.process_time() - started
+    own = whole - sum(searching)
+    return {
+        "search ms": round(1000 * statistics.median(searching), 3),
+        "own ms": round(1000 * own / len(searching), 3),
+        "share": round(own / sum(searching), 4),
+    }
+
+
+if __name__ == "__main__":
+    main()
