@@ -285,7 +285,7 @@ class Indexer:
             return sum((self._stored([item], redone) for item in whole), IndexCounts())
         if redone is not None:
             redone.add(*(item.indexed.document.id for item in whole if item.indexed.passages))
-        return sum(map(_counts_of, whole), IndexCounts())
+        return _counts_of(whole)
 
     def _build(
         self, changed: Sequence[_Changed], told: RunProgress, *, is_again: bool
@@ -441,17 +441,20 @@ class Indexer:
         return passage.title if self._settings.hyperedge_titles else ""
 
 
-def _counts_of(item: _Whole) -> IndexCounts:
-    """What became of a document that was to be stored; without text it was not."""
-    document = item.indexed
-    if not document.passages:
-        return IndexCounts(failures=(Failure(document.document.id, "it has no text"),))
+def _counts_of(whole: Sequence[_Whole]) -> IndexCounts:
+    """What became of documents that were to be stored; without text they were not."""
+    stored = [item for item in whole if item.indexed.passages]
+    passages = [passage for item in stored for passage in item.indexed.passages]
+    updated = sum(item.is_update for item in stored)
     return IndexCounts(
-        added=int(not item.is_update),
-        updated=int(item.is_update),
-        passages=len(document.passages),
-        hyperedges=sum(len(passage.hyperedges) for passage in document.passages),
-        notes=item.notes,
+        added=len(stored) - updated,
+        updated=updated,
+        passages=len(passages),
+        hyperedges=sum(len(passage.hyperedges) for passage in passages),
+        failures=tuple(
+            Failure(item.indexed.document.id, "it has no text") for item in whole if not item.indexed.passages
+        ),
+        notes=sum((item.notes for item in stored), Counter()),
     )
 
 

@@ -32,10 +32,13 @@ _LONGEST = 12  # words of a name that a sentence defines
 _WORDS = r"\w(?:[^.,;:!?()\[\]\"“”«»\n]|(?<=\b[A-Z])\.|(?<=\b[A-Z][a-z])\.){0,100}?"  # the points of "J." and "Jr."
 _NICKNAME = r"\s?[\"“]\s?[^\"“”()\n]{1,30}?\s?[\"”]\s?"
 _REMARK = r"\s*(?:\((?:[^()]|\([^()]{0,100}\)){0,250}\)|,[^,;()]{1,80}(?=[,(]))"
+_IS = re.compile(r"(?:is|was|are|were)\s+(?:also\s+|either\s+|both\s+)?(?:an?|the|one|two|any|part|known|located)\b")
+"""What stands in every definition, and is found sooner than what is before it."""
+
 _DEFINITION = re.compile(
     rf"[\"“«']?\s?(?P<name>{_WORDS}(?:{_NICKNAME}{_WORDS})?)[\"”»']?"  # what is defined, up to
     rf"(?P<remarks>(?:{_REMARK}){{0,4}}),?\s*"  # remarks in parentheses or between commas, and
-    r"\b(?:is|was|are|were)\s+(?:also\s+|either\s+|both\s+)?(?:an?|the|one|two|any|part|known|located)\b"
+    rf"\b{_IS.pattern}"
 )
 _ALTERNATIVE = " or "
 _CALLED = re.compile(
@@ -131,6 +134,8 @@ def _names_something(name: str) -> bool:
 
 def _definition(passage: Passage, sentence: Span) -> _Definition | None:
     text = passage.text
+    if not _IS.search(text, sentence.start, sentence.end):
+        return None
     found = _DEFINITION.match(text, sentence.start, sentence.end)
     if not found or _NO_NAME.match(found["name"]):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -31,6 +32,8 @@ from polyad.model import (
 )
 from polyad.protocols import Embedder, MentionExtractor, Prompt, Splitter
 from polyad.text.keys import labelled_key
+
+_IDEOGRAPH = re.compile("[\u3040-\u9fff]")
 
 _TOGETHER = 256
 """Passages whose names are found at once; between two of these there is a word of how far it is."""
@@ -159,8 +162,7 @@ class SemanticUnitBuilder:
 
 def count_words(sentence: str) -> int:
     """Words as the limits on a unit count them: runs between white space; an ideograph counts as half a word."""
-    ideographs = sum("\u3040" <= character <= "\u9fff" for character in sentence)
-    return len(sentence.split()) + ideographs // 2
+    return len(sentence.split()) + len(_IDEOGRAPH.findall(sentence)) // 2
 
 
 def _mention_counts(analysis: _Analysis) -> npt.NDArray[np.int64]:
