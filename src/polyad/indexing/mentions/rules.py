@@ -26,8 +26,8 @@ have a median of 0.32 to 0.43."""
 
 _CODE = re.compile(r"(?<![\w.,/-])[a-z]{1,4}-?\d{1,4}[a-z]?(?![\w/-])")
 
-_BROKEN_LINE = re.compile(r"^([^\n]{40,}[^\s.!?:;])\n(?=[^\W\d_])", re.MULTILINE)
-"""A long line that ends within a sentence, as in text wrapped by hand; a list has short lines, bullets or numbers."""
+_BROKEN_LINE = re.compile(r"\n(?<=[^\n]{40}[^\s.!?:;]\n)(?=[^\W\d_])")
+"""The end of a long line within a sentence, as in text wrapped by hand; a list has short lines, bullets or numbers."""
 
 
 class RuleMentionExtractor:
@@ -55,7 +55,7 @@ class RuleMentionExtractor:
 
 
 def _extract(text: str) -> list[Mention]:
-    flowing = _BROKEN_LINE.sub(r"\1 ", text)  # as long as the text: a name may go over the end of a line
+    flowing = _BROKEN_LINE.sub(" ", text)  # as long as the text: a name may go over the end of a line
     types: dict[tuple[int, int], str] = dict.fromkeys(works(flowing), "work")
     rest = _masked(flowing, types)
     found_dates = list(dates(rest))

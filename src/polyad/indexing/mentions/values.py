@@ -20,16 +20,19 @@ _MONTH = (
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
 _YEAR = r"(?:1\d{3}|20\d{2})"
 _DATE = re.compile(
-    rf"""(?<![\w.,$£€-])(?:
+    rf"""(?=[\dJFMASOND])(?:(?<![\w.,$£€-])(?:
         {_DAY}(?:\ of)?\ {_MONTH}(?:,?\ {_YEAR})?
       | {_MONTH}\ (?:{_DAY},?\ )?{_YEAR}
       | {_MONTH}\ {_DAY}
       | {_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])
       | {_YEAR}s?
       )(?![\w%]|[.,]\d)
-      | (?<=\d[-–]){_YEAR}(?![\w%]|[.,]\d)""",
+      | (?<=\d[-–]){_YEAR}(?![\w%]|[.,]\d))""",
     re.VERBOSE,
 )
+"""Its first sign is looked for before what may stand before it, which would be looked for at each letter. So it is in
+the other patterns."""
+
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _UNIT = r"""(?:
     %|°\s?[CF]|percent|per\ cent|million|billion|trillion
@@ -42,19 +45,20 @@ _UNIT = r"""(?:
     |feet|foot
     )"""
 _QUANTITY = re.compile(
-    rf"(?<![\w.,])(?:[$£€¥]\s?{_NUMBER}(?:\s(?:million|billion|trillion))?"
+    rf"(?=[\d$£€¥])(?<![\w.,])(?:[$£€¥]\s?{_NUMBER}(?:\s(?:million|billion|trillion))?"
     rf"|{_NUMBER}(?:\s?[-–]\s?{_NUMBER}|\s?±\s?{_NUMBER})?[\s-]?{_UNIT})(?!\w|[./-]\w)",
     re.VERBOSE,
 )
 _QUOTED = re.compile(
-    r"""“([^“”\n]{1,120})”
+    r"""(?=[“„`«《「『‘'])(?:
+        “([^“”\n]{1,120})”
       | „([^„“”\n]{1,120})[“”]
       | ``\s?([^`'\n]{1,120}?)\s?''
       | «\s?([^«»\n]{1,120}?)\s?»
       | 《([^《》\n]{1,60})》
       | 「([^「」\n]{1,60})」
       | 『([^『』\n]{1,60})』
-      | (?<![\w'])[‘']([A-Z][^'‘’"\n]{1,60}?)['’](?!\w)""",
+      | (?<![\w'])[‘']([A-Z][^'‘’"\n]{1,60}?)['’](?!\w))""",
     re.VERBOSE,
 )
 
