@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from polyad.adapters.sqlite.checksums import checked_columns, is_sound, sound
 from polyad.adapters.sqlite.given import find_names, with_given
@@ -15,11 +15,11 @@ from polyad.adapters.sqlite.rows import (
     PASSAGE_COLUMNS,
     SELECT_HYPEREDGE,
     as_written,
-    hyperedge_from,
+    hyperedges_from,
     matrix_from,
     metadata_from,
     numbers_from,
-    passage_from,
+    passages_from,
     require_all,
     require_numbers,
     tally_of_incidences,
@@ -28,7 +28,10 @@ from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Origin, Passage
 from polyad.storage import IN_COMMON_WORDS, Changes, EntityTally, StoredRows
 from polyad.text.words import is_written_as_name
 
-_BATCH = 400  # values bound to one statement; SQLite's oldest limit is 999
+_BATCH = 256
+"""Values, or pairs of them, bound to one statement: a power of two (:func:`_padded`); SQLite's oldest limit is 999."""
+
+T = TypeVar("T")
 
 _PASSAGES = f"""
 SELECT passage.number, passage.id, document.id, passage.title, passage.text, passage.vector, passage.hyperedges
@@ -86,6 +89,11 @@ class SqliteMoment:
         """Of the file."""
         return self._version
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the transaction has not ended; SQLite itself ends it where the disk fails."""
+        return self._connection.in_transaction
+
     def state(self, version: int) -> str:
         """What tells the file at a version from any other that had as many changes; empty where it is not known."""
         row = self._connection.execute("SELECT token FROM state WHERE version = ?", [version]).fetchone()
@@ -130,9 +138,9 @@ class SqliteMoment:
             passages = self._select(_PASSAGES, numbers, int, str, str, str, str, bytes, int)
             hyperedges = self._select(_HYPEREDGES, numbers, int, str, int, float, bytes, int)
             incidences = self._connection.execute(
-                _INCIDENCES.format(_places(numbers)), [SUBJECT, HyperedgeKind.TUPLE, *numbers]
+                _INCIDENCES.format(_places(_padded(numbers))), [SUBJECT, HyperedgeKind.TUPLE, *_padded(numbers)]
             ).fetchall()
-            [(written,)] = self._connection.execute(_WRITTEN.format(_places(numbers)), numbers)
+            [(written,)] = self._connection.execute(_WRITTEN.format(_places(_padded(numbers))), _padded(numbers))
             require_all("passages", written, len(passages))
             require_all("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
             require_all("incidences", sum(row[-1] for row in hyperedges), len(incidences))
@@ -166,20 +174,21 @@ class SqliteMoment:
             f"SELECT passage.number, {PASSAGE_COLUMNS} FROM passage "
             f"JOIN document ON document.number = passage.document WHERE passage.number IN ({{}}) AND {sound('passage')}"
         )
-        return {row[0]: passage_from(row[1:]) for row in self._in_batches(query, numbers)}
+        rows = list(self._in_batches(query, numbers))
+        return dict(zip((row[0] for row in rows), passages_from(row[1:] for row in rows), strict=True))
 
     def hyperedges(self, numbers: Sequence[int]) -> dict[int, Hyperedge]:
         """Hyperedges by their numbers, of those that are there."""
         query = f"{SELECT_HYPEREDGE} WHERE hyperedge.number IN ({{}}) AND {sound('hyperedge')} AND {sound('passage')}"
-        found = {row[-1]: hyperedge_from(row[:-1]) for row in self._in_batches(query, numbers)}
-        return with_given(self._connection, found)
+        return with_given(self._connection, hyperedges_from(self._in_batches(query, numbers)))
 
     def entities(self, asked: Sequence[tuple[int, int, int]]) -> list[EntityTally | None]:
         """What some hyperedges say of some entities: by number, those after one up to another; in the order asked."""
         found: list[EntityTally | None] = [None] * len(asked)
-        for some in _batched([(place, *own) for place, own in enumerate(asked)], _BATCH // 2):
+        for some in _batched([(place, *own) for place, own in enumerate(asked)], _BATCH // 4):
+            padded = [own or (None,) * 4 for own in _padded(some)]
             rows = self._connection.execute(
-                _INCIDENCES_OF.format(",".join(["(?, ?, ?, ?)"] * len(some))), [value for own in some for value in own]
+                _INCIDENCES_OF.format(",".join(["(?, ?, ?, ?)"] * len(padded))), [*chain.from_iterable(padded)]
             )
             for place, incidences in groupby(_sound_incidences(rows), key=itemgetter(0)):
                 found[place] = tally_of_incidences(incidences)
@@ -202,7 +211,8 @@ class SqliteMoment:
             yield from self._select(query, some, *types)
 
     def _select(self, query: str, values: Sequence[Any], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
-        rows = self._connection.execute(query.format(_places(values)), values).fetchall()
+        bound = _padded(values)
+        rows = self._connection.execute(query.format(_places(bound)), bound).fetchall()
         return as_written(rows, *types) if types else rows
 
 
@@ -223,6 +233,11 @@ def _strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
 
 def _places(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
+
+
+def _padded(values: Sequence[T]) -> list[T | None]:
+    """Some values, and NULL, which no row has, up to a power of two: SQLite keeps statements prepared by their text."""
+    return [*values, *[None] * ((1 << (len(values) - 1).bit_length()) - len(values))]
 
 
 def _batched(values: Sequence[Any], many: int = _BATCH) -> Iterator[Sequence[Any]]:

@@ -255,22 +255,22 @@ def metadata_from(text: str) -> dict[str, MetadataValue]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
 
 
-def passage_from(row: tuple[Any, ...]) -> Passage:
-    """A row of :data:`PASSAGE_COLUMNS`."""
-    as_written([row], str, str, str, str, int, int, _MAYBE_INT, str, str, _MAYBE_INT)
-    return Passage(*row)
+def passages_from(rows: Iterable[tuple[Any, ...]]) -> list[Passage]:
+    """Rows of :data:`PASSAGE_COLUMNS`."""
+    sound = as_written(rows, str, str, str, str, int, int, _MAYBE_INT, str, str, _MAYBE_INT)
+    return [Passage(*row) for row in sound]
 
 
-def hyperedge_from(row: tuple[Any, ...]) -> Hyperedge:
-    """A row of :data:`SELECT_HYPEREDGE`, without what a tuple was given."""
-    [(id, kind, text, passage_id, start, end, score)] = as_written([row[:7]], str, str, str, str, int, int, _NUMBER)
-    return Hyperedge(id, HyperedgeKind(kind), text, passage_id, start, end, score)
+def hyperedges_from(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
+    """Rows of :data:`SELECT_HYPEREDGE`, by their numbers, without what a tuple was given."""
+    sound = as_written(rows, str, str, str, str, int, int, _NUMBER, bytes, int)
+    return {row[8]: Hyperedge(row[0], HyperedgeKind(row[1]), *row[2:7]) for row in sound}
 
 
 def select_hyperedges(connection: sqlite3.Connection, where: str, ids: Sequence[str]) -> dict[str, Hyperedge]:
     """The hyperedges of which ``where`` is true, whose ``{}`` takes placeholders for some ids, by id."""
     rows = select_in(connection, f"{SELECT_HYPEREDGE} WHERE {where}", ids)
-    return {edge.id: edge for edge in with_given(connection, {row[8]: hyperedge_from(row) for row in rows}).values()}
+    return {edge.id: edge for edge in with_given(connection, hyperedges_from(rows)).values()}
 
 
 def select_incidences(connection: sqlite3.Connection, hyperedge_ids: Iterable[str]) -> dict[str, list[Incidence]]:
@@ -305,8 +305,10 @@ def select_indexed_passages(connection: sqlite3.Connection, column: str, values:
     )
     edges = _select_indexed_hyperedges(connection, [row[0] for row in rows])
     return [
-        IndexedPassage(passage_from(tuple(passage)), digest, vector_from(vector), tuple(edges.get(passage[0], ())))
-        for *passage, digest, vector in rows
+        IndexedPassage(passage, digest, vector_from(vector), tuple(edges.get(passage.id, ())))
+        for passage, (digest, vector) in zip(
+            passages_from(row[:-2] for row in rows), (row[-2:] for row in rows), strict=True
+        )
     ]
 
 
@@ -320,7 +322,7 @@ def _select_indexed_hyperedges(
         passage_ids,
     )
     incidences = select_incidences(connection, [row[0] for row in rows])
-    edges = with_given(connection, {row[8]: hyperedge_from(row) for row in rows})
+    edges = with_given(connection, hyperedges_from(rows))
     found = defaultdict(list)
     for row in rows:
         edge = edges[row[8]]

@@ -9,6 +9,7 @@ a read-only disk or of another user, can be searched; what a search would keep f
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -39,12 +40,12 @@ from polyad.adapters.sqlite.rows import (
     delete_documents,
     document_from,
     entity_views,
-    hyperedge_from,
+    hyperedges_from,
     in_order,
     insert_documents,
     matrix_from,
     metadata_from,
-    passage_from,
+    passages_from,
     require_known,
     select_hyperedges,
     select_in,
@@ -101,6 +102,7 @@ class SqliteStore:
 
     def __init__(self, path: Path, replies: Path | None = None) -> None:
         self._database = Database(path)
+        self._moments = threading.local()
         try:
             self._manifest = self._read_manifest()
             if self._manifest.format_version in EARLIER_FORMATS:
@@ -260,8 +262,17 @@ class SqliteStore:
     @contextmanager
     def moment(self) -> Iterator[SqliteMoment]:
         """All of the file as it is now, for as long as the block runs; within it, the same again on this thread."""
+        outer: SqliteMoment | None = getattr(self._moments, "current", None)
+        if outer is not None and outer.is_under_way:
+            yield outer
+            return
         with self._database.reading() as connection:
-            yield SqliteMoment(connection, _version(connection), REMEMBERED_VERSIONS, self._manifest.dimension)
+            moment = SqliteMoment(connection, _version(connection), REMEMBERED_VERSIONS, self._manifest.dimension)
+            self._moments.current = moment
+            try:
+                yield moment
+            finally:
+                self._moments.current = None
 
     def documents(self, ids: Sequence[str]) -> list[Document]:
         """In the order given."""
@@ -293,7 +304,7 @@ class SqliteStore:
                 f"WHERE passage.id IN ({{}}) AND {sound('passage')}",
                 ids,
             )
-            return in_order("passage", ids, {row[0]: passage_from(row) for row in rows})
+            return in_order("passage", ids, {passage.id: passage for passage in passages_from(rows)})
 
     def hyperedges(self, ids: Sequence[str]) -> list[Hyperedge]:
         """In the order given."""
@@ -305,7 +316,7 @@ class SqliteStore:
         """Every hyperedge, sorted by id."""
         with self._database.reading() as connection:
             rows = connection.execute(f"{SELECT_HYPEREDGE} WHERE {_SOUND_HYPEREDGE} ORDER BY hyperedge.id")
-            return list(with_given(connection, {row[8]: hyperedge_from(row) for row in rows}).values())
+            return list(with_given(connection, hyperedges_from(rows)).values())
 
     def given(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
         """Ids of the tuples of a relation, of any where it is empty, whose arguments meet some conditions; sorted."""
