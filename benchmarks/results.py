@@ -104,6 +104,7 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
             _eval(name, *BY_PRESET, "--retriever", "hyperretriever", trains=trains)
             for name, trains in TRAINED_BY_PRESET.items()
         ),
+        _eval("by default", "--retriever", RETRIEVERS),
     ],
     "found-by-a-model": [
         _eval("names by rules", "--retriever", RETRIEVERS, needs=OF_A_MODEL),

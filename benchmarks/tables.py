@@ -82,8 +82,9 @@ PAGES: Mapping[str, Page] = {
         "`trained by preset` has weights trained by the same preset on the other two benchmarks (`polyad train "
         "hyperretriever --preset hyperretriever`), where right are the triples on shortest paths to an answer, as in "
         'the paper; `on evidence`, those of gold passages (`positives = "evidence"` in the section '
-        "[hyperretriever_training]).",
-        ("recall",),
+        "[hyperretriever_training]). "
+        "Beside them all retrievers as they come.",
+        ("recall", "recall-by-depth", "recall-by-words", "recall-by-reading"),
     ),
     "found-by-a-model": Page(
         "What a language model found",
@@ -170,9 +171,13 @@ def read(name: str) -> Results:
 
 def _renamed(group: Summaries) -> Summaries:
     """The group with shorter names: of a setting that is swept by itself the value is enough."""
+    is_beside_others = any(": " in name for name in group.systems)
     return replace(
         group,
-        systems={_short(name): system for name, system in group.systems.items()},
+        systems={
+            f"by preset: {name}" if is_beside_others and name == system.retriever else _short(name): system
+            for name, system in group.systems.items()
+        },
         constructions={_short(name): one for name, one in group.constructions.items()},
     )
 
@@ -297,8 +302,9 @@ def _said_of(results: Results) -> str:
 
 def _measured_with(measured: Mapping[str, Any], value: Mapping[str, Any]) -> str:
     """What was measured with what; of which benchmarks, where not all were measured with the same."""
-    is_part = len(value["measured"]) > 1 and "data" in measured
-    beginning = f"{' and '.join(measured['data'])} measured" if is_part else "Measured"
+    data = measured.get("data", [])
+    is_part = len(value["measured"]) > 1 and data
+    beginning = f"{' and '.join(filter(None, (', '.join(data[:-1]), data[-1])))} measured" if is_part else "Measured"
     versions = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
     machine = measured["machine"]
     commit = measured["commit"][:12] + (", changed," if measured["commit"].endswith("+") else "")
@@ -475,9 +481,12 @@ def _overview(retrievers: Results, kept_aside: Results | None) -> Table:
         f"{group.name}, kept aside": group for group in (kept_aside.groups if kept_aside else ())
     }
     return [
-        {"": f"`{name}`", **{column: _cell(group.systems.get(name), column) for column, group in columns.items()}}
+        {
+            "": f"`{system.retriever}`",
+            **{column: _cell(group.systems.get(name), column) for column, group in columns.items()},
+        }
         for name, system in retrievers.groups[0].systems.items()
-        if name == system.retriever  # what is shown beside them has two names
+        if not name.startswith("by default: ")
     ]
 
 

@@ -90,7 +90,10 @@ def quality_by_reading(systems: Named) -> Figure | None:
     returned = {name: system for name, system in systems.items() if system.words > 0}
     k = next(iter(systems.values())).k
     across = f"words of text until {k} documents are seen, mean"
-    return _points(returned, "recall by reading", across, lambda system: system.words) if returned else None
+    figure = _points(returned, "recall by reading", across, lambda system: system.words) if returned else None
+    if figure is not None:  # of like size, unlike times
+        figure.axes[0].set_xscale("linear")
+    return figure
 
 
 def _points(systems: Named, name: str, across: str, place: Callable[[Summary], float]) -> Figure | None:
