@@ -41,8 +41,8 @@ def require_idle(settings: DataclassInstance, keys: Sequence[str], needed: str) 
     """
     for own in fields(settings):
         value = getattr(settings, own.name)
-        if own.name in keys:
-            require(value == own.default, own.name, value, f"{own.default!r}: it does nothing without {needed}")
+        if own.name in keys and value != own.default:
+            raise SettingError(own.name, value, f"{own.default!r}: it does nothing without {needed}", is_idle=True)
 
 
 def shown_address(url: str) -> str:

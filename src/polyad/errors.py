@@ -44,11 +44,13 @@ class SettingError(ConfigurationError):
 
     Attributes:
         setting: Its name.
+        is_idle: Whether the value would do, and only does nothing beside other settings.
     """
 
-    def __init__(self, setting: str, value: object, expected: str) -> None:
+    def __init__(self, setting: str, value: object, expected: str, *, is_idle: bool = False) -> None:
         super().__init__(f"{setting} is {value!r}; expected {expected}")
         self.setting = setting
+        self.is_idle = is_idle
 
 
 class MissingExtraError(ConfigurationError):

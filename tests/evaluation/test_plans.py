@@ -9,6 +9,7 @@ from polyad.engine.changes import with_settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.plans import ABLATIONS, Plan, Variant, grid, names_of, plan_from, swept_from
 from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 
 
@@ -145,3 +146,23 @@ def test_names_that_are_no_folders_of_their_own_are_refused(names: list[str], me
     plan = Plan(benchmarks=(Path("tarn"),), variants=tuple(Variant(name) for name in names))
     with pytest.raises(ConfigurationError, match=message):
         names_of(plan)
+
+
+TUNED = Settings(
+    hypersu=HyperSUSettings(max_clues=5, use_remainder=False, anchors=4),
+    hyperretriever=HyperRetrieverSettings(decay=0.2, minimum_over="question"),
+    segmentation=SegmentationSettings(method="window", window=4),
+)
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_a_method_that_was_tuned_can_be_measured_without_each_of_its_parts(name: str) -> None:
+    for variant in ABLATIONS[name]:
+        settings = with_settings(TUNED, variant.settings)
+        for setting, value in variant.settings.items():
+            section, _, key = setting.partition(".")
+            assert getattr(settings.sections[section], key) == value
+    without = with_settings(TUNED, {"hypersu.use_clues": False}).of(HyperSUSettings)
+    assert (without.max_clues, without.use_remainder, without.anchors) == (3, True, 4), "what does nothing is as usual"
+    with pytest.raises(ConfigurationError, match="max_clues is 4; expected 3: it does nothing without use_clues"):
+        with_settings(TUNED, {"hypersu.use_clues": False, "hypersu.max_clues": 4})

@@ -201,9 +201,9 @@ def test_units_reached_backward_only_are_not_ranked(ask: Callable[..., Evidence]
 
 
 def test_without_backward_anchoring_nothing_is_confirmed(ask: Callable[..., Evidence]) -> None:
-    for chosen in (plain(backward_depth=0), plain(anchors=0), plain(convergence_bonus=1.0)):
+    for chosen in (plain(backward_depth=0, anchors=10), plain(anchors=0), plain(convergence_bonus=1.0)):
         assert scores(ask(chosen))["Carla"] == pytest.approx(0.1875)
-    assert "both" not in {step.reached for step in ask(plain(backward_depth=0)).trace}
+    assert "both" not in {step.reached for step in ask(plain(backward_depth=0, anchors=10)).trace}
 
 
 def test_the_convergence_bonus_multiplies_what_both_walks_reach(ask: Callable[..., Evidence]) -> None:
@@ -232,9 +232,11 @@ def test_sharpening_is_a_power_of_the_activation(ask: Callable[..., Evidence]) -
 def test_a_passages_score_is_the_mean_of_its_best_units_at_most_three(ask: Callable[..., Evidence]) -> None:
     units = [(["alba"], at(cosine)) for cosine in (0.4, 1.0, 0.6, 0.8, 0.1)]  # alpha 0.25, 1, 0.5, 0.75, 0
     spec: Spec = {"Alba": (at(0.5), units), "Berg": (at(0.1), units[:2])}
-    found = scores(ask(plain(backward_depth=0), spec=spec))
+    found = scores(ask(plain(backward_depth=0, anchors=10), spec=spec))
     assert found == pytest.approx({"Alba": (1 + 0.75 + 0.5) / 3, "Berg": (1 + 0.25) / 2})
-    assert scores(ask(plain(backward_depth=0, units_per_passage=1), spec=spec)) == pytest.approx({"Alba": 1, "Berg": 1})
+    assert scores(ask(plain(backward_depth=0, anchors=10, units_per_passage=1), spec=spec)) == pytest.approx(
+        {"Alba": 1, "Berg": 1}
+    )
 
 
 def test_dense_weight_mixes_in_the_passages_similarity(ask: Callable[..., Evidence]) -> None:
@@ -288,13 +290,13 @@ def test_any_clue_may_lead_the_walk(view_of: ViewOf) -> None:
     # The question itself is like nothing; one clue is like Alba's unit, the other like Carla's.
     table = {QUESTION: (-1.0, 0.0), "who directed it": at(0.8), "birthplace": at(0.6)}
     retriever = retriever_of(
-        view_of(FACTS, 2), TableEmbedder(table, 2), plain(use_clues=True, backward_depth=0), TwoClues()
+        view_of(FACTS, 2), TableEmbedder(table, 2), plain(use_clues=True, backward_depth=0, anchors=10), TwoClues()
     )
     evidence = retriever.retrieve(QUESTION, 6)
     assert scores(evidence)["Alba"] == pytest.approx(1.0)
     assert scores(evidence)["Carla"] == pytest.approx(0.5)
     assert {step.passage_id: step.matched for step in evidence.trace}["Carla#0000"] == "birthplace"
-    off = retriever_of(view_of(FACTS, 2), TableEmbedder(table, 2), plain(backward_depth=0), TwoClues())
+    off = retriever_of(view_of(FACTS, 2), TableEmbedder(table, 2), plain(backward_depth=0, anchors=10), TwoClues())
     assert all(hit.score <= 0 for hit in off.retrieve(QUESTION, 6).passages)
 
 
@@ -421,7 +423,7 @@ def test_what_the_walk_does_not_touch_is_not_computed(view_of: ViewOf, monkeypat
 
     monkeypatch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", Kept)
     view = view_of(FACTS, 2)
-    retriever_of(view, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0)).retrieve(
-        QUESTION, 6
-    )
+    retriever_of(
+        view, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0, anchors=10)
+    ).retrieve(QUESTION, 6)
     assert made[0].computed == 1

@@ -36,10 +36,21 @@ def with_settings(settings: Settings, changes: Mapping[str, Value]) -> Settings:
             raise ConfigurationError(f"{name!r} is no setting; expected {section}. and one of {', '.join(types)}")
         by_section.setdefault(section, {})[key] = _as_type(name, value, types[key])
     try:
-        changed = {section: replace(given[section], **values) for section, values in by_section.items()}
+        changed = {section: _replaced(given[section], values) for section, values in by_section.items()}
     except SettingError as error:
         raise ConfigurationError(f"in {', '.join(changes)}: {error}") from error
     return settings.but(**changed)
+
+
+def _replaced(section: Any, values: Mapping[str, Value]) -> Any:
+    """The section with some values; what does nothing beside these, and is none of them, is at its default again."""
+    try:
+        return replace(section, **values)
+    except SettingError as error:
+        if not error.is_idle or error.setting in values:
+            raise
+        usual = {own.name: own.default for own in fields(section)}
+        return _replaced(replace(section, **{error.setting: usual[error.setting]}), values)
 
 
 def preset_settings(name: str, changes: Mapping[str, Value] | None = None) -> Settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from polyad.config import require
+from polyad.config import require, require_idle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,13 @@ class HyperGraphRAGSettings:
     use_passages: bool = True
 
     def __post_init__(self) -> None:
+        for one, threshold in (
+            ("entities", "entity_threshold"),
+            ("hyperedges", "hyperedge_threshold"),
+            ("passages", "passage_threshold"),
+        ):
+            if not getattr(self, f"use_{one}"):
+                require_idle(self, [one, threshold], f"use_{one}")
         require(self.names in ("together", "each"), "names", self.names, "together or each")
         require(self.thresholds in ("measured", "paper"), "thresholds", self.thresholds, "measured or paper")
         require(self.handed_on in ("ranked", "chunks"), "handed_on", self.handed_on, "ranked or chunks")

@@ -48,6 +48,8 @@ class HyperSUSettings:
     def __post_init__(self) -> None:
         if not self.use_clues:
             require_idle(self, ["max_clues", "use_remainder"], "use_clues")
+        if not self.backward_depth:
+            require_idle(self, ["anchors", "convergence_bonus"], "backward_depth")
         threshold = self.activation_threshold
         require(threshold is None or 0 <= threshold < 1, "activation_threshold", threshold, "0 or more, below 1")
         require(0 < self.link_threshold <= 1, "link_threshold", self.link_threshold, "above 0, at most 1")
