@@ -193,8 +193,12 @@ def test_the_command_says_which_numbers_have_a_unit_that_it_cannot_compare(tmp_p
     assert "whatever their unit; name one, as in 'dose>=60 mg' (1 in 'IU', 1 in 'g', 1 in 'mg')" in note
     assert ask("drug=Tarnol") == (["Tarnol"], "")
     assert ask("drug=12 g") == ([], "polyad: note: '12 g' takes no role in this index\n")
+    (tmp_path / "more.csv").write_text("drug,dose\nOsk,9 g\n", encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
+        engine.index(tmp_path / "more.csv", method="tuples")
+    assert "name one, as in 'dose>=60 g' (1 in 'IU', 2 in 'g', 1 in 'mg')" in ask("dose>=60")[1], "the usual one"
     found, note = ask("dose>=1 furlong")
-    assert (found, "(1 in 'IU', 1 in 'g', 1 in 'mg')" in note) == ([], True)
+    assert (found, "(1 in 'IU', 2 in 'g', 1 in 'mg')" in note) == ([], True)
 
 
 def test_a_question_that_names_an_entity_by_words_reaches_its_facts(tmp_path: Path) -> None:

@@ -192,7 +192,8 @@ def _on_units(asked: Condition, catalogue: Catalogue) -> str:
         told = f"what cannot be told in {number.unit!r} is left out"
     else:
         units = units if len(units) > 1 else {}
-        example = f"{asked.role}{asked.operator}{asked.value} {max(units, default='')}"
+        usual = max(units, key=lambda unit: (bool(unit), units[unit], unit), default="")
+        example = f"{asked.role}{asked.operator}{asked.value} {usual}"
         told = f"numbers are compared whatever their unit; name one, as in {example!r}"
     counts = ", ".join(f"{count:,} {f'in {unit!r}' if unit else 'without a unit'}" for unit, count in units.items())
     return f"{asked.role}: {told} ({counts})" if units else ""
