@@ -82,7 +82,7 @@ class Hit:
             text = BETWEEN_PARTS.join(part.of(passage.text) for part in self.parts)
             start, end = self.parts[0].start, self.parts[-1].end
             return replace(passage, text=text, start=passage.start + start, end=passage.start + end)
-        return merged(self.passages, passage)
+        return merged(self.passages, passage) if len(self.passages) > 1 else passage
 
     def moved(self, passage_id: str, span: Span) -> Span | None:
         """Where in the hit's text a span of one of its passages is; None where not all of it is shown."""

@@ -20,8 +20,8 @@ from polyad.text.words import count_words
 DEFAULT_K = 5
 """Hits where neither their number nor their words are limited; the depth that published results are given for."""
 
-_ROUNDS = 5
-"""Times a retriever is asked, each time for twice as many passages, before a search ends with what it has."""
+_DEEPEST = 16
+"""Times as many passages as were asked for at first are the most, before a search ends with what it has."""
 
 _WORDS_OF_A_PASSAGE = 100
 """About how many, to ask for as many passages as a budget needs; passages of the default length have 150."""
@@ -91,14 +91,17 @@ def gather(
     Raises:
         SettingError: a least relevance is wanted, and the retriever does not say how relevant passages are.
     """
-    asked = wanted.depth
-    for _ in range(_ROUNDS if again else 1):
+    asked, most = 0, wanted.depth * (_DEEPEST if again else 1)
+    more = wanted.depth
+    while True:
+        asked = min(asked + more, most)
         found = retrieve(asked)
         evidence = _relevant(found, wanted.min_relevance)
         selection = _selection(evidence.passages, wanted, nearest)
-        if selection.is_full or len(evidence.passages) < asked:
+        if selection.is_full or len(evidence.passages) < asked or asked == most:
             break
-        asked *= 2
+        missing = wanted.most - len(selection.hits) if wanted.most else asked
+        more = max(2 * missing, asked // 2)
     longest = _LONGEST
     while selection.was_cut and not selection.is_full:  # nothing else is left to show: show more of each
         longest *= 2
@@ -220,6 +223,7 @@ def _given_back(evidence: Evidence, found: Sequence[ScoredPassage], hits: Sequen
     """The evidence with hits in place of the passages found, and of what led to the passages what led to these."""
     hit_of = {passage.id: hit for hit in hits for passage in hit.passages}
     left_out = {scored.passage.id for scored in found} - set(hit_of)
+    merged = {id: hit.id for id, hit in hit_of.items() if hit.id != id}
     steps = [step for step in evidence.trace if step.passage_id not in left_out]
     lifting = {step.hyperedge_id for step in steps}
     edges = {
@@ -233,7 +237,7 @@ def _given_back(evidence: Evidence, found: Sequence[ScoredPassage], hits: Sequen
         passages=tuple(hit.scored() for hit in hits),
         hyperedges=tuple(edge for edge in edges.values() if edge),
         trace=tuple(
-            replace(step, passage_id=hit_of[step.passage_id].id) if step.passage_id in hit_of else step
+            replace(step, passage_id=merged[step.passage_id]) if step.passage_id in merged else step
             for step in steps
             if step.hyperedge_id not in dropped
         ),
