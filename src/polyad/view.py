@@ -43,8 +43,11 @@ class ViewGraph(Graph, Protocol):
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some passages, and the position in ``passages`` each belongs to."""
 
-    def mentions(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """The passages that mention each of some entities, or are about it, and the position each belongs to."""
+    def mentions(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """The passages that mention each of some entities, or are about it, and the position each belongs to.
+
+        With each how surely it is about the entity, in (0, 1]; 0 or below where it is not.
+        """
 
     def about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """The passages about each of some entities, the position each belongs to, and how surely it is: (0, 1]."""

@@ -49,7 +49,7 @@ def test_a_short_name_leads_to_what_is_known_of_its_bearer(tmp_path: Path) -> No
         view = engine.view()
         hits = engine.search("Where did Jeffrey Smart live?", 2, retriever="default").hyperedges
     row = view.find(["jeffrey smart"])["jeffrey smart"]
-    mentions, _ = view.graph.mentions(np.array([row]))
+    mentions, _, _ = view.graph.mentions(np.array([row]))
     assert documents_about(view, "jeffrey smart") == ["smart"]
     assert sorted(view.document_ids(mentions)) == ["house", "smart"]
     for passage in mentions.tolist():

@@ -51,13 +51,15 @@ def view(small_view_of: ViewOf) -> View:
     return small_view_of(spec, Compass())
 
 
-def found(view: View, weights: dict[str, float], away_from: int = -1) -> list[float]:
+def found(view: View, weights: dict[str, float]) -> list[float]:
     """What the best hyperedge of each passage counts, with these entities."""
     rows = view.find(weights)
     entities = np.array([rows[key] for key in weights], dtype=np.int64)
-    values = anchored(view, Scores.of(entities, np.array(list(weights.values()))), north(view), away_from)
+    counting = np.array(list(weights.values()), dtype=np.float32)
+    anchors = anchored(view, entities, counting, north(view))
+    assert set(anchors.owners.tolist()) <= set(range(len(weights)))
     passages = np.array([view.passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
-    counted: list[float] = values.at(passages).tolist()
+    counted: list[float] = Scores.highest(anchors.passages, anchors.values).at(passages).tolist()
     return counted
 
 
@@ -70,9 +72,12 @@ def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(view: Vi
     assert found(view, {"isk": 1.0})[1] < found(view, {"lode": 1.0})[1], "the north of b is not of Isk"
 
 
-def test_a_passage_that_is_left_out_does_not_count(view: View) -> None:
-    row = view.passage_rows(["a#0000"])["a#0000"]
-    assert found(view, {"isk": 1.0}, away_from=row) == pytest.approx([0, 0.3, 0])
+def test_each_anchor_belongs_to_its_entity(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "COMMON", 1)
+    rows = view.find(["isk", "marr"])
+    entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
+    anchors = anchored(view, entities, np.ones(2, dtype=np.float32), north(view))
+    assert anchors.owners.tolist() == [1], "the first has too many passages"
 
 
 def test_an_entity_of_too_many_passages_leads_nowhere(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,9 +98,11 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(documents)
         view = engine.view()
-    passages, owners, shares, strengths = linked(view, np.array([view.find(["isk"])["isk"]]))
+    mentions = view.graph.mentions(np.array([view.find(["isk"])["isk"]]))
+    weak = dict(zip(view.document_ids(mentions[0]), mentions[2].tolist(), strict=True))["c"]
+    passages, owners, shares, sure = linked(*mentions, 1)
     found = dict(zip(view.document_ids(passages), shares.tolist(), strict=True))
-    weak = dict(zip(view.document_ids(passages), strengths.tolist(), strict=True))["c"]
     assert owners.tolist() == [0, 0, 0]
+    assert dict(zip(view.document_ids(passages), sure.tolist(), strict=True)) == {"a": True, "b": True, "c": False}
     assert 0 < weak < 1
     assert found == pytest.approx({"a": 1 / sqrt(2), "b": 1 / sqrt(2), "c": weak / sqrt(3)})

@@ -167,7 +167,7 @@ class GrowingAdjacency:
         """
         starts, counts = self._base_ranges(rows)
         places, owners = ranges(starts, counts), np.arange(len(rows)).repeat(counts)
-        found = [(self.base.adjacency.neighbours[places].astype(np.int64), owners, self.base.weights[places])]
+        found = [(self.base.adjacency.neighbours.take(places).astype(np.int64), owners, self.base.weights.take(places))]
         for part in self.parts:
             known, places = part.places(rows)
             if len(known):
@@ -182,15 +182,8 @@ class GrowingAdjacency:
     def _base_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Where the neighbours of each row begin in the base, and how many there are; none of rows beyond."""
         offsets = self.base.adjacency.offsets
-        last = len(offsets) - 2
-        if last < 0:
-            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-        if len(rows) and rows.max() <= last:
-            starts = offsets[rows].astype(np.int64)
-            return starts, offsets[rows + 1] - starts
-        known = np.minimum(rows, last)
-        starts = offsets[known].astype(np.int64)
-        return starts, np.where(known == rows, offsets[known + 1] - starts, 0)
+        starts = offsets.take(rows, mode="clip")  # of a row beyond the base both are its end
+        return starts, offsets.take(rows + 1, mode="clip") - starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -122,14 +122,17 @@ class Incidences:
         about = strengths > 0
         return _united((own, owners), (edges[about], named[places[about]]))
 
-    def mentions(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """The passages that mention each of some entities, or are about it, and the position each belongs to."""
-        own, owners, _ = self.entity_passages.gather(entities)
+    def mentions(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """The passages that mention each of some entities, the position each belongs to, and how surely it is about it.
+
+        A passage is mentioned in also by what it is about in the name of a subject; of two strengths the higher counts.
+        """
+        passages, owners, strengths = self.entity_passages.gather(entities)
         named, subjects = self._subjects(entities)
         if not len(named):
-            return own, owners
-        of_subjects, places, _ = self.subject_passages.gather(subjects)
-        return _united((own, owners), (of_subjects, named[places]))
+            return passages, owners, strengths
+        of_subjects, places, sure = self.subject_passages.gather(subjects)
+        return _surest((passages, owners, strengths), (of_subjects, named[places], sure))
 
     def about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """The passages about each of some entities, the position each belongs to, and how surely it is its subject."""
@@ -137,14 +140,8 @@ class Incidences:
         named, subjects = self._subjects(entities)
         if not len(named):
             return passages, owners, strengths
-        of_subjects, places, subject_strengths = self.subject_passages.gather(subjects)
-        passages = np.concatenate([passages, of_subjects])
-        owners = np.concatenate([owners, named[places]])
-        strengths = np.concatenate([strengths, subject_strengths])
-        order = np.lexsort((-strengths, passages, owners))
-        passages, owners, strengths = passages[order], owners[order], strengths[order]
-        first = _first(owners, passages)
-        return passages[first], owners[first], strengths[first]
+        of_subjects, places, sure = self.subject_passages.gather(subjects)
+        return _surest((passages, owners, strengths), (of_subjects, named[places], sure))
 
     def degrees(self, entities: IntArray) -> IntArray:
         """How many passages mention each of some entities, or are about it."""
@@ -237,6 +234,20 @@ def _united(stored: tuple[IntArray, IntArray], of_subjects: tuple[IntArray, IntA
     neighbours, owners = neighbours[order], owners[order]
     first = _first(owners, neighbours)
     return neighbours[first], owners[first]
+
+
+Mentions = tuple[IntArray, IntArray, FloatArray]
+"""Passages, the position of the entity that each belongs to, and how surely it is about it."""
+
+
+def _surest(own: Mentions, of_subjects: Mentions) -> Mentions:
+    """Both, by owner, each pair once with its highest strength, the passages of one owner sorted."""
+    passages = np.concatenate([own[0], of_subjects[0]])
+    owners = np.concatenate([own[1], of_subjects[1]])
+    strengths = np.concatenate([own[2], of_subjects[2]])
+    order = np.lexsort((-strengths, passages, owners))
+    order = order[_first(owners[order], passages[order])]
+    return passages[order], owners[order], strengths[order]
 
 
 def _first(owners: IntArray, neighbours: IntArray) -> BoolArray:

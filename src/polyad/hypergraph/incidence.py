@@ -22,8 +22,9 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     Returns:
         Shape ``[sum of counts]``.
     """
-    ends = counts.cumsum()
-    numbers: IntArray = (starts - ends + counts).repeat(counts)
+    before = counts.cumsum()
+    before -= counts
+    numbers: IntArray = (starts - before).repeat(counts)
     numbers += np.arange(len(numbers))
     return numbers
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from polyad.hypergraph.incidence import distinct, first_of_equals
-from polyad.hypergraph.sparse import Scores, among
-from polyad.model import FloatArray, IntArray
+from polyad.hypergraph.sparse import Scores
+from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.view import View
 
 NEAREST = 200
@@ -57,21 +57,40 @@ class SimilarityScale:
         self.nearest = tuple(rows for rows, _ in found)
         self.similar = tuple(rows[cosines > mean] for (rows, cosines), mean in zip(found, self.means, strict=True))
         self._view = view
-        nothing = np.empty(0, dtype=np.int64), np.empty((0, len(vectors)), dtype=np.float32)
-        self._known = {"passage": nothing, "hyperedge": nothing}
+        last = np.array([np.iinfo(np.int64).max]), np.zeros((1, len(vectors)), dtype=np.float32)
+        self._known = {"passage": last, "hyperedge": last}
 
     def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
         """Similarity of each of some rows to the question and to its remainder, ``[rows, 2]``."""
-        known, values = self._known[kind]
-        missing = distinct(rows[~among(rows, known)])
+        known, values = self._known[kind]  # the last of them is beyond all rows
+        places = known.searchsorted(rows)
+        missing = rows[known[places] != rows]
         if len(missing):
+            missing = distinct(missing)
             found = self._view.cosines(kind, missing, self.vectors)
             relative = np.maximum(0, (found - self.means) / self.spreads).astype(np.float32, copy=False)
             known = np.concatenate([known, missing])
             order = known.argsort(kind="stable")  # of two sorted runs: they are merged
             known, values = self._known[kind] = known[order], np.concatenate([values, relative])[order]
-        similar: FloatArray = values[known.searchsorted(rows)]
+            places = known.searchsorted(rows)
+        similar: FloatArray = values[places]
         return similar
+
+
+class Links(NamedTuple):
+    """Passages about some entities.
+
+    Attributes:
+        passages: Their rows.
+        owners: The position of the entity that each is about.
+        shares: What each gets of a link to its entity, in (0, 1].
+        sure: Whether it is surely about it.
+    """
+
+    passages: IntArray
+    owners: IntArray
+    shares: FloatArray
+    sure: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +104,7 @@ class Mentions:
         nearness: Similarity of the hyperedge to the question or its remainder.
         rarities: Of the entity.
         others: Rows of the passages that mention an entity beside its source; ``pairs`` says by which mention each.
+        about: The passages about the entities; see :func:`linked`.
     """
 
     entities: IntArray
@@ -94,6 +114,7 @@ class Mentions:
     rarities: FloatArray
     others: IntArray
     pairs: IntArray
+    about: Links
 
     @classmethod
     def of(
@@ -101,11 +122,20 @@ class Mentions:
     ) -> Mentions:
         """Those of entities that are not too common, from parallel arrays."""
         degrees = view.graph.degrees(entities)
-        telling = degrees <= COMMON
+        telling = (degrees <= COMMON).nonzero()[0]
         entities, sources, weights, nearness = entities[telling], sources[telling], weights[telling], nearness[telling]
-        others, pairs = view.graph.mentions(entities)
-        away = others != sources[pairs]
-        return cls(entities, sources, weights, nearness, rarity(view, degrees[telling]), others[away], pairs[away])
+        passages, pairs, strengths = view.graph.mentions(entities)
+        away = (passages != sources[pairs]).nonzero()[0]
+        return cls(
+            entities,
+            sources,
+            weights,
+            nearness,
+            rarity(view, degrees[telling]),
+            passages[away],
+            pairs[away],
+            linked(passages, pairs, strengths, len(entities)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +187,24 @@ def rarity(view: View, degrees: IntArray) -> FloatArray:
     return telling
 
 
-def linked(view: View, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+def linked(passages: IntArray, owners: IntArray, strengths: FloatArray, count: int) -> Links:
     """The passages about each of some entities, and what each gets of a link to it: the less, the more share it.
 
     Of a strong subject the strong ones alone take a share.
 
-    Returns:
-        Passages, the position in ``entities`` each belongs to, its share, and how surely it is about the entity.
+    Args:
+        passages: That mention the entities.
+        owners: Which of the entities each does.
+        strengths: How surely it is about it.
+        count: Of the entities.
     """
-    passages, owners, strengths = view.graph.about(entities)
+    about = (strengths > 0).nonzero()[0]
+    passages, owners, strengths = passages[about], owners[about], strengths[about]
     sure = strengths >= 1
-    strong = 1 / np.sqrt(np.maximum(1, np.bincount(owners[sure], minlength=len(entities))))
-    weak = 1 / np.sqrt(np.maximum(1, np.bincount(owners, minlength=len(entities))))
-    share = np.where(sure, strong[owners].astype(np.float32), weak[owners].astype(np.float32) * strengths)
-    return passages, owners, share, strengths
+    strong = 1 / np.sqrt(np.maximum(1, np.bincount(owners[sure], minlength=count)))
+    weak = 1 / np.sqrt(np.maximum(1, np.bincount(owners, minlength=count)))
+    shares = np.where(sure, strong[owners].astype(np.float32), weak[owners].astype(np.float32) * strengths)
+    return Links(passages, owners, shares, sure)
 
 
 def follow(view: View, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
@@ -183,9 +217,8 @@ def follow(view: View, scores: Scores, about: Scores, scale: SimilarityScale) ->
         scale: Says how near a hyperedge is to the question.
     """
     mentions = _mentions(view, scores, scale)
-    targets, pairs, share, strengths = linked(view, mentions.entities)
-    away = targets != mentions.sources[pairs]
-    targets, pairs, share, is_strong = targets[away], pairs[away], share[away], strengths[away] >= 1
+    away = (mentions.about.passages != mentions.sources[mentions.about.owners]).nonzero()[0]
+    targets, pairs, share, is_strong = (column[away] for column in mentions.about)
     entities, sources, nearness = mentions.entities[pairs], mentions.sources[pairs], mentions.nearness[pairs]
     values = mentions.weights[pairs] * share
     # By target, then the strongest, then source and entity by id: the first of each target is where its link is from.
@@ -223,26 +256,34 @@ def _mentions(view: View, scores: Scores, scale: SimilarityScale) -> Mentions:
     return Mentions.of(view, entities, sources[places], weights[places], nearness[edge_of])
 
 
-def anchored(view: View, entities: Scores, scale: SimilarityScale, away_from: int = -1) -> Scores:
-    """The best hyperedge of each passage that holds one of some entities and resembles the remainder of the question.
+class Anchors(NamedTuple):
+    """Hyperedges that hold some entities.
 
-    It says what the question asks, of an entity that counts, in one place: the words of a passage alone do not tell
+    Attributes:
+        passages: Of each.
+        owners: The position of the entity that each holds.
+        values: weight x rarity of the entity x similarity of the hyperedge to the remainder of the question.
+    """
+
+    passages: IntArray
+    owners: IntArray
+    values: FloatArray
+
+
+def anchored(view: View, entities: IntArray, weights: FloatArray, scale: SimilarityScale) -> Anchors:
+    """The hyperedges that hold one of some entities and resemble the remainder of the question.
+
+    They say what the question asks, of an entity that counts, in one place: the words of a passage alone do not tell
     whether its name and its answer stand together.
 
     Args:
         view: The index.
-        entities: What each counts.
+        entities: Rows; common ones are left out.
+        weights: What each counts.
         scale: Measures similarity to the remainder.
-        away_from: Row of a passage that does not count; -1 for none.
-
-    Returns:
-        weight x rarity x similarity, of passages that have such a hyperedge.
     """
-    degrees = view.graph.degrees(entities.rows)
-    telling = degrees <= COMMON
-    weights = entities.values[telling] * rarity(view, degrees[telling])
-    edges, owners = view.graph.memberships(entities.rows[telling])
-    values = weights[owners] * scale.similarities("hyperedge", edges)[:, 1]
-    passages = view.graph.passages(edges)
-    away = passages != away_from
-    return Scores.highest(passages[away], values[away])
+    degrees = view.graph.degrees(entities)
+    telling = (degrees <= COMMON).nonzero()[0]
+    edges, places = view.graph.memberships(entities[telling])
+    values = (weights[telling] * rarity(view, degrees[telling]))[places] * scale.similarities("hyperedge", edges)[:, 1]
+    return Anchors(view.graph.passages(edges), telling[places], values)

@@ -22,7 +22,7 @@ from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores, among, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
-from polyad.retrieval.default.links import Hop, Mentions, SimilarityScale, anchored, follow, linked, rarity
+from polyad.retrieval.default.links import Hop, SimilarityScale, anchored, follow, linked, rarity
 from polyad.retrieval.default.question_words import QuestionWords
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.view import View
@@ -318,13 +318,12 @@ class SignalExtractor:
         telling, is_hub = rarity(view, degrees), degrees > EVERYWHERE
         strong, weak, mentions = self._question_entities(entities[~is_hub], telling[~is_hub])
         about = Scores.highest(np.concatenate([strong.rows, weak.rows]), np.concatenate([strong.values, weak.values]))
-        prior = self._prior(union([scale.nearest[0], words.rows, about.rows]), words, about, scale)
+        rows = union([scale.nearest[0], words.rows, about.rows])
+        prior = Scores(rows, _prior(scale.similarities("passage", rows)[:, 0], words.at(rows), about.at(rows)))
         first = follow(view, prior, about, scale)
         second = follow(view, self._after(first, words, about, scale), about, scale)
         hops = first, second
-        anchor = anchored(view, Scores(np.sort(entities), np.ones(len(entities), dtype=np.float32)), scale)
-        best_source = prior.best(1, self._order)
-        hop_anchor = anchored(view, _strongest([hop.mentions for hop in hops]), scale, away_from=int(best_source[0]))
+        anchor, hop_anchor = self._anchors(entities, hops, prior.best(1, self._order), scale)
         few = [mentions, first.mention, second.mention, anchor, hop_anchor]
         many = [about, first.link, second.link]
         candidates = union(
@@ -338,6 +337,7 @@ class SignalExtractor:
         if not len(candidates):  # nothing speaks for any passage, as in an index of one
             candidates = np.sort(scale.nearest[0][:NEAREST_TAKEN])
         dense, remainder = scale.similarities("passage", candidates).T
+        words_of_them, about_them = words.at(candidates), about.at(candidates)
         sources = [hop.mentions.sources for hop in hops]
         question_words = QuestionWords.of(question, view, union([candidates, *sources]))
         held = question_words.held(candidates)
@@ -352,13 +352,13 @@ class SignalExtractor:
             dense_rank=_inverted(scale.nearest[0], candidates),
             words_rank=_inverted(found, candidates),
             fused_rank=_fused([scale.similar[0], found], candidates),
-            words=words.at(candidates),
+            words=words_of_them,
             coverage=question_words.coverage(held),
             gain=np.maximum(*(question_words.gain(candidates, held, hop.mentions) for hop in hops)),
             strong=strong.at(candidates),
             weak=weak.at(candidates),
             mentions=mentions.at(candidates) + self._mentions_of_hubs(entities[is_hub], telling[is_hub], candidates),
-            prior=self._prior(candidates, words, about, scale).values,
+            prior=_prior(dense, words_of_them, about_them),
             anchor=anchor.at(candidates),
             hop_anchor=hop_anchor.at(candidates),
             hyperedges=self._hyperedge_similarities(candidates, scale),
@@ -382,12 +382,11 @@ class SignalExtractor:
             entities: Of the question, but hubs.
             telling: The rarity of each.
         """
-        rows, _, share, strengths = linked(self._view, entities)
-        is_strong = strengths >= 1
-        mentioned, owners = self._view.graph.mentions(entities)
+        mentioned, owners, strengths = self._view.graph.mentions(entities)
+        rows, _, shares, sure = linked(mentioned, owners, strengths, len(entities))
         return (
-            Scores.highest(rows[is_strong], share[is_strong]),
-            Scores.highest(rows[~is_strong], share[~is_strong]),
+            Scores.highest(rows[sure], shares[sure]),
+            Scores.highest(rows[~sure], shares[~sure]),
             Scores.summed(mentioned, telling[owners]),
         )
 
@@ -405,17 +404,31 @@ class SignalExtractor:
             np.add.at(found, pairs // len(hubs), telling[order][pairs % len(hubs)])
         return found
 
-    def _prior(self, rows: IntArray, words: Scores, about: Scores, scale: SimilarityScale) -> Scores:
-        """The score before links of some passages."""
-        dense = scale.similarities("passage", rows)[:, 0]
-        return Scores(rows, dense + PRIOR_WORDS * words.at(rows) + PRIOR_ABOUT * about.at(rows))
+    def _anchors(
+        self, entities: IntArray, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
+    ) -> tuple[Scores, Scores]:
+        """The best hyperedge of each passage that holds an entity of the question, and one that was followed.
+
+        Args:
+            entities: Of the question.
+            hops: Tell what was followed; it counts by the best source that mentions it.
+            best_source: Row of the passage in which no followed entity counts.
+            scale: Measures similarity to the remainder.
+        """
+        mentions = [(hop.mentions.entities, hop.mentions.weights) for hop in hops]
+        followed = Scores.highest(*(np.concatenate(column) for column in zip(*mentions, strict=True)))
+        weights = np.concatenate([np.ones(len(entities), dtype=np.float32), followed.values])
+        passages, owners, values = anchored(self._view, np.concatenate([entities, followed.rows]), weights, scale)
+        asked = owners < len(entities)
+        away = ~asked & (passages != best_source)
+        return Scores.highest(passages[asked], values[asked]), Scores.highest(passages[away], values[away])
 
     def _after(self, hop: Hop, words: Scores, about: Scores, scale: SimilarityScale) -> Scores:
         """The score before links and what the links of a hop add to it."""
         rows = union([scale.nearest[0], words.rows, about.rows, hop.link.rows])
-        prior = self._prior(rows, words, about, scale)
-        remainder = scale.similarities("passage", rows)[:, 1]
-        return Scores(rows, prior.values + hop.link.at(rows) * (LINK_FLOOR + remainder))
+        dense, remainder = scale.similarities("passage", rows).T
+        prior = _prior(dense, words.at(rows), about.at(rows))
+        return Scores(rows, prior + hop.link.at(rows) * (LINK_FLOOR + remainder))
 
     def _hyperedge_similarities(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
         edges, owners = self._view.graph.hyperedges(candidates)
@@ -441,8 +454,7 @@ class SignalExtractor:
         return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)
 
 
-def _strongest(mentions: Sequence[Mentions]) -> Scores:
-    """The entities that were followed, by the weight of the best source that mentions each."""
-    return Scores.highest(
-        np.concatenate([found.entities for found in mentions]), np.concatenate([found.weights for found in mentions])
-    )
+def _prior(dense: FloatArray, words: FloatArray, about: FloatArray) -> FloatArray:
+    """The score before links of some passages."""
+    prior: FloatArray = dense + PRIOR_WORDS * words + PRIOR_ABOUT * about
+    return prior

@@ -217,7 +217,7 @@ def _by_hyperedge(view: View, knowledge: _Knowledge) -> Scores:
 def _by_entity(view: View, knowledge: _Knowledge) -> Scores:
     """Of each passage the best entity in R_V that it mentions, the less the more passages do."""
     graph = view.graph
-    passages, owners = graph.mentions(knowledge.entities)
+    passages, owners, _ = graph.mentions(knowledge.entities)
     shares = knowledge.entity_scores / np.sqrt(graph.degrees(knowledge.entities))
     return Scores.highest(passages, shares[owners]).above(0)
 
