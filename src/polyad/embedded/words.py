@@ -100,13 +100,11 @@ class Postings:
         """Both; the other's passages come after these."""
         return Postings.merged([self, other])
 
-    def of_word(self, hashed: int) -> tuple[IntArray, Counts]:
-        """The passages that hold a word, sorted, and how often each."""
-        place = int(np.searchsorted(self.hashes, np.uint64(hashed)))
-        if place == len(self.hashes) or int(self.hashes[place]) != hashed:
-            return self.rows[:0], self.counts[:0]
-        span = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
-        return self.rows[span], self.counts[span]
+    def of_words(self, hashes: Hashes) -> list[Holders]:
+        """The passages that hold each of some words, sorted, and how often each."""
+        starts, ends = (self.hashes.searchsorted(hashes, side) for side in ("left", "right"))
+        bounds = zip(self.offsets[starts].tolist(), self.offsets[ends].tolist(), strict=True)
+        return [(self.rows[start:end], self.counts[start:end]) for start, end in bounds]
 
 
 def counted_words(texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
@@ -165,20 +163,19 @@ class WordIndex:
 
     def frequencies(self, words: Sequence[str]) -> IntArray:
         """How many passages hold each word."""
-        return np.array([self._frequency(self._holders(word)) for word in words], dtype=np.int64)
+        return np.array([self._frequency(parts) for parts in self._holders(words)], dtype=np.int64)
 
     def holds(self, words: Sequence[str], passages: IntArray) -> BoolArray:
         """Which of some words each of some passages holds, ``[passages, words]``."""
         held = np.zeros((len(passages), len(words)), dtype=bool)
-        for column, word in enumerate(words):
-            for rows, counts in self._holders(word):
+        for column, parts in enumerate(self._holders(words)):
+            for rows, counts in parts:
                 held[:, column] |= _counts_at(rows, counts, passages) > 0
         return held
 
     def best(self, words: Sequence[str], k: int) -> tuple[IntArray, FloatArray]:
         """The passages with the ``k`` highest scores, and all whose score equals the last of these; by row."""
-        holders = [self._holders(word) for word in words]
-        found = [(self._idf(n), parts) for parts in holders if (n := self._frequency(parts))]
+        found = [(self._idf(n), parts) for parts in self._holders(words) if (n := self._frequency(parts))]
         found.sort(key=lambda pair: -pair[0])
         scores = np.zeros(len(self.is_there), dtype=np.float64)
         reached: list[IntArray] = []
@@ -230,10 +227,11 @@ class WordIndex:
     def _idf(self, frequency: int) -> float:
         return max(_LEAST_IDF, float(np.log((self.passages - frequency + 0.5) / (frequency + 0.5))))
 
-    def _holders(self, word: str) -> list[Holders]:
-        """The passages that hold a word and how often each does, gone ones too; of each part that knows it."""
-        hashed = hash_of(word)
-        return [found for part in self.parts if len((found := part.of_word(hashed))[0])]
+    def _holders(self, words: Sequence[str]) -> list[list[Holders]]:
+        """The passages that hold each word and how often each does, gone ones too; of each part that knows it."""
+        hashes = np.array([hash_of(word) for word in words], dtype=np.uint64)
+        of_parts = [part.of_words(hashes) for part in self.parts]
+        return [[own[place] for own in of_parts if len(own[place][0])] for place in range(len(words))]
 
     def _frequency(self, holders: Sequence[Holders]) -> int:
         """How many of them have not gone."""
