@@ -87,24 +87,28 @@ class DefaultRetriever:
         edges, similarities, owners = _hyperedges(view, inputs, rows)
         relevance = self._calibration.relevance(measures_of(inputs, scores)[chosen])
         with view.reading():
-            names = entity_names(view, sorted({entity for _, entity in origins.values()}))
-            linking = {row: names[entity] for row, (_, entity) in origins.items()}
-            links = _links(view, origins, linking)
-            hits = [
-                (row, float(scores[place]), "; ".join([*self._strongest(parts[place]), *links.get(row, ())]))
-                for row, place in zip(rows.tolist(), chosen.tolist(), strict=True)
-            ]
             found = evidence(
                 view,
                 query.text,
                 self.name,
-                hits,
+                [(row, score, "") for row, score in zip(rows.tolist(), scores[chosen].tolist(), strict=True)],
                 list(zip(edges.tolist(), similarities.tolist(), strict=True)),
                 [(entity, 1.0) for entity in inputs.question.entities],
-                _trace(view, query.text, edges, similarities, rows[owners], linking),
             )
-        passages = (replace(hit, relevance=own) for hit, own in zip(found.passages, relevance, strict=True))
-        return replace(found, passages=tuple(passages))
+            # Only now: most of what links is among what is shown, and is not read again.
+            names = entity_names(view, sorted({entity for _, entity in origins.values()}))
+            linking = {row: names[entity] for row, (_, entity) in origins.items()}
+            links = _links(view, origins, linking)
+        reasons = (
+            "; ".join([*self._strongest(parts[place]), *links.get(row, ())])
+            for row, place in zip(rows.tolist(), chosen.tolist(), strict=True)
+        )
+        passages = (
+            replace(hit, reason=reason, relevance=own)
+            for hit, reason, own in zip(found.passages, reasons, relevance, strict=True)
+        )
+        trace = _trace(view, query.text, edges, similarities, rows[owners], linking)
+        return replace(found, passages=tuple(passages), trace=tuple(trace))
 
     def _ranked(self, question: str, view: View) -> _Ranked:
         """The candidates of a question; kept for a while, as who merges hits may ask for more of them."""
