@@ -15,7 +15,7 @@ from polyad.hypergraph.sparse import Scores
 from polyad.model import Document, FloatArray
 from polyad.protocols import Embedder, TextKind
 from polyad.retrieval.default import links
-from polyad.retrieval.default.links import SimilarityScale, anchored, linked
+from polyad.retrieval.default.links import Mentions, SimilarityScale, anchored, linked, rarity
 from polyad.view import View
 
 ViewOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], View]
@@ -56,7 +56,7 @@ def found(view: View, weights: dict[str, float]) -> list[float]:
     rows = view.find(weights)
     entities = np.array([rows[key] for key in weights], dtype=np.int64)
     counting = np.array(list(weights.values()), dtype=np.float32)
-    anchors = anchored(view, entities, counting, north(view))
+    anchors = anchored(view, entities, counting * rarity(view, view.graph.degrees(entities)), north(view))
     assert set(anchors.owners.tolist()) <= set(range(len(weights)))
     passages = np.array([view.passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
     counted: list[float] = Scores.highest(anchors.passages, anchors.values).at(passages).tolist()
@@ -72,17 +72,19 @@ def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(view: Vi
     assert found(view, {"isk": 1.0})[1] < found(view, {"lode": 1.0})[1], "the north of b is not of Isk"
 
 
-def test_each_anchor_belongs_to_its_entity(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "COMMON", 1)
+def test_each_anchor_belongs_to_its_entity(view: View) -> None:
     rows = view.find(["isk", "marr"])
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
-    anchors = anchored(view, entities, np.ones(2, dtype=np.float32), north(view))
-    assert anchors.owners.tolist() == [1], "the first has too many passages"
+    anchors = anchored(view, entities, np.array([1, 0.25], dtype=np.float32), north(view))
+    assert anchors.owners.tolist() == [0, 0, 0, 1]
+    assert anchors.values[-1] == pytest.approx(0.25 * 0.6)
 
 
-def test_an_entity_of_too_many_passages_leads_nowhere(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entity_of_too_many_passages_is_not_followed(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "COMMON", 1)
-    assert found(view, {"isk": 1.0, "marr": 1.0}) == pytest.approx([0, 0, 0.6])
+    rows, one = view.find(["isk", "marr"]), np.ones(2, dtype=np.float32)
+    entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
+    assert Mentions.of(view, entities, np.zeros(2, dtype=np.int64), one, one).entities.tolist() == [rows["marr"]]
 
 
 def test_without_entities_nothing_is_anchored(view: View) -> None:

@@ -262,7 +262,7 @@ class Anchors(NamedTuple):
     Attributes:
         passages: Of each.
         owners: The position of the entity that each holds.
-        values: weight x rarity of the entity x similarity of the hyperedge to the remainder of the question.
+        values: Weight of the entity x similarity of the hyperedge to the remainder of the question.
     """
 
     passages: IntArray
@@ -278,12 +278,10 @@ def anchored(view: View, entities: IntArray, weights: FloatArray, scale: Similar
 
     Args:
         view: The index.
-        entities: Rows; common ones are left out.
-        weights: What each counts.
+        entities: Rows, of none that is too common.
+        weights: What each counts, times its rarity.
         scale: Measures similarity to the remainder.
     """
-    degrees = view.graph.degrees(entities)
-    telling = (degrees <= COMMON).nonzero()[0]
-    edges, places = view.graph.memberships(entities[telling])
-    values = (weights[telling] * rarity(view, degrees[telling]))[places] * scale.similarities("hyperedge", edges)[:, 1]
-    return Anchors(view.graph.passages(edges), telling[places], values)
+    edges, owners = view.graph.memberships(entities)
+    values = weights[owners] * scale.similarities("hyperedge", edges)[:, 1]
+    return Anchors(view.graph.passages(edges), owners, values)

@@ -6,14 +6,14 @@ Candidates come from similarity, words and two hops of links; a linear scorer we
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from polyad.hypergraph.incidence import places_within
 from polyad.hypergraph.sparse import best_places
-from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
+from polyad.model import Evidence, FloatArray, IntArray, Query, ScoredHyperedge, TraceStep
 from polyad.protocols import Embedder, MentionExtractor
 from polyad.retrieval.default.linear_scorer import LinearScorer
 from polyad.retrieval.default.settings import DefaultSettings
@@ -99,15 +99,13 @@ class DefaultRetriever:
             names = entity_names(view, sorted({entity for _, entity in origins.values()}))
             linking = {row: names[entity] for row, (_, entity) in origins.items()}
             links = _links(view, origins, linking)
-        reasons = (
-            "; ".join([*self._strongest(parts[place]), *links.get(row, ())])
-            for row, place in zip(rows.tolist(), chosen.tolist(), strict=True)
-        )
         passages = (
-            replace(hit, reason=reason, relevance=own)
-            for hit, reason, own in zip(found.passages, reasons, relevance, strict=True)
+            replace(hit, reason="; ".join([*strongest, *links.get(row, ())]), relevance=own)
+            for hit, row, strongest, own in zip(
+                found.passages, rows.tolist(), self._strongest(parts[chosen]), relevance, strict=True
+            )
         )
-        trace = _trace(view, query.text, edges, similarities, rows[owners], linking)
+        trace = _trace(query.text, found.hyperedges, [linking.get(row) for row in rows[owners].tolist()])
         return replace(found, passages=tuple(passages), trace=tuple(trace))
 
     def _ranked(self, question: str, view: View) -> _Ranked:
@@ -122,10 +120,14 @@ class DefaultRetriever:
             last = self._last = _Ranked(view, inputs, parts, parts.sum(axis=1))
         return last
 
-    def _strongest(self, parts: FloatArray) -> list[str]:
-        """The signals that speak most for a passage, each with what it adds to the score."""
-        strongest = [place for place in np.argsort(-parts, kind="stable")[:_REASONS].tolist() if parts[place] > 0]
-        return [f"{IN_WORDS[self._names[place]]} +{parts[place]:.2f}" for place in strongest]
+    def _strongest(self, parts: FloatArray) -> list[list[str]]:
+        """The signals that speak most for each of some passages, each with what it adds to the score."""
+        strongest = np.argsort(-parts, axis=1, kind="stable")[:, :_REASONS]
+        adding = np.take_along_axis(parts, strongest, axis=1)
+        return [
+            [f"{IN_WORDS[self._names[place]]} +{part:.2f}" for place, part in zip(*own, strict=True) if part > 0]
+            for own in zip(strongest.tolist(), adding.tolist(), strict=True)
+        ]
 
 
 def _links(view: View, origins: Mapping[int, tuple[int, int]], linking: Mapping[int, str]) -> dict[int, tuple[str]]:
@@ -154,31 +156,18 @@ def _hyperedges(view: View, inputs: SignalInputs, passages: IntArray) -> tuple[I
     return edges[shown], similarities[shown], owners[shown]
 
 
-def _trace(
-    view: View,
-    question: str,
-    edges: IntArray,
-    similarities: FloatArray,
-    passages: IntArray,
-    linking: Mapping[int, str],
-) -> list[TraceStep]:
-    """Why some hyperedges are shown, each of a passage; ``linking`` names what links to some of these, by row."""
+def _trace(question: str, hyperedges: Sequence[ScoredHyperedge], linking: Sequence[str | None]) -> list[TraceStep]:
+    """Why some hyperedges are shown; ``linking`` names what links to the passage of each, where anything does."""
     return [
         TraceStep(
-            edge_id,
-            passage_id,
+            scored.hyperedge.id,
+            scored.hyperedge.passage_id,
             question,
-            "link" if row in linking else "question",
-            (linking[row],) if row in linking else (),
-            similarity,
+            "question" if name is None else "link",
+            () if name is None else (name,),
+            scored.score,
         )
-        for edge_id, passage_id, row, similarity in zip(
-            view.ids("hyperedge", edges),
-            view.ids("passage", passages),
-            passages.tolist(),
-            similarities.tolist(),
-            strict=True,
-        )
+        for scored, name in zip(hyperedges, linking, strict=True)
     ]
 
 

@@ -22,7 +22,7 @@ from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores, among, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols import Embedder
-from polyad.retrieval.default.links import Hop, SimilarityScale, anchored, follow, linked, rarity
+from polyad.retrieval.default.links import COMMON, Hop, SimilarityScale, anchored, follow, linked, rarity
 from polyad.retrieval.default.question_words import QuestionWords
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.view import View
@@ -323,7 +323,9 @@ class SignalExtractor:
         first = follow(view, prior, about, scale)
         second = follow(view, self._after(first, words, about, scale), about, scale)
         hops = first, second
-        anchor, hop_anchor = self._anchors(entities, hops, prior.best(1, self._order), scale)
+        is_rare = degrees <= COMMON
+        asked = Scores.of(entities[is_rare], telling[is_rare])
+        anchor, hop_anchor = self._anchors(asked, hops, prior.best(1, self._order), scale)
         few = [mentions, first.mention, second.mention, anchor, hop_anchor]
         many = [about, first.link, second.link]
         candidates = union(
@@ -405,23 +407,30 @@ class SignalExtractor:
         return found
 
     def _anchors(
-        self, entities: IntArray, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
+        self, asked: Scores, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
     ) -> tuple[Scores, Scores]:
         """The best hyperedge of each passage that holds an entity of the question, and one that was followed.
 
         Args:
-            entities: Of the question.
-            hops: Tell what was followed; it counts by the best source that mentions it.
+            asked: The rarity of the entities of the question, but common ones.
+            hops: Tell what was followed; it counts by its rarity and the best source that mentions it.
             best_source: Row of the passage in which no followed entity counts.
             scale: Measures similarity to the remainder.
         """
-        mentions = [(hop.mentions.entities, hop.mentions.weights) for hop in hops]
-        followed = Scores.highest(*(np.concatenate(column) for column in zip(*mentions, strict=True)))
-        weights = np.concatenate([np.ones(len(entities), dtype=np.float32), followed.values])
-        passages, owners, values = anchored(self._view, np.concatenate([entities, followed.rows]), weights, scale)
-        asked = owners < len(entities)
-        away = ~asked & (passages != best_source)
-        return Scores.highest(passages[asked], values[asked]), Scores.highest(passages[away], values[away])
+        mentions = [hop.mentions for hop in hops]
+        followed = Scores.highest(
+            np.concatenate([own.entities for own in mentions]),
+            np.concatenate([own.weights * own.rarities for own in mentions]),
+        )
+        passages, owners, values = anchored(
+            self._view,
+            np.concatenate([asked.rows, followed.rows]),
+            np.concatenate([asked.values, followed.values]),
+            scale,
+        )
+        is_asked = owners < len(asked)
+        away = ~is_asked & (passages != best_source)
+        return Scores.highest(passages[is_asked], values[is_asked]), Scores.highest(passages[away], values[away])
 
     def _after(self, hop: Hop, words: Scores, about: Scores, scale: SimilarityScale) -> Scores:
         """The score before links and what the links of a hop add to it."""
