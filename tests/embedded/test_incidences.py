@@ -78,9 +78,12 @@ class Graph:
         return self.incidences.memberships(self.rows(key))[0].tolist()  # type: ignore[no-any-return]
 
     def mentions(self, key: str) -> list[int]:
-        found = self.incidences.mentions(self.rows(key))[0].tolist()
-        assert self.incidences.degrees(self.rows(key)).tolist() == [len(found)]
-        return found  # type: ignore[no-any-return]
+        passages, owners, strengths = self.incidences.mentions(self.rows(key))
+        assert not owners.any()
+        assert self.incidences.degrees(self.rows(key)).tolist() == [len(passages)]
+        about = {passage: sure for passage, sure in zip(passages.tolist(), strengths.tolist(), strict=True) if sure > 0}
+        assert about == self.about(key), "a mention says how surely its passage is about the entity"
+        return passages.tolist()  # type: ignore[no-any-return]
 
     def about(self, key: str) -> dict[int, float]:
         passages, owners, strengths = self.incidences.about(self.rows(key))

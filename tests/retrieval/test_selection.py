@@ -122,6 +122,15 @@ def test_places_freed_by_merging_go_to_further_passages() -> None:
     assert asked == [5, 9]
 
 
+def test_a_retriever_that_finds_nothing_but_copies_is_not_asked_for_ever() -> None:
+    copies = [cut("A text of a few words, and no others.", f"d{number}")[0] for number in range(99)]
+    asked: list[int] = []
+    found = gather(ranking(copies, asked), Wanted(k=2), nowhere)
+    assert asked == [2, 4, 6, 9, 13, 19, 28, 32]
+    assert len(found.passages) == 1
+    assert len(found.passages[0].copies) == 31
+
+
 def test_where_nothing_is_merged_the_retriever_is_asked_once() -> None:
     others = [cut(f"Text number {number}, about thing {number}.", f"o{number}")[0] for number in range(9)]
     asked: list[int] = []
