@@ -101,7 +101,6 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
             _eval(name, "--preset", name, "--method", "semantic-units", "--retriever", name)
             for name in ("hypergraphrag", "hyperretriever")
         ),
-        _eval("by default", "--retriever", RETRIEVERS),
     ],
     "hyperretriever-by-preset": [
         _eval(name, *BY_PRESET, "--retriever", "hyperretriever", trains=trains)

@@ -46,6 +46,7 @@ class Page(NamedTuple):
         is_timed: Whether times mean something: the questions were embedded anew for each system.
         is_grid: Whether two settings differ, so that a table of rows and columns says it all.
         is_of_indexes: Whether what the hypergraphs cost is shown, and nothing of what is found in them.
+        beside: Of the retrievers as they come, those that are shown beside what was measured.
     """
 
     title: str
@@ -54,6 +55,7 @@ class Page(NamedTuple):
     is_timed: bool = False
     is_grid: bool = False
     is_of_indexes: bool = False
+    beside: Sequence[str] = ()
 
 
 _OF_A_QUESTION = ("recall", "recall-by-depth", "recall-by-words", "recall-by-reading", "recall-by-time")
@@ -79,8 +81,10 @@ PAGES: Mapping[str, Page] = {
         "semantic units throughout, and the encoder is the same small one. The thresholds of the papers are for other "
         "encoders. `hyperretriever` has the weights that come with polyad, which were trained for two hops; by preset "
         "it follows triples until none is new, and in the large graph of 2wiki that leads far from most questions: see "
-        "the page of those trained by preset. Beside them all retrievers as they come.",
+        "the page of those trained by preset. `by default` are retrievers as they come, measured as the page of "
+        "retrievers says.",
         ("recall", "recall-by-depth", "recall-by-words", "recall-by-reading"),
+        beside=("hypersu", "hypergraphrag", "hyperretriever", "default"),
     ),
     "hyperretriever-by-preset": Page(
         "HyperRetriever by its preset, with other weights",
@@ -171,18 +175,27 @@ def main() -> None:
 def read(name: str) -> Results:
     """The summary of one experiment."""
     value = json.loads((SUMMARIES / f"{name}.json").read_text(encoding="utf-8"))
-    return Results(name, value, [_renamed(from_json(group)) for group in value["groups"]])
+    groups = [_renamed(from_json(group)) for group in value["groups"]]
+    if PAGES[name].beside:
+        others = {group.name: group for group in read("retrievers").groups}
+        groups = [_beside(group, others[group.name], PAGES[name].beside) for group in groups if group.name in others]
+    return Results(name, value, groups)
+
+
+BY_DEFAULT = "by default: "
+
+
+def _beside(group: Summaries, others: Summaries, names: Sequence[str]) -> Summaries:
+    """The group with some of the retrievers as they come; those are compared with nothing here."""
+    by_default = {f"{BY_DEFAULT}{name}": replace(others.systems[name], difference=None) for name in names}
+    return replace(group, systems={**group.systems, **by_default})
 
 
 def _renamed(group: Summaries) -> Summaries:
     """The group with shorter names: of a setting that is swept by itself the value is enough."""
-    is_beside_others = any(": " in name for name in group.systems)
     return replace(
         group,
-        systems={
-            f"by preset: {name}" if is_beside_others and name == system.retriever else _short(name): system
-            for name, system in group.systems.items()
-        },
+        systems={_short(name): system for name, system in group.systems.items()},
         constructions={_short(name): one for name, one in group.constructions.items()},
     )
 
@@ -486,12 +499,9 @@ def _overview(retrievers: Results, kept_aside: Results | None) -> Table:
         f"{group.name}, kept aside": group for group in (kept_aside.groups if kept_aside else ())
     }
     return [
-        {
-            "": f"`{system.retriever}`",
-            **{column: _cell(group.systems.get(name), column) for column, group in columns.items()},
-        }
+        {"": f"`{name}`", **{column: _cell(group.systems.get(name), column) for column, group in columns.items()}}
         for name, system in retrievers.groups[0].systems.items()
-        if not name.startswith("by default: ")
+        if name == system.retriever  # what is shown beside them has two names
     ]
 
 
