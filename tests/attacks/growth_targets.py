@@ -79,7 +79,7 @@ from polyad.text.loose_json import first_json, listed_under, strings_under
 from polyad.text.outside import harmless
 from polyad.text.paragraphs import begins_paragraph, paragraphs
 from polyad.text.quoting import defused, in_one_line, quoted_passage
-from polyad.text.thoughts import ThoughtFilter, after_thoughts, without_thoughts
+from polyad.text.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
 from polyad.text.tokens import count_tokens
 from polyad.text.vocabulary import Vocabulary
 from polyad.text.words import terms, word_spans
@@ -753,7 +753,9 @@ TARGETS = (
         _JSON,
         most=_REPLY,
     ),
-    Target("thoughts", _all(without_thoughts, after_thoughts), str, _THOUGHTS, most=_REPLY),
+    Target(
+        "thoughts", _all(without_thoughts, after_thoughts, thoughts_in, thoughts_before), str, _THOUGHTS, most=_REPLY
+    ),
     Target("thoughts in pieces", _thoughts_of, _in_pieces, _THOUGHTS, most=_REPLY),
     Target("compact facts", CompactExtractionStyle().parse, str, _JSON, most=_REPLY),
     Target("paper facts", PaperExtractionStyle().parse, str, _PAPER, most=_REPLY),
