@@ -182,6 +182,7 @@ class GrowingAdjacency:
     def _base_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Where the neighbours of each row begin in the base, and how many there are; none of rows beyond."""
         offsets = self.base.adjacency.offsets
+        rows = np.asarray(rows)  # plug-ins come with lists
         starts = offsets.take(rows, mode="clip")  # of a row beyond the base both are its end
         return starts, offsets.take(rows + 1, mode="clip") - starts
 
