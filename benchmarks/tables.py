@@ -130,7 +130,8 @@ PAGES: Mapping[str, Page] = {
     ),
     "ablation-hyperretriever": Page(
         "HyperRetriever without its parts",
-        "What `hyperretriever` loses without each of its parts (HyperRAG's ablations).",
+        "What `hyperretriever` loses without each of its parts (HyperRAG's ablations). Its weights were trained on "
+        "most questions of 2wiki.",
         ("recall",),
     ),
     "sweep-depth-decay": Page(
