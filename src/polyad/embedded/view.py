@@ -416,7 +416,7 @@ class EmbeddedView:
             return []
         last, degrees = self.hyperedge_numbers.last(), self.graph.entity_edges.degrees(np.array(rows, dtype=np.int64))
         parts = [
-            up_to(self.tallies.parts(row, last) or self._uncounted(row, degree), last)
+            up_to(self._parts(row, last) if degree >= _COMMON else (), last)
             for row, degree in zip(rows, degrees.tolist(), strict=True)
         ]
         numbers = self._numbers(self.entity_numbers, rows)
@@ -433,12 +433,11 @@ class EmbeddedView:
         self.tallies.add(common)
         return [tally.entity() for tally in found]
 
-    def _uncounted(self, row: int, degree: int) -> tuple[Part, ...]:
-        """The parts of an entity of which nothing was counted yet, but for the last."""
-        if degree < _COMMON:
-            return ()
-        edges = self.graph.entity_edges.gather(np.array([row]))[0]
-        return in_parts(self.hyperedge_numbers.at(edges))
+    def _parts(self, row: int, last: int) -> tuple[Part, ...]:
+        """The parts that a common entity is counted in, but for what came since."""
+        if counted := self.tallies.parts(row, last):
+            return counted
+        return in_parts(self.hyperedge_numbers.at(self.graph.entity_edges.gather(np.array([row]))[0]))
 
     def count_common(self) -> None:
         """Count what is said of all common entities, to be kept with the arrays; of none where some has gone since."""
