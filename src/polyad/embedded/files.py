@@ -79,7 +79,7 @@ def arrays_of(view: EmbeddedView) -> Arrays:
     yield "subject", names.subject.whole()
     yield from _postings(words.parts)
     yield "lengths", words.lengths.whole()
-    yield "counts", np.array([view.version, view.linkable, words.passages, words.total_length], dtype=np.int64)
+    yield "counts", np.array([view.version, view.linkable, words.total_length], dtype=np.int64)
     if view.entity_scores is not None:
         yield "entity_score", view.entity_scores.whole()
     yield "undescribed", view.undescribed
@@ -109,7 +109,9 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
     def pruned(name: str, kind: Kind) -> PrunedAdjacency:
         return PrunedAdjacency(adjacency(name), vectors[kind].is_there)
 
-    version, linkable, passages, total_length = arrays["counts"].tolist()
+    version, linkable, total_length = arrays["counts"].tolist()
+    is_there = vectors["passage"].is_there
+    gone = np.flatnonzero(~is_there)
     keys = EntityKeys(ids("entity_keys"), lookup("entity_lookup"))
     names = SubjectNames(keys, lookup("long_names"), lookup("short_names"), column("subject"), adjacency("names"))
     postings = Postings(*(arrays[f"word_{part}"] for part in _OF_POSTINGS))
@@ -137,7 +139,7 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
             adjacency("passage_edges"),
             names,
         ),
-        word_index=WordIndex((postings,), column("lengths"), vectors["passage"].is_there, passages, total_length),
+        word_index=WordIndex((postings,), column("lengths"), is_there, gone, total_length),
         linkable=linkable,
         entity_vectors=vectors.get("entity"),
         entity_scores=column("entity_score") if "entity_score" in arrays else None,

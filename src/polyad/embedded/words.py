@@ -24,7 +24,7 @@ from polyad.embedded.growing import grown
 from polyad.embedded.ids import Ids
 from polyad.embedded.strings import Hashes, hash_of
 from polyad.hypergraph.incidence import ranges
-from polyad.hypergraph.sparse import best_places
+from polyad.hypergraph.sparse import best_places, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.text.indexed_words import searched_words, words_and_codes_of
 
@@ -35,6 +35,9 @@ _LEAST_IDF = 1e-6
 
 _LONG = 2000
 """Passages from which on a word may be left for looking up."""
+
+_FEW = 16
+"""Times as many passages that hold a word as have gone: then these are looked up among them."""
 
 Counts = npt.NDArray[np.uint16]
 
@@ -137,20 +140,25 @@ class WordIndex:
         parts: Postings of passages that came one after the other; those of passages that went are still in them.
         lengths: Of every passage in words, gone ones too.
         is_there: Which passages have not gone; ``[rows]``.
-        passages: How many there are.
+        gone: Rows of those that have, sorted.
         total_length: Of those that are there.
     """
 
     parts: tuple[Postings, ...]
     lengths: Column
     is_there: BoolArray
-    passages: int
+    gone: IntArray
     total_length: int
 
     @classmethod
     def none(cls) -> WordIndex:
         """Of no passages."""
-        return cls((), Column.of(np.empty(0, dtype=np.int32)), np.empty(0, dtype=bool), 0, 0)
+        return cls((), Column.of(np.empty(0, dtype=np.int32)), np.empty(0, dtype=bool), _nothing(), 0)
+
+    @property
+    def passages(self) -> int:
+        """How many there are."""
+        return len(self.is_there) - len(self.gone)
 
     def advanced(self, gone: IntArray, postings: Sequence[Postings], lengths: IntArray) -> WordIndex:
         """The same after some passages went and others came."""
@@ -158,8 +166,7 @@ class WordIndex:
         is_there = np.concatenate([self.is_there, np.ones(len(lengths), dtype=bool)])
         is_there[gone] = False
         total = self.total_length - int(self.lengths.at(gone).sum()) + int(lengths.sum())
-        all_lengths = self.lengths.extended(lengths)
-        return WordIndex(parts, all_lengths, is_there, self.passages - len(gone) + len(lengths), total)
+        return WordIndex(parts, self.lengths.extended(lengths), is_there, union([self.gone, gone]), total)
 
     def frequencies(self, words: Sequence[str]) -> IntArray:
         """How many passages hold each word."""
@@ -235,9 +242,15 @@ class WordIndex:
 
     def _frequency(self, holders: Sequence[Holders]) -> int:
         """How many of them have not gone."""
-        if len(self.is_there) == self.passages:
-            return sum(len(rows) for rows, _ in holders)
-        return sum(int(self.is_there[rows].sum()) for rows, _ in holders)
+        return sum(len(rows) - self._gone_among(rows) for rows, _ in holders)
+
+    def _gone_among(self, rows: IntArray) -> int:
+        """How many of some rows, which are sorted, have gone."""
+        if _FEW * len(self.gone) > len(rows):
+            return len(rows) - int(self.is_there[rows].sum())
+        gone = self.gone.astype(rows.dtype)
+        places = np.minimum(rows.searchsorted(gone), len(rows) - 1)
+        return int((rows[places] == gone).sum())
 
 
 def _counts_at(rows: IntArray, counts: Counts, passages: IntArray) -> Counts:
