@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import runpy
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ KINDS = ["questions", "unanswerable", "unanswerable_prose"]
 
 @pytest.fixture(scope="module")
 def script() -> dict[str, Any]:
+    sys.path.insert(0, str(FOLDER.parent))  # as where it is run by hand
     return runpy.run_path(str(FOLDER.with_suffix(".py")))
 
 
