@@ -28,7 +28,7 @@ from polyad.embedded.words import PassageWords, WordIndex
 from polyad.errors import StaleViewError
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.incidence import distinct, ranges
-from polyad.hypergraph.sparse import among, union
+from polyad.hypergraph.sparse import union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
 from polyad.storage import Changes, EntityTally, Moment, Moments, StoredRows
 from polyad.view import Kind
@@ -441,11 +441,10 @@ class EmbeddedView:
 
     def count_common(self) -> None:
         """Count what is said of all common entities, to be kept with the arrays; of none where some has gone since."""
-        rows = np.flatnonzero(self.graph.entity_edges.degrees(np.arange(len(self.keys))) >= _COMMON)
-        new = rows[~among(rows, self.tallies.rows)].tolist()
+        rows = np.flatnonzero(self.graph.entity_edges.degrees(np.arange(len(self.keys))) >= _COMMON).tolist()
         with suppress(StaleViewError):
-            for start in range(0, len(new), _COUNTED):
-                self.entities_made(new[start : start + _COUNTED])
+            for start in range(0, len(rows), _COUNTED):
+                self.entities_made(rows[start : start + _COUNTED])
 
     def named_with(self, word: str) -> list[int]:
         """The entities whose keys hold a word."""
