@@ -65,7 +65,8 @@ PAGES: Mapping[str, Page] = {
         "Retrievers",
         "Every retriever that needs no language model, as it comes, on one index: semantic units, names by rules. "
         "The weights of `default` were trained on these three benchmarks, those of `hyperretriever` on 64 per cent of "
-        "the questions of 2wiki, so there see the page of questions that were kept aside.",
+        "the questions of 2wiki, so there see the page of questions that were kept aside. The vectors of questions "
+        "were looked up, not made: what an encoder takes for a question comes to these times.",
         (*_OF_A_QUESTION, "cost", "construction", "neighbourhood"),
         is_timed=True,
     ),
