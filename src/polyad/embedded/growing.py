@@ -182,7 +182,6 @@ class GrowingAdjacency:
     def _base_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Where the neighbours of each row begin in the base, and how many there are; none of rows beyond."""
         offsets = self.base.adjacency.offsets
-        rows = np.asarray(rows)  # plug-ins come with lists
         starts = offsets.take(rows, mode="clip")  # of a row beyond the base both are its end
         return starts, offsets.take(rows + 1, mode="clip") - starts
 
@@ -230,14 +229,9 @@ class PrunedAdjacency:
     lost: tuple[_Lost, ...] = ()
 
     @classmethod
-    def of(cls, adjacency: GrowingAdjacency, neighbours: int) -> PrunedAdjacency:
-        """An adjacency to so many neighbours of which none has gone."""
-        return cls(adjacency, np.ones(neighbours, dtype=bool))
-
-    @classmethod
     def none(cls) -> PrunedAdjacency:
         """No row has neighbours."""
-        return cls.of(GrowingAdjacency.none(), 0)
+        return cls(GrowingAdjacency.none(), np.empty(0, dtype=bool))
 
     def extended(self, rows: IntArray, neighbours: IntArray, weights: FloatArray, count: int) -> PrunedAdjacency:
         """The same with more pairs (see :meth:`GrowingAdjacency.extended`), of ``count`` neighbours that came."""

@@ -1,8 +1,8 @@
 """The embedded view: arrays of an index at one moment, made from its store and moved on by what changes.
 
-What was there when the arrays were made lies in them; what came since is in small arrays beside them, and rows whose
-neighbours changed are written anew. So a view shares nearly all of its memory with the one before it, which searches
-that began earlier go on to use.
+What was there when the arrays were made lies in them; what came since is in small arrays beside them, and what has gone
+is left out where it is asked for. So a view shares nearly all of its memory with the one before it, which searches that
+began earlier go on to use.
 """
 
 from __future__ import annotations
