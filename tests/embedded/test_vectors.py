@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polyad.embedded.codes import Codes
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import Ids
 from polyad.embedded.vectors import Vectors
@@ -27,7 +28,8 @@ def in_cells(vectors: Vectors, searched: int) -> Vectors:
     """The same as they would be read from files."""
     cells = vectors.in_cells()
     column = Column.of(np.concatenate(list(vectors.blocks(cells))))
-    return replace(vectors, column=column, cells=cells.looking_into(searched), tail_cells=vectors.tail_cells[:0])
+    cells, codes = cells.looking_into(searched), Codes.of(column.base)
+    return replace(vectors, column=column, cells=cells, codes=codes, tail_cells=vectors.tail_cells[:0])
 
 
 def by_definition(

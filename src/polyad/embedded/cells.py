@@ -72,6 +72,12 @@ class Cells:
             return np.arange(len(self.centres))
         return union(self._nearest(cosines, k) for cosines in products_with_each(self.centres, vectors))
 
+    def spans(self, cells: IntArray) -> list[slice]:
+        """The places of each of some cells."""
+        return [
+            slice(*ends) for ends in zip(self.offsets[cells].tolist(), self.offsets[cells + 1].tolist(), strict=True)
+        ]
+
     def _nearest(self, cosines: FloatArray, k: int) -> IntArray:
         """The cells to look into for one vector, by its cosines to the centres."""
         sizes, count = np.diff(self.offsets), min(self.searched, len(cosines))

@@ -22,6 +22,7 @@ import numpy as np
 from polyad.config import NearestSettings
 from polyad.embedded.array_files import Array, Said, mapped, written, written_in_parts
 from polyad.embedded.cells import Cells
+from polyad.embedded.codes import Codes
 from polyad.embedded.columns import Column
 from polyad.embedded.growing import GrowingAdjacency, PrunedAdjacency, whole
 from polyad.embedded.ids import EntityKeys, Ids
@@ -37,7 +38,7 @@ from polyad.storage import Moment, Moments
 from polyad.text.files import write_whole
 from polyad.view import Kind
 
-FORMAT = 5
+FORMAT = 6
 """To be raised with whatever the arrays mean, such as how words are told apart or what a link counts."""
 
 FOLDER = "view"
@@ -45,6 +46,9 @@ FOLDER = "view"
 
 _OF_CELLS = ("centres", "offsets", "rows", "places")
 """Their arrays."""
+
+_OF_CODES = ("directions", "thresholds", "bits")
+"""Likewise."""
 
 _OF_POSTINGS = ("hashes", "offsets", "rows", "counts")
 """Likewise."""
@@ -254,19 +258,26 @@ class ViewFiles:
             shape = (len(vectors), *column.shape[1:])
             said[name] = written_in_parts(folder, name, vectors.blocks(cells), shape, column.dtype)
             said[f"{kind}_is_there"] = written(folder, f"{kind}_is_there", vectors.is_there)
-            for part in _OF_CELLS if cells else ():
+            if cells is None:
+                continue
+            for part in _OF_CELLS:
                 said[f"{kind}_cell_{part}"] = written(folder, f"{kind}_cell_{part}", getattr(cells, part))
+            codes = Codes.of(mapped(folder, name, said[name]))
+            for part in _OF_CODES:
+                said[f"{kind}_code_{part}"] = written(folder, f"{kind}_code_{part}", getattr(codes, part))
         return said
 
     def _read(self, folder: Path, said: Mapping[str, Said], store: Moments) -> EmbeddedView:
         arrays = {name: mapped(folder, name, own) for name, own in said.items()}
 
         def vectors(kind: Kind) -> Vectors:
-            is_there, cells = arrays[f"{kind}_is_there"], None
-            if f"{kind}_cell_rows" in arrays:
-                centres, offsets, rows, places = (arrays[f"{kind}_cell_{part}"] for part in _OF_CELLS)
-                cells = Cells(centres, offsets, rows, places, self._settings.cells)
-            return Vectors(Column.of(arrays[f"{kind}_vectors"]), is_there, int(len(is_there) - is_there.sum()), cells)
+            column, is_there = Column.of(arrays[f"{kind}_vectors"]), arrays[f"{kind}_is_there"]
+            gone = int(len(is_there) - is_there.sum())
+            if f"{kind}_cell_rows" not in arrays:
+                return Vectors(column, is_there, gone)
+            centres, offsets, rows, places = (arrays[f"{kind}_cell_{part}"] for part in _OF_CELLS)
+            codes = Codes(*(arrays[f"{kind}_code_{part}"] for part in _OF_CODES))
+            return Vectors(column, is_there, gone, Cells(centres, offsets, rows, places, self._settings.cells), codes)
 
         kinds: list[Kind] = [kind for kind in get_args(Kind) if f"{kind}_vectors" in arrays]
         return view_from(arrays, {kind: vectors(kind) for kind in kinds}, store)

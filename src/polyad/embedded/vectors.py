@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from polyad.embedded.cells import Cells, Numbers, cell_count, centres_of, nearest_centres
+from polyad.embedded.codes import Codes
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import Ids
 from polyad.hypergraph.cosines import cosines, products, products_with_each
-from polyad.hypergraph.incidence import ranges
 from polyad.hypergraph.sparse import among, best_places
 from polyad.model import BoolArray, FloatArray, IntArray
 
@@ -30,6 +30,12 @@ _ASKED = 50
 _WAITING = 1024
 """Vectors that may wait for their cells to be found, all at once: a search looks at each of them."""
 
+_COMPARED = 8
+"""Times as many vectors as are asked for that are compared of those looked at by their codes."""
+
+_COMPARED_AT_LEAST = 400
+"""More of them."""
+
 _READ = 1 << 16
 """Vectors read at a time where all are."""
 
@@ -43,6 +49,7 @@ class Vectors:
         is_there: Which rows have not gone.
         gone: How many have.
         cells: Of those that lie in a file; None where a search looks at all.
+        codes: Of the same, as they lie there; None where each that is looked at is compared.
         tail_cells: The nearest cell of those that came since, but for the last few; without cells empty.
     """
 
@@ -50,6 +57,7 @@ class Vectors:
     is_there: BoolArray
     gone: int
     cells: Cells | None = None
+    codes: Codes | None = None
     tail_cells: Numbers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
     @classmethod
@@ -115,7 +123,7 @@ class Vectors:
         assert self.cells is not None, "without cells all are looked at"
         there = np.flatnonzero(self.is_there)
         asked = self.at(there[np.linspace(0, len(there) - 1, _ASKED).astype(np.int64)])
-        exact = replace(self, cells=self.cells.looking_into(0))
+        exact = replace(self, cells=self.cells.looking_into(0), codes=None)
         hits = []
         for vector in asked[:, None]:  # one by one: cells are looked into for all that are asked together
             ((found, _),), ((expected, _),) = (searched.nearest(vector, RECALLED, ids) for searched in (self, exact))
@@ -127,7 +135,8 @@ class Vectors:
     ) -> list[tuple[IntArray, FloatArray]]:
         """For each of some vectors the ``k`` nearest rows and their cosines, best first, ties by id.
 
-        With cells they are the nearest of those in the cells that are looked into for any of the vectors.
+        With cells they are the nearest of those in the cells that are looked into for any of the vectors; with codes,
+        most of these.
 
         Args:
             vectors: Unit vectors, ``[vectors, dimension]``.
@@ -135,7 +144,7 @@ class Vectors:
             ids: Of the rows.
             scores: What to multiply cosines by, by row.
         """
-        places, products = self._compared(vectors, k)
+        places, products = self._compared(vectors, k, scores is not None)
         return [self._best(vector, places, own, k, ids, scores) for vector, own in zip(vectors, products, strict=True)]
 
     def _best(
@@ -155,19 +164,26 @@ class Vectors:
         best = best_places(near, k, lambda chosen: ids.order(rows[chosen]))
         return rows[best], near[best]
 
-    def _compared(self, vectors: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-        """The places that are looked at for the ``k`` nearest to each of some vectors, and the products with each."""
+    def _compared(self, vectors: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
+        """The places that are compared for the ``k`` nearest to each of some vectors, and the products with each.
+
+        Where products are weighted, codes do not tell which may be highest.
+        """
         base, tail = self.column.base, self.column.tail
         if self.cells is None:
             parts = [products_with_each(part, vectors) for part in (base, tail)]
             return np.arange(len(self)), np.concatenate(parts, axis=1)
         near = self.cells.near(vectors, k)
-        starts, ends = self.cells.offsets[near], self.cells.offsets[near + 1]
+        spans = self.cells.spans(near)
+        if self.codes is None or not self.cells.searched or is_weighted:
+            places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
+            parts = [products_with_each(base[span], vectors) for span in spans]
+        else:
+            places = self.codes.nearest(spans, vectors, _COMPARED * k + _COMPARED_AT_LEAST)
+            parts = [products_with_each(base.take(places, axis=0), vectors)]
         is_near = among(self.tail_cells.astype(np.int64), near)
         since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(tail))])
-        spans = zip(starts.tolist(), ends.tolist(), strict=True)
-        parts = [products_with_each(base[start:end], vectors) for start, end in spans]
-        places = np.concatenate([ranges(starts, ends - starts), len(base) + since])
+        places = np.concatenate([places, len(base) + since])
         return places, np.concatenate([*parts, products_with_each(tail[since], vectors)], axis=1)
 
     def _as_changed(self, vector: FloatArray, places: IntArray, scored: FloatArray) -> tuple[IntArray, FloatArray]:
