@@ -42,7 +42,7 @@ class Column:
     def at(self, rows: IntArray) -> Values:
         """The values of some rows, in order."""
         before = len(self.base)
-        if not len(self.came):
+        if not len(self.came) or (len(rows) and rows.max() < before):
             found: Values = self.base.take(rows, axis=0)
         else:
             found = np.empty((len(rows), *self.base.shape[1:]), dtype=self.base.dtype)

@@ -2,7 +2,7 @@
 
 They lie in a folder beside the index that nothing else is in, and can be deleted at any time: the index is the truth,
 and what is missing, out of date or damaged is made from it again. A view is written whole into a folder of its own
-and then named in one step, so that nobody sees half of it.
+and then named in one step, so that none_gone sees half of it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def arrays_of(view: EmbeddedView) -> Arrays:
     yield from _lookup("long_names", names.long)
     yield from _lookup("short_names", names.short)
     yield "subject", names.subject.whole()
-    yield from _postings(words.parts)
+    yield from _postings(words)
     yield "lengths", words.lengths.whole()
     yield "counts", np.array([view.version, view.linkable, words.total_length], dtype=np.int64)
     if view.entity_scores is not None:
@@ -115,10 +115,10 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
 
     version, linkable, total_length = arrays["counts"].tolist()
     is_there = vectors["passage"].is_there
-    gone = np.flatnonzero(~is_there)
     keys = EntityKeys(ids("entity_keys"), lookup("entity_lookup"))
     names = SubjectNames(keys, lookup("long_names"), lookup("short_names"), column("subject"), adjacency("names"))
-    postings = Postings(*(arrays[f"word_{part}"] for part in _OF_POSTINGS))
+    postings, none_gone = Postings(*(arrays[f"word_{part}"] for part in _OF_POSTINGS)), np.empty(0, dtype=np.int64)
+    words = WordIndex((postings,), column("lengths"), is_there, none_gone, int(is_there.sum()), total_length)
     return EmbeddedView(
         version=version,
         store=store,
@@ -143,7 +143,7 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
             adjacency("passage_edges"),
             names,
         ),
-        word_index=WordIndex((postings,), column("lengths"), is_there, gone, total_length),
+        word_index=words,
         linkable=linkable,
         entity_vectors=vectors.get("entity"),
         entity_scores=column("entity_score") if "entity_score" in arrays else None,
@@ -301,8 +301,8 @@ def _lookup(name: str, parts: tuple[Lookup, ...]) -> Arrays:
     yield f"{name}_rows", whole.rows
 
 
-def _postings(parts: tuple[Postings, ...]) -> Arrays:
-    whole = Postings.merged(parts) if parts else Postings.none()
+def _postings(words: WordIndex) -> Arrays:
+    whole = (Postings.merged(words.parts) if words.parts else Postings.none()).among(words.is_there)
     for part in _OF_POSTINGS:
         yield f"word_{part}", getattr(whole, part)
 

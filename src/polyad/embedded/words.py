@@ -39,7 +39,12 @@ _LONG = 2000
 _FEW = 16
 """Times as many passages that hold a word as have gone: then these are looked up among them."""
 
+_ROUNDING = 1e-6
+"""By how much a score may change when it is rounded."""
+
 Counts = npt.NDArray[np.uint16]
+
+Scores = npt.NDArray[np.float64]
 
 Holders = tuple[IntArray, Counts]
 """Passages, sorted, and how often each holds a word."""
@@ -99,6 +104,16 @@ class Postings:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def among(self, is_there: BoolArray) -> Postings:
+        """Those of passages that are there, by their rows."""
+        stays = is_there[self.rows]
+        gone = np.flatnonzero(~stays)
+        if not len(gone):
+            return self
+        return Postings(
+            self.hashes, self.offsets - gone.searchsorted(self.offsets), self.rows[stays], self.counts[stays]
+        )
+
     def joined(self, other: Postings) -> Postings:
         """Both; the other's passages come after these."""
         return Postings.merged([self, other])
@@ -137,10 +152,11 @@ class WordIndex:
     """The words of the passages of a view.
 
     Attributes:
-        parts: Postings of passages that came one after the other; those of passages that went are still in them.
+        parts: Postings of passages that came one after the other; those that went since are still in them.
         lengths: Of every passage in words, gone ones too.
         is_there: Which passages have not gone; ``[rows]``.
-        gone: Rows of those that have, sorted.
+        gone: Rows of those that have and are still in the postings, sorted.
+        passages: How many are there.
         total_length: Of those that are there.
     """
 
@@ -148,17 +164,13 @@ class WordIndex:
     lengths: Column
     is_there: BoolArray
     gone: IntArray
+    passages: int
     total_length: int
 
     @classmethod
     def none(cls) -> WordIndex:
         """Of no passages."""
-        return cls((), Column.of(np.empty(0, dtype=np.int32)), np.empty(0, dtype=bool), _nothing(), 0)
-
-    @property
-    def passages(self) -> int:
-        """How many there are."""
-        return len(self.is_there) - len(self.gone)
+        return cls((), Column.of(np.empty(0, dtype=np.int32)), np.empty(0, dtype=bool), _nothing(), 0, 0)
 
     def advanced(self, gone: IntArray, postings: Sequence[Postings], lengths: IntArray) -> WordIndex:
         """The same after some passages went and others came."""
@@ -166,7 +178,8 @@ class WordIndex:
         is_there = np.concatenate([self.is_there, np.ones(len(lengths), dtype=bool)])
         is_there[gone] = False
         total = self.total_length - int(self.lengths.at(gone).sum()) + int(lengths.sum())
-        return WordIndex(parts, self.lengths.extended(lengths), is_there, union([self.gone, gone]), total)
+        count = self.passages - len(gone) + len(lengths)
+        return WordIndex(parts, self.lengths.extended(lengths), is_there, union([self.gone, gone]), count, total)
 
     def frequencies(self, words: Sequence[str]) -> IntArray:
         """How many passages hold each word."""
@@ -184,45 +197,48 @@ class WordIndex:
         """The passages with the ``k`` highest scores, and all whose score equals the last of these; by row."""
         found = [(self._idf(n), parts) for parts in self._holders(words) if (n := self._frequency(parts))]
         found.sort(key=lambda pair: -pair[0])
+        most = np.array([idf * (K1 + 1) for idf, _ in found])
         scores = np.zeros(len(self.is_there), dtype=np.float64)
         reached: list[IntArray] = []
-        rest = [idf * (K1 + 1) for idf, _ in found]
-        rest = [sum(rest[place:]) for place in range(len(rest))]
         for place, (idf, parts) in enumerate(found):
             if place and sum(len(rows) for rows, _ in parts) > _LONG:
                 rows = _concatenated(reached)
-                threshold = _kth(scores[rows[self.is_there[rows]]], k)
-                if rest[place] < threshold:
-                    return self._looked_up(scores, rows, found[place:], threshold - rest[place], k)
-            for rows, counts in parts:
+                rows = rows[self.is_there[rows]]
+                if most[place:].sum() < _kth(scores[rows], k):
+                    rows.sort()
+                    return _highest(*self._looked_up(rows, scores[rows], found[place:], most[place:], k), k)
+            for holders, counts in parts:
+                rows = holders.astype(np.int64)  # numpy would make them so at each use
                 before = scores[rows]
                 scores[rows] = before + idf * self._weights(rows, counts)
                 reached.append(rows[before == 0])
-        return self._highest(scores, _concatenated(reached), k)
+        rows = np.sort(_concatenated(reached))
+        rows = rows[self.is_there[rows]]
+        return _highest(rows, scores[rows], k)
 
     def _looked_up(
         self,
-        scores: npt.NDArray[np.float64],
-        reached: IntArray,
-        words: list[tuple[float, list[Holders]]],
-        least: float,
+        rows: IntArray,
+        scores: Scores,
+        words: Sequence[tuple[float, list[Holders]]],
+        most: npt.NDArray[np.float64],
         k: int,
-    ) -> tuple[IntArray, FloatArray]:
-        """Add the rest of the words to what can still be among the best."""
-        rows = reached[scores[reached] >= least - 1e-6]
-        for idf, parts in words:
-            for holders, counts in parts:
-                scores[rows] += idf * self._weights(rows, _counts_at(holders, counts, rows))
-        return self._highest(scores, rows, k)
+    ) -> tuple[IntArray, Scores]:
+        """Some passages, by row, with their scores when all words are added; without those that are not the best then.
 
-    def _highest(self, scores: npt.NDArray[np.float64], rows: IntArray, k: int) -> tuple[IntArray, FloatArray]:
-        rows = rows[self.is_there[rows]]
-        values = np.round(scores[rows], 6).astype(np.float32)
-        if len(rows) > k:
-            best = values >= np.partition(values, -k)[-k]
-            rows, values = rows[best], values[best]
-        order = rows.argsort()
-        return rows[order], values[order]
+        Args:
+            rows: Sorted.
+            scores: Of each, without the words.
+            words: With the inverse document frequency of each.
+            most: What each can add at most.
+            k: How many of the best are looked for.
+        """
+        for place, (idf, parts) in enumerate(words):
+            may_be_best = scores >= _kth(scores, k) - most[place:].sum() - _ROUNDING
+            rows, scores = rows[may_be_best], scores[may_be_best]
+            for holders, counts in parts:
+                scores += idf * self._weights(rows, _counts_at(holders, counts, rows))
+        return rows, scores
 
     def _weights(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
         mean = self.total_length / max(1, self.passages)
@@ -259,6 +275,15 @@ def _counts_at(rows: IntArray, counts: Counts, passages: IntArray) -> Counts:
     places = np.minimum(rows.searchsorted(passages.astype(rows.dtype)), len(rows) - 1)
     found: Counts = np.where(rows[places] == passages, counts[places], 0).astype(np.uint16)
     return found
+
+
+def _highest(rows: IntArray, scores: Scores, k: int) -> tuple[IntArray, FloatArray]:
+    """The passages with the ``k`` highest scores, and all whose score equals the last of these."""
+    values = np.round(scores, 6).astype(np.float32)
+    if len(rows) <= k:
+        return rows, values
+    best = values >= np.partition(values, -k)[-k]
+    return rows[best], values[best]
 
 
 def _kth(values: npt.NDArray[np.float64], k: int) -> float:
