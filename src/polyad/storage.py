@@ -137,8 +137,12 @@ class EntityTally:
 
     def entity(self) -> Entity:
         """The view over the incidences: the most frequent name and type, of equals the first in order."""
-        name, type = (min(said, key=lambda own: (-said[own], own)) for said in (self.names, self.types))
+        name, type = map(_most_frequent, (self.names, self.types))
         return Entity(self.key, name, type, "\n".join(sorted(self.descriptions)), self.score)
+
+
+def _most_frequent(said: Mapping[str, int]) -> str:
+    return next(iter(said)) if len(said) == 1 else min(said, key=lambda own: (-said[own], own))
 
 
 class Moment(Protocol):

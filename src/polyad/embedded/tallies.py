@@ -7,7 +7,6 @@ arrays of a view, so that to show one takes no longer the more hyperedges join i
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -149,4 +148,4 @@ def _tally(text: str) -> EntityTally | None:
     if (said := json.loads(text)) is None:
         return None
     key, names, types, descriptions, score, hyperedges = said
-    return EntityTally(key, Counter(dict(names)), Counter(dict(types)), frozenset(descriptions), score, hyperedges)
+    return EntityTally(key, dict(names), dict(types), frozenset(descriptions), score, hyperedges)

@@ -52,7 +52,7 @@ _GONE = 0.5
 _LINKED = 1 << 14
 """Passages at a time of which it is counted how far names lead to them."""
 
-_COMMON = 50
+_COMMON = 8
 """Hyperedges from which on an entity is not counted again where some come."""
 
 _COUNTED = 100
