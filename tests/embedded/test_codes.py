@@ -8,13 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyad.embedded.codes import Codes
-from polyad.model import FloatArray
+from polyad.embedded.codes import Bits, Codes
+from polyad.model import BoolArray, FloatArray
 
 
 def unit(vectors: npt.NDArray[np.floating]) -> FloatArray:
     found: FloatArray = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     return found
+
+
+def planes_of(bits: Bits) -> BoolArray:
+    """On which side of each plane each vector is, ``[vectors, planes]``."""
+    return np.unpackbits(np.ascontiguousarray(bits.T).view(np.uint8), axis=1).astype(bool)
 
 
 def groups(count: int, dimension: int) -> FloatArray:
@@ -31,7 +36,7 @@ def test_the_nearest_are_those_that_fewest_planes_part_from_a_vector(dimension: 
     codes, questions = Codes.of(drawn), drawn[[3, 77]]
     spans = [slice(10 * part, 10 * part + 10) for part in sorted(parts)]
     places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
-    sides, own = (np.unpackbits(bits.view(np.uint8), axis=1) for bits in (codes.bits[places], codes.bits_of(questions)))
+    sides, own = (planes_of(bits) for bits in (codes.bits[:, places], codes.bits_of(questions)))
     expected: set[int] = set()
     for question in own:
         parted = (sides != question).sum(axis=1)
@@ -59,7 +64,7 @@ def test_what_is_nearest_is_among_the_few_with_the_nearest_codes(shape: str, dim
 def test_the_same_vectors_have_the_same_codes() -> None:
     vectors = unit(groups(100, 96))
     one, other = Codes.of(vectors), Codes.of(vectors)
-    assert one.bits.shape == (100, 2)
+    assert one.bits.shape == (2, 100)
     assert np.array_equal(one.bits, other.bits)
 
 
@@ -67,7 +72,7 @@ def test_a_bit_says_on_which_side_of_a_plane_a_vector_is() -> None:
     vectors = unit(groups(100, 96))
     codes = Codes.of(vectors)
     beyond = vectors.astype(np.float64) @ codes.directions - codes.thresholds
-    is_set = np.unpackbits(codes.bits.view(np.uint8), axis=1).astype(bool)
+    is_set = planes_of(codes.bits)
     assert (is_set == (beyond > 0))[np.abs(beyond) > 1e-6].all()
     assert 0.4 < is_set.mean() < 0.6, "the planes go through the middle"
     assert np.allclose(codes.directions @ codes.directions.T, np.eye(96), atol=1e-5), "no direction is lost"

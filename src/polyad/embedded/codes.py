@@ -32,7 +32,7 @@ class Codes:
     Attributes:
         directions: Of the planes; float32 ``[dimension, planes]``.
         thresholds: How far each plane is from the origin: of a vector beyond it the bit is set; float32 ``[planes]``.
-        bits: 64 to a number, ``[vectors, planes / 64]``.
+        bits: 64 to a number, ``[planes / 64, vectors]``: what is compared at once lies side by side.
     """
 
     directions: FloatArray
@@ -46,14 +46,14 @@ class Codes:
         drawn = np.random.default_rng(0).standard_normal((planes, planes))
         directions = np.linalg.qr(drawn)[0][:dimension].astype(np.float32)
         middle = np.sum([block.sum(axis=0) for block in _blocks(vectors)], axis=0) / max(1, len(vectors))
-        codes = cls(directions, middle @ directions, np.empty((len(vectors), planes // _WORD), dtype=np.uint64))
+        codes = cls(directions, middle @ directions, np.empty((planes // _WORD, len(vectors)), dtype=np.uint64))
         for start, block in zip(range(0, len(vectors), _READ), _blocks(vectors), strict=True):
-            codes.bits[start : start + _READ] = codes.bits_of(block)
+            codes.bits[:, start : start + _READ] = codes.bits_of(block)
         return codes
 
     def bits_of(self, vectors: FloatArray) -> Bits:
-        """The bits of some vectors, float32 ``[vectors, dimension]``; ``[vectors, planes / 64]``."""
-        bits: Bits = np.packbits(vectors @ self.directions > self.thresholds, axis=1).view(np.uint64)
+        """The bits of some vectors, float32 ``[vectors, dimension]``; ``[planes / 64, vectors]``."""
+        bits: Bits = np.packbits(vectors @ self.directions > self.thresholds, axis=1).view(np.uint64).T
         return bits
 
     def nearest(self, spans: Sequence[slice], vectors: FloatArray, k: int) -> IntArray:
@@ -64,12 +64,10 @@ class Codes:
         places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
         if len(places) <= k:
             return places
-        bits, is_near = np.concatenate([self.bits[span] for span in spans]), np.zeros(len(places), dtype=bool)
-        for own in self.bits_of(vectors):
-            between = np.bitwise_count(bits ^ own).T
-            distances = between[0].astype(np.int16)
-            for more in between[1:]:
-                distances += more
+        bits = np.concatenate([self.bits[:, span] for span in spans], axis=1)
+        is_near = np.zeros(len(places), dtype=bool)
+        for own in self.bits_of(vectors).T:
+            distances = np.bitwise_count(bits ^ own[:, None]).sum(axis=0, dtype=np.uint16)
             is_near |= distances <= np.partition(distances, k - 1)[k - 1]
         return places[is_near]
 

@@ -30,7 +30,7 @@ _ASKED = 50
 _WAITING = 1024
 """Vectors that may wait for their cells to be found, all at once: a search looks at each of them."""
 
-_COMPARED = 6
+_COMPARED = 4
 """Times as many vectors as are asked for that are compared of those looked at by their codes."""
 
 _COMPARED_AT_LEAST = 400
