@@ -139,3 +139,18 @@ def test_a_search_for_more_than_a_few_cells_hold_looks_into_more() -> None:
     ids = Ids.none().extended([f"{row:05}" for row in range(2000)])
     ((rows, _),) = vectors.nearest(near_others(1), 2000, ids)
     assert sorted(rows.tolist()) == list(range(2000))
+
+
+def test_what_has_gone_does_not_crowd_out_what_is_there() -> None:
+    others, random = near_others(3000), np.random.default_rng(5)
+    question = others[:1]
+    old = question + 0.01 * random.normal(size=(2000, 32)).astype(np.float32)
+    old /= np.linalg.norm(old, axis=1, keepdims=True)
+    ids = Ids.none().extended([f"{row:05}" for row in range(5000)])
+    nothing = np.empty(0, dtype=np.int64)
+    vectors = in_cells(Vectors.none(32).advanced(nothing, np.concatenate([old, others])), searched=300)
+    vectors = vectors.advanced(np.arange(2000), old[:0])
+    ((rows, _),) = vectors.nearest(question, 5, ids)
+    expected = np.argsort(-(others @ question[0]))[:5] + 2000
+    assert rows[0] == 2000
+    assert np.isin(rows, expected).sum() >= 4

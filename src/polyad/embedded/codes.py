@@ -14,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from polyad.model import FloatArray, IntArray
+from polyad.model import FloatArray
 
 Bits = npt.NDArray[np.uint64]
+
+Distances = npt.NDArray[np.uint16]
 
 _WORD = 64
 """Bits in a number."""
@@ -56,20 +58,11 @@ class Codes:
         bits: Bits = np.packbits(vectors @ self.directions > self.thresholds, axis=1).view(np.uint64).T
         return bits
 
-    def nearest(self, spans: Sequence[slice], vectors: FloatArray, k: int) -> IntArray:
-        """The places within some spans of the ``k`` codes nearest to each of some vectors, in the order of the spans.
-
-        Nearest are those that fewest planes part from it, and all that as many part from it as the last of these.
-        """
-        places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
-        if len(places) <= k:
-            return places
+    def distances(self, spans: Sequence[slice], vectors: FloatArray) -> Distances:
+        """How many planes part each of some vectors from those in some spans of places; ``[vectors, places]``."""
         bits = np.concatenate([self.bits[:, span] for span in spans], axis=1)
-        is_near = np.zeros(len(places), dtype=bool)
-        for own in self.bits_of(vectors).T:
-            distances = np.bitwise_count(bits ^ own[:, None]).sum(axis=0, dtype=np.uint16)
-            is_near |= distances <= np.partition(distances, k - 1)[k - 1]
-        return places[is_near]
+        found = [np.bitwise_count(bits ^ own[:, None]).sum(axis=0, dtype=np.uint16) for own in self.bits_of(vectors).T]
+        return np.stack(found)
 
 
 def _blocks(vectors: FloatArray) -> Iterator[FloatArray]:

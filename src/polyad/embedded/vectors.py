@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from polyad.embedded.cells import Cells, Numbers, cell_count, centres_of, nearest_centres
-from polyad.embedded.codes import Codes
+from polyad.embedded.codes import Codes, Distances
 from polyad.embedded.columns import Column
 from polyad.embedded.ids import Ids
 from polyad.hypergraph.cosines import cosines, products, products_with_each
@@ -175,16 +175,29 @@ class Vectors:
             return np.arange(len(self)), np.concatenate(parts, axis=1)
         near = self.cells.near(vectors, k)
         spans = self.cells.spans(near)
+        places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
         if self.codes is None or not self.cells.searched or is_weighted:
-            places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
             parts = [products_with_each(base[span], vectors) for span in spans]
         else:
-            places = self.codes.nearest(spans, vectors, _COMPARED * k + _COMPARED_AT_LEAST)
+            distances = self.codes.distances(spans, vectors)
+            places = places[self._may_be_nearest(places, distances, _COMPARED * k + _COMPARED_AT_LEAST)]
             parts = [products_with_each(base.take(places, axis=0), vectors)]
         is_near = among(self.tail_cells.astype(np.int64), near)
         since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(tail))])
         places = np.concatenate([places, len(base) + since])
         return places, np.concatenate([*parts, products_with_each(tail[since], vectors)], axis=1)
+
+    def _may_be_nearest(self, places: IntArray, distances: Distances, count: int) -> BoolArray:
+        """Which of some places, but of vectors that have gone, have the ``count`` lowest distances to any vector.
+
+        And all whose distance equals the last of these.
+        """
+        if len(places) <= count:
+            return np.ones(len(places), dtype=bool)
+        if self.gone:
+            distances[:, ~self.is_there[self._rows(places)]] = np.iinfo(distances.dtype).max
+        found: BoolArray = np.any(distances <= np.partition(distances, count - 1)[:, count - 1 : count], axis=0)
+        return found
 
     def _as_changed(self, vector: FloatArray, places: IntArray, scored: FloatArray) -> tuple[IntArray, FloatArray]:
         """The same places and products, with those that have other vectors now as these are."""
