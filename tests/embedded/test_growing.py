@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.embedded.growing import GrowingAdjacency, PrunedAdjacency, Tail, grown, whole
+from polyad.embedded.growing import GrowingAdjacency, Presence, PrunedAdjacency, Tail, grown, whole
 from polyad.embedded.strings import Lookup
 from polyad.hypergraph.incidence import WeightedAdjacency
 from polyad.model import FloatArray, IntArray
@@ -70,12 +70,13 @@ def test_rows_have_the_neighbours_that_came_and_have_not_gone(
         new = [(row, count + place % more, weight) for row, place, weight in triples]
         count += more
         growing = growing.extended(*columns(new))
-        pruned = pruned.extended(*columns(new), more)
+        pruned = pruned.advanced(pruned.there.advanced(integers(), more), integers(), *columns(new))
         for row, neighbour, weight in new:
             for pairs in (came, there):
                 pairs[row, neighbour] = max(weight, pairs.get((row, neighbour), 0.0))
         gone = sorted(neighbour for neighbour in going if neighbour < count and neighbour not in all_gone)
-        pruned = pruned.without(integers(*gone), integers(*(row for row, neighbour in there if neighbour in gone)))
+        lost = integers(*(row for row, neighbour in there if neighbour in gone))
+        pruned = pruned.advanced(pruned.there.advanced(integers(*gone), 0), lost, *columns([]))
         there = {pair: weight for pair, weight in there.items() if pair[1] not in gone}
         all_gone |= set(gone)
         assert gathered(growing, asked) == expected(came, asked)
@@ -84,7 +85,7 @@ def test_rows_have_the_neighbours_that_came_and_have_not_gone(
         assert gathered(earlier[1], asked) == earlier[3], "what was there is as it was"
         if number == laid_down:
             growing = GrowingAdjacency(whole(growing, ROWS))
-            pruned = PrunedAdjacency(GrowingAdjacency(whole(pruned, ROWS)), pruned.is_there)
+            pruned = PrunedAdjacency(GrowingAdjacency(whole(pruned, ROWS)), Presence.of(pruned.there.whole))
     assert gathered(GrowingAdjacency(whole(growing, ROWS)), asked) == expected(came, asked)
 
 
@@ -103,6 +104,25 @@ def test_a_tail_keeps_what_it_was_whichever_of_those_before_it_grows(steps: list
         tail, values = tails[-1 if from_the_last else len(tails) // 2]
         tails.append((tail.extended(integers(*more)), values + more))
         assert [tail.values.tolist() for tail, _ in tails] == [values for _, values in tails]
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 30), max_size=3), st.booleans()), max_size=20)
+)
+def test_what_is_there_stays_as_it_was_whichever_of_those_before_advances(
+    steps: list[tuple[int, set[int], bool]],
+) -> None:
+    known = [(Presence.none(), list[bool]())]
+    for came, going, from_the_last in steps:
+        presence, there = known[-1 if from_the_last else len(known) // 2]
+        gone = [row for row in sorted(going) if row < len(there) and there[row]]
+        left = [is_there and row not in gone for row, is_there in enumerate(there)]
+        known.append((presence.advanced(integers(*gone), came), left + came * [True]))
+        for presence, there in known:
+            assert presence.whole.tolist() == there
+            assert presence.rows().tolist() == [row for row, is_there in enumerate(there) if is_there]
+            assert presence.at(np.arange(len(there))).tolist() == there
+            assert (presence.count, presence.gone) == (len(there), there.count(False))
 
 
 def test_few_parts_are_kept_and_each_entry_is_moved_seldom() -> None:

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from polyad.embedded.codes import Codes
 from polyad.embedded.columns import Column
+from polyad.embedded.growing import Presence
 from polyad.embedded.ids import Ids
 from polyad.embedded.vectors import Vectors
 from polyad.hypergraph.cosines import cosines
-from polyad.model import FloatArray
+from polyad.model import FloatArray, IntArray
 
 DIRECTIONS = np.array([[1, 0], [0, 1], [0.6, 0.8], [0.8, 0.6], [-1, 0]], dtype=np.float32)
 CAME = st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.5, 1.0, 10.0])), max_size=5)
@@ -30,6 +31,10 @@ def in_cells(vectors: Vectors, searched: int) -> Vectors:
     column = Column.of(np.concatenate(list(vectors.blocks(cells))))
     cells, codes = cells.looking_into(searched), Codes.of(column.base)
     return replace(vectors, column=column, cells=cells, codes=codes, tail_cells=vectors.tail_cells[:0])
+
+
+def advanced(vectors: Vectors, gone: IntArray, came: FloatArray) -> Vectors:
+    return vectors.advanced(vectors.there.advanced(gone, len(came)), came)
 
 
 def by_definition(
@@ -51,8 +56,8 @@ def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
     questions = DIRECTIONS[:3]
     for came, gone, turned, is_put_in_cells in steps:
         known = sorted(gone & there.keys())
-        vectors = vectors.advanced(
-            np.array(known, dtype=np.int64), DIRECTIONS[np.array([place for place, _ in came], dtype=np.int64)]
+        vectors = advanced(
+            vectors, np.array(known, dtype=np.int64), DIRECTIONS[np.array([place for place, _ in came], dtype=np.int64)]
         )
         ids = ids.extended([f"{row * 7 % 10}{row}" for row in range(count, count + len(came))])
         scores = scores.extended(np.array([score for _, score in came], dtype=np.float32))
@@ -63,9 +68,7 @@ def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
         turning = sorted(turned & there.keys())
         there |= {row: (4 - there[row][0], there[row][1]) for row in turning}
         vectors = vectors.replaced(
-            np.array(turning, dtype=np.int64),
-            DIRECTIONS[np.array([there[row][0] for row in turning], dtype=np.int64)],
-            vectors.is_there,
+            np.array(turning, dtype=np.int64), DIRECTIONS[np.array([there[row][0] for row in turning], dtype=np.int64)]
         )
         if is_put_in_cells and there:
             vectors = in_cells(vectors, searched=0)
@@ -87,8 +90,8 @@ def test_where_vectors_lie_makes_no_difference(cut: int) -> None:
     ids = Ids.none().extended([f"{row:05}" for row in range(3000)])
     nothing = np.empty(0, dtype=np.int64)
     scores = Column.of(random.integers(1, 11, 3000).astype(np.float32))
-    whole = Vectors.none(48).advanced(nothing, drawn)
-    parts = Vectors(Column.of(drawn[:cut]), np.ones(cut, dtype=bool), 0).advanced(nothing, drawn[cut:])
+    whole = advanced(Vectors.none(48), nothing, drawn)
+    parts = advanced(Vectors(Column.of(drawn[:cut]), Presence.of(np.ones(cut, dtype=bool))), nothing, drawn[cut:])
     questions = drawn[[3, 2999]]
     for weighed in (None, scores):
         expected, found = (one.nearest(questions, 50, ids, weighed) for one in (whole, parts))
@@ -111,9 +114,9 @@ def test_a_search_of_few_cells_finds_most_of_the_nearest_with_their_cosines_and_
     nothing, drawn = np.empty(0, dtype=np.int64), near_others(7000)
     ids = Ids.none().extended([f"{row:05}" for row in range(7000)])
     gone, turned = np.arange(0, 7000, 7), np.arange(1, 7000, 70)
-    vectors = in_cells(Vectors.none(32).advanced(nothing, drawn[:5000]), searched=20)
-    vectors = vectors.advanced(gone[gone < 5000], drawn[5000:]).advanced(gone[gone >= 5000], drawn[:0])
-    vectors = vectors.replaced(turned, drawn[turned + 1], vectors.is_there)
+    vectors = in_cells(advanced(Vectors.none(32), nothing, drawn[:5000]), searched=20)
+    vectors = advanced(advanced(vectors, gone[gone < 5000], drawn[5000:]), gone[gone >= 5000], drawn[:0])
+    vectors = vectors.replaced(turned, drawn[turned + 1])
     exact = replace(vectors, cells=None if vectors.cells is None else vectors.cells.looking_into(0))
     questions = drawn[2:7000:350]
     hits = 0
@@ -135,7 +138,7 @@ def test_a_search_of_few_cells_finds_most_of_the_nearest_with_their_cosines_and_
 
 
 def test_a_search_for_more_than_a_few_cells_hold_looks_into_more() -> None:
-    vectors = in_cells(Vectors.none(32).advanced(np.empty(0, dtype=np.int64), near_others(2000)), searched=1)
+    vectors = in_cells(advanced(Vectors.none(32), np.empty(0, dtype=np.int64), near_others(2000)), searched=1)
     ids = Ids.none().extended([f"{row:05}" for row in range(2000)])
     ((rows, _),) = vectors.nearest(near_others(1), 2000, ids)
     assert sorted(rows.tolist()) == list(range(2000))

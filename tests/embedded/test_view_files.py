@@ -50,7 +50,7 @@ def contents(view: EmbeddedView) -> dict[str, list[object]]:
     """All arrays and vectors of a view, as values that compare."""
     arrays = dict(arrays_of(view))
     for kind, vectors in view.all_vectors().items():
-        arrays[f"{kind} vectors"], arrays[f"{kind} is there"] = vectors.at(np.arange(len(vectors))), vectors.is_there
+        arrays[f"{kind} vectors"], arrays[f"{kind} is there"] = vectors.at(np.arange(len(vectors))), vectors.there.whole
     return {name: array.tolist() for name, array in arrays.items()}
 
 

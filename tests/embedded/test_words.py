@@ -40,7 +40,9 @@ class Passages:
         ]
         lengths = np.concatenate([np.empty(0, dtype=np.int32), *(length for _, length in found)])
         rows = np.array(known, dtype=np.int64)
-        self.index = self.index.advanced(rows, [postings for postings, _ in found], lengths)
+        self.index = self.index.advanced(
+            self.index.there.advanced(rows, len(texts)), rows, [postings for postings, _ in found], lengths
+        )
         # Ids in another order than rows; those of equal scores are told apart by them.
         self.ids = self.ids.extended([f"{row * 7 % 10}{row}" for row in range(self.count, self.count + len(texts))])
         for row in known:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyad.embedded.columns import Column
+from polyad.embedded.growing import Presence
 from polyad.embedded.vectors import Vectors
 from polyad.embedded.view import EmbeddedView
 from polyad.model import Entity, FloatArray, IntArray
@@ -67,10 +68,10 @@ def described(
     new, came = len(view.keys) - first, rows >= first
     vectors = np.zeros((new, embedder.dimension), dtype=np.float32)
     vectors[rows[came] - first] = made[came]
-    is_there = view.graph.are_there(np.arange(len(view.keys)))
+    there = Presence.of(view.graph.are_there(np.arange(len(view.keys))))
     return replace(
         view,
-        entity_vectors=known.advanced(rows[:0], vectors).replaced(rows[~came], made[~came], is_there),
+        entity_vectors=known.advanced(there, vectors).replaced(rows[~came], made[~came]),
         entity_scores=scores.extended(np.zeros(new, dtype=np.float32)).replaced(rows, scored),
         undescribed=rows[:0],
     )

@@ -24,7 +24,7 @@ from polyad.embedded.array_files import Array, Said, mapped, written, written_in
 from polyad.embedded.cells import Cells
 from polyad.embedded.codes import Codes
 from polyad.embedded.columns import Column
-from polyad.embedded.growing import GrowingAdjacency, PrunedAdjacency, whole
+from polyad.embedded.growing import GrowingAdjacency, Presence, PrunedAdjacency, whole
 from polyad.embedded.ids import EntityKeys, Ids
 from polyad.embedded.incidences import Incidences
 from polyad.embedded.strings import Lookup, Strings
@@ -111,14 +111,14 @@ def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], stor
         return GrowingAdjacency(WeightedAdjacency(rows, arrays[f"{name}_weights"]))
 
     def pruned(name: str, kind: Kind) -> PrunedAdjacency:
-        return PrunedAdjacency(adjacency(name), vectors[kind].is_there)
+        return PrunedAdjacency(adjacency(name), vectors[kind].there)
 
     version, linkable, total_length = arrays["counts"].tolist()
-    is_there = vectors["passage"].is_there
+    there = vectors["passage"].there
     keys = EntityKeys(ids("entity_keys"), lookup("entity_lookup"))
     names = SubjectNames(keys, lookup("long_names"), lookup("short_names"), column("subject"), adjacency("names"))
     postings, none_gone = Postings(*(arrays[f"word_{part}"] for part in _OF_POSTINGS)), np.empty(0, dtype=np.int64)
-    words = WordIndex((postings,), column("lengths"), is_there, none_gone, int(is_there.sum()), total_length)
+    words = WordIndex((postings,), column("lengths"), there, none_gone, total_length)
     return EmbeddedView(
         version=version,
         store=store,
@@ -253,11 +253,11 @@ class ViewFiles:
     def _write(self, folder: Path, view: EmbeddedView, exact_up_to: float) -> dict[str, Said]:
         said = {name: written(folder, name, array) for name, array in arrays_of(view)}
         for kind, vectors in view.all_vectors().items():
-            cells = vectors.in_cells() if len(vectors) - vectors.gone > exact_up_to else None
+            cells = vectors.in_cells() if len(vectors) - vectors.there.gone > exact_up_to else None
             name, column = f"{kind}_vectors", vectors.column.base
             shape = (len(vectors), *column.shape[1:])
             said[name] = written_in_parts(folder, name, vectors.blocks(cells), shape, column.dtype)
-            said[f"{kind}_is_there"] = written(folder, f"{kind}_is_there", vectors.is_there)
+            said[f"{kind}_is_there"] = written(folder, f"{kind}_is_there", vectors.there.whole)
             if cells is None:
                 continue
             for part in _OF_CELLS:
@@ -271,13 +271,12 @@ class ViewFiles:
         arrays = {name: mapped(folder, name, own) for name, own in said.items()}
 
         def vectors(kind: Kind) -> Vectors:
-            column, is_there = Column.of(arrays[f"{kind}_vectors"]), arrays[f"{kind}_is_there"]
-            gone = int(len(is_there) - is_there.sum())
+            column, there = Column.of(arrays[f"{kind}_vectors"]), Presence.of(arrays[f"{kind}_is_there"])
             if f"{kind}_cell_rows" not in arrays:
-                return Vectors(column, is_there, gone)
+                return Vectors(column, there)
             centres, offsets, rows, places = (arrays[f"{kind}_cell_{part}"] for part in _OF_CELLS)
             codes = Codes(*(arrays[f"{kind}_code_{part}"] for part in _OF_CODES))
-            return Vectors(column, is_there, gone, Cells(centres, offsets, rows, places, self._settings.cells), codes)
+            return Vectors(column, there, Cells(centres, offsets, rows, places, self._settings.cells), codes)
 
         kinds: list[Kind] = [kind for kind in get_args(Kind) if f"{kind}_vectors" in arrays]
         return view_from(arrays, {kind: vectors(kind) for kind in kinds}, store)
@@ -302,7 +301,7 @@ def _lookup(name: str, parts: tuple[Lookup, ...]) -> Arrays:
 
 
 def _postings(words: WordIndex) -> Arrays:
-    whole = (Postings.merged(words.parts) if words.parts else Postings.none()).among(words.is_there)
+    whole = (Postings.merged(words.parts) if words.parts else Postings.none()).among(words.there.whole)
     for part in _OF_POSTINGS:
         yield f"word_{part}", getattr(whole, part)
 

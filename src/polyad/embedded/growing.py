@@ -20,6 +20,9 @@ Values = npt.NDArray[Any]
 _RATIO = 8
 """Times that a part is at least as large as the next one: there are few, and each entry is moved seldom."""
 
+_FEWEST = 1024
+"""Rows to come for which there is room."""
+
 
 class _Joinable(Protocol):
     def __len__(self) -> int: ...
@@ -87,6 +90,55 @@ class Tail:
         room.values[self.count : count] = values
         room.used = count
         return Tail(room, count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Presence:
+    """Which rows have not gone. Immutable: that of more rows lies in the same memory, until some go.
+
+    Attributes:
+        room: Whether each is there; behind them lie rows that are still to come, all of which will be.
+        count: Of rows.
+        gone: How many of them have gone.
+    """
+
+    room: BoolArray
+    count: int
+    gone: int
+
+    @classmethod
+    def of(cls, is_there: BoolArray) -> Presence:
+        """Of rows of which it is known."""
+        return cls(is_there, len(is_there), int(len(is_there) - is_there.sum()))
+
+    @classmethod
+    def none(cls) -> Presence:
+        """No row."""
+        return cls.of(np.empty(0, dtype=bool))
+
+    @property
+    def whole(self) -> BoolArray:
+        """Whether each row is there."""
+        return self.room[: self.count]
+
+    def at(self, rows: IntArray) -> BoolArray:
+        """Whether each of some rows is there."""
+        found: BoolArray = self.room[rows]
+        return found
+
+    def rows(self) -> IntArray:
+        """Those that are there."""
+        return self.whole.nonzero()[0]
+
+    def advanced(self, gone: IntArray, came: int) -> Presence:
+        """The same after some rows went and others came."""
+        room, count = self.room, self.count + came
+        if len(gone) or count > len(room):
+            room = np.empty(count + max(_FEWEST, count // _RATIO), dtype=bool)
+            room[: self.count] = self.whole
+            room[self.count :] = True
+            room[gone] = False
+        return Presence(room, count, self.gone + len(gone))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,32 +272,33 @@ class PrunedAdjacency:
 
     Attributes:
         all: With those that have gone.
-        is_there: Which neighbours have not gone; by their rows.
+        there: Which neighbours have not gone; by their rows.
         lost: How many of each row's have gone.
     """
 
     all: GrowingAdjacency
-    is_there: BoolArray
+    there: Presence
     lost: tuple[_Lost, ...] = ()
 
     @classmethod
     def none(cls) -> PrunedAdjacency:
         """No row has neighbours."""
-        return cls(GrowingAdjacency.none(), np.empty(0, dtype=bool))
+        return cls(GrowingAdjacency.none(), Presence.none())
 
-    def extended(self, rows: IntArray, neighbours: IntArray, weights: FloatArray, count: int) -> PrunedAdjacency:
-        """The same with more pairs (see :meth:`GrowingAdjacency.extended`), of ``count`` neighbours that came."""
-        is_there = np.concatenate([self.is_there, np.ones(count, dtype=bool)])
-        return PrunedAdjacency(self.all.extended(rows, neighbours, weights), is_there, self.lost)
+    def advanced(
+        self, there: Presence, lost: IntArray, rows: IntArray, neighbours: IntArray, weights: FloatArray
+    ) -> PrunedAdjacency:
+        """The same after some neighbours went and others came.
 
-    def without(self, gone: IntArray, rows: IntArray) -> PrunedAdjacency:
-        """The same without some neighbours that were there; ``rows`` are those of their pairs, one for each pair."""
-        if not len(gone):
-            return self
-        is_there = self.is_there.copy()
-        is_there[gone] = False
-        lost = _Lost.of(rows, np.ones(len(rows), dtype=np.int64))
-        return PrunedAdjacency(self.all, is_there, grown(self.lost, lost) if len(lost) else self.lost)
+        Args:
+            there: Which neighbours have not gone now.
+            lost: The row of each pair of those that went.
+            rows: Of each pair that came, as ``neighbours`` and ``weights`` (see :meth:`GrowingAdjacency.extended`).
+            neighbours: Likewise.
+            weights: Likewise.
+        """
+        parts = grown(self.lost, _Lost.of(lost, np.ones(len(lost), dtype=np.int64))) if len(lost) else self.lost
+        return PrunedAdjacency(self.all.extended(rows, neighbours, weights), there, parts)
 
     def degrees(self, rows: IntArray) -> IntArray:
         """How many neighbours each of ``rows`` has."""
@@ -259,7 +312,7 @@ class PrunedAdjacency:
         neighbours, owners, weights = self.all.gather(rows)
         if not self.lost:
             return neighbours, owners, weights
-        stays = self.is_there[neighbours]
+        stays = self.there.at(neighbours)
         return neighbours[stays], owners[stays], weights[stays]
 
 

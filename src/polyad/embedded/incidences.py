@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyad.embedded.columns import Column
-from polyad.embedded.growing import GrowingAdjacency, PrunedAdjacency
+from polyad.embedded.growing import GrowingAdjacency, Presence, PrunedAdjacency
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.subject_names import SubjectNames
 from polyad.hypergraph.incidence import distinct
@@ -87,7 +87,7 @@ class Incidences:
 
     def stored_members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
         """The entities of each of some hyperedges as stored, and the position in ``hyperedges`` each belongs to."""
-        return _gathered(self.edge_members, hyperedges, self.entity_edges.is_there)[:2]
+        return _gathered(self.edge_members, hyperedges, self.entity_edges.there)[:2]
 
     def passages(self, hyperedges: IntArray) -> IntArray:
         """The passage of each of some hyperedges."""
@@ -96,7 +96,7 @@ class Incidences:
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some passages, and the position in ``passages`` each belongs to."""
-        return _gathered(self.passage_edges, passages, self.entity_passages.is_there)[:2]
+        return _gathered(self.passage_edges, passages, self.entity_passages.there)[:2]
 
     def scores(self, hyperedges: IntArray) -> FloatArray:
         """The score of each of some hyperedges, in (0, 10]."""
@@ -107,7 +107,7 @@ class Incidences:
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
         """The entities of each of some hyperedges, and for each the position in ``hyperedges`` it belongs to."""
-        entities, owners, strengths = _gathered(self.edge_members, hyperedges, self.entity_edges.is_there)
+        entities, owners, strengths = _gathered(self.edge_members, hyperedges, self.entity_edges.there)
         subjects = strengths > 0
         names, places = self.names.of_subjects(entities[subjects])
         return _united((entities, owners), (names, owners[subjects][places]))
@@ -179,22 +179,24 @@ class Incidences:
         lost, owners, strengths = self.edge_members.gather(gone_edges)
         lost_passages = self.passages(gone_edges)[owners]
         touched = distinct(np.concatenate([lost, new.entities]))
-        about = new.strengths > 0
+        edges_there = self.entity_edges.there.advanced(gone_edges, came)
+        passages_there = self.entity_passages.there.advanced(gone, new.passages)
+        about, was_about = new.strengths > 0, strengths > 0
         of_incidence = new.passage_of[new.hyperedges - first]
         moved = replace(
             self,
             edge_passage=self.edge_passage.extended(new.passage_of),
             edge_score=self.edge_score.extended(new.scores),
             edge_members=self.edge_members.extended(new.hyperedges, new.entities, new.strengths),
-            entity_edges=self.entity_edges.without(gone_edges, lost).extended(
-                new.entities, new.hyperedges, new.strengths, came
+            entity_edges=self.entity_edges.advanced(edges_there, lost, new.entities, new.hyperedges, new.strengths),
+            entity_passages=self.entity_passages.advanced(
+                passages_there, _pairs(lost, lost_passages), new.entities, of_incidence, new.strengths
             ),
-            entity_passages=self.entity_passages.without(gone, _pairs(lost, lost_passages)).extended(
-                new.entities, of_incidence, new.strengths, new.passages
+            subject_passages=self.subject_passages.advanced(
+                passages_there,
+                _pairs(lost[was_about], lost_passages[was_about]),
+                *(new.entities[about], of_incidence[about], new.strengths[about]),
             ),
-            subject_passages=self.subject_passages.without(
-                gone, _pairs(lost[strengths > 0], lost_passages[strengths > 0])
-            ).extended(new.entities[about], of_incidence[about], new.strengths[about], new.passages),
             passage_edges=self.passage_edges.extended(new.passage_of, rows, np.zeros(came, dtype=np.float32)),
         )
         if keys is None:
@@ -210,13 +212,11 @@ class Incidences:
         return replace(self, names=SubjectNames.of(keys, self.are_subjects(rows), self.are_there(rows)))
 
 
-def _gathered(
-    adjacency: GrowingAdjacency, rows: IntArray, is_there: BoolArray
-) -> tuple[IntArray, IntArray, FloatArray]:
+def _gathered(adjacency: GrowingAdjacency, rows: IntArray, there: Presence) -> tuple[IntArray, IntArray, FloatArray]:
     """The neighbours of those of some rows that have not gone."""
-    there = is_there[rows].nonzero()[0]
-    neighbours, owners, weights = adjacency.gather(rows[there])
-    return neighbours, there[owners], weights
+    places = there.at(rows).nonzero()[0]
+    neighbours, owners, weights = adjacency.gather(rows[places])
+    return neighbours, places[owners], weights
 
 
 def _pairs(entities: IntArray, passages: IntArray) -> IntArray:

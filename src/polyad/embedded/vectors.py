@@ -10,10 +10,11 @@ import numpy as np
 from polyad.embedded.cells import Cells, Numbers, cell_count, centres_of, nearest_centres
 from polyad.embedded.codes import Codes, Distances
 from polyad.embedded.columns import Column
+from polyad.embedded.growing import Presence
 from polyad.embedded.ids import Ids
 from polyad.hypergraph.cosines import cosines, products, products_with_each
 from polyad.hypergraph.sparse import among, best_places
-from polyad.model import BoolArray, FloatArray, IntArray
+from polyad.model import FloatArray, IntArray
 
 _ROUNDING = 2e-6
 """By how much a cosine may differ before and after it is rounded."""
@@ -46,16 +47,14 @@ class Vectors:
 
     Attributes:
         column: float32 ``[rows, dimension]``. Those that lie in a file lie there by cells, if there are any.
-        is_there: Which rows have not gone.
-        gone: How many have.
+        there: Which rows have not gone.
         cells: Of those that lie in a file; None where a search looks at all.
         codes: Of the same, as they lie there; None where each that is looked at is compared.
         tail_cells: The nearest cell of those that came since, but for the last few; without cells empty.
     """
 
     column: Column
-    is_there: BoolArray
-    gone: int
+    there: Presence
     cells: Cells | None = None
     codes: Codes | None = None
     tail_cells: Numbers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
@@ -63,30 +62,23 @@ class Vectors:
     @classmethod
     def none(cls, dimension: int) -> Vectors:
         """No row."""
-        return cls(Column.of(np.empty((0, dimension), dtype=np.float32)), np.empty(0, dtype=bool), 0)
+        return cls(Column.of(np.empty((0, dimension), dtype=np.float32)), Presence.none())
 
     def __len__(self) -> int:
         return len(self.column)
 
-    def advanced(self, gone: IntArray, vectors: FloatArray) -> Vectors:
-        """The same without some rows, and with more."""
-        is_there = np.concatenate([self.is_there, np.ones(len(vectors), dtype=bool)])
-        is_there[gone] = False
-        later = replace(self, column=self.column.extended(vectors), is_there=is_there, gone=self.gone + len(gone))
+    def advanced(self, there: Presence, vectors: FloatArray) -> Vectors:
+        """The same with more rows, of which those have not gone that are ``there`` now."""
+        later = replace(self, column=self.column.extended(vectors), there=there)
         if self.cells is None or len(later.column.tail) - len(self.tail_cells) < _WAITING:
             return later
         return replace(later, tail_cells=later._cells_of_tail(self.cells))
 
-    def replaced(self, rows: IntArray, vectors: FloatArray, is_there: BoolArray) -> Vectors:
-        """The same with other vectors of some rows, sorted, and other rows that have not gone."""
+    def replaced(self, rows: IntArray, vectors: FloatArray) -> Vectors:
+        """The same with other vectors of some rows, sorted."""
         places = self._places(rows)
         order = np.argsort(places)
-        later = replace(
-            self,
-            column=self.column.replaced(places[order], vectors[order]),
-            is_there=is_there,
-            gone=int(len(is_there) - is_there.sum()),
-        )
+        later = replace(self, column=self.column.replaced(places[order], vectors[order]))
         if self.cells is None:
             return later
         cells, since = self.tail_cells.copy(), rows - len(self.cells.rows)
@@ -101,7 +93,7 @@ class Vectors:
 
     def in_cells(self) -> Cells:
         """All rows in cells: in those there are until there are twice as many vectors, and then in new ones."""
-        rows = np.flatnonzero(self.is_there)
+        rows = self.there.rows()
         if self.cells is not None and len(self.cells.centres) == cell_count(len(rows)):
             return Cells.of(self.cells.centres, np.concatenate([self.cells.of_rows, self._cells_of_tail(self.cells)]))
         centres = centres_of(self.at, rows)
@@ -121,7 +113,7 @@ class Vectors:
     def recall(self, ids: Ids) -> float:
         """The share of the nearest that a search finds, measured on some of the vectors themselves."""
         assert self.cells is not None, "without cells all are looked at"
-        there = np.flatnonzero(self.is_there)
+        there = self.there.rows()
         asked = self.at(there[np.linspace(0, len(there) - 1, _ASKED).astype(np.int64)])
         exact = replace(self, cells=self.cells.looking_into(0), codes=None)
         hits = []
@@ -155,8 +147,8 @@ class Vectors:
         rows = self._rows(places)
         if scores is not None:
             scored *= scores.at(rows)
-        if self.gone:
-            scored[~self.is_there[rows]] = -np.inf
+        if self.there.gone:
+            scored[~self.there.at(rows)] = -np.inf
         high = _highest(scored, min(k, len(scored)), _ROUNDING if scores is None else _SCORED)
         rows, near = rows[high], cosines(self.column.at(places[high]), vector)
         if scores is not None:

@@ -172,7 +172,7 @@ class EmbeddedView:
     @property
     def is_mostly_gone(self) -> bool:
         """Whether so many of its rows have gone that it had better be made from the store again."""
-        return self.passage_vectors.gone > _GONE * len(self.passage_ids)
+        return self.passage_vectors.there.gone > _GONE * len(self.passage_ids)
 
     def knowing(self, entities: Iterable[tuple[int, str]]) -> EmbeddedView:
         """The same with more entities, by the store's numbers, ascending; no hyperedge joins them yet."""
@@ -215,7 +215,7 @@ class EmbeddedView:
                 strengths=new.incidence_strength,
             ),
         )
-        passage_vectors = self.passage_vectors.advanced(gone, new.passage_vectors)
+        passages_there, edges_there = graph.entity_passages.there, graph.entity_edges.there
         went = _whole_numbers(self.passage_vectors.at(gone))
         view = replace(
             self,
@@ -228,11 +228,11 @@ class EmbeddedView:
             entity_numbers=entity_numbers,
             document=self.document.extended(len(self.documents) + new.document_of_passage),
             documents=self.documents.extended(new.documents),
-            passage_vectors=passage_vectors,
-            hyperedge_vectors=self.hyperedge_vectors.advanced(gone_edges, new.hyperedge_vectors),
+            passage_vectors=self.passage_vectors.advanced(passages_there, new.passage_vectors),
+            hyperedge_vectors=self.hyperedge_vectors.advanced(edges_there, new.hyperedge_vectors),
             vector_sum=self.vector_sum - went + _whole_numbers(new.passage_vectors),
             graph=graph,
-            word_index=self.word_index.advanced(gone, new.postings, new.lengths),
+            word_index=self.word_index.advanced(passages_there, gone, new.postings, new.lengths),
             undescribed=self.undescribed if self.entity_vectors is None else union([self.undescribed, touched]),
             shown=_without(self.shown, touched),
             tallies=self._tallies_without(gone_edges),
@@ -244,7 +244,7 @@ class EmbeddedView:
 
     def linked(self) -> EmbeddedView:
         """The view of an index that was read whole: with the names that stand for subjects, and what links count."""
-        graph, passages, linkable = self.graph.named(self.keys), np.flatnonzero(self.passage_vectors.is_there), 0
+        graph, passages, linkable = self.graph.named(self.keys), self.passage_vectors.there.rows(), 0
         for start in range(0, len(passages), _LINKED):
             linkable += count_linkable(graph, self.document, passages[start : start + _LINKED])
         return replace(self, graph=graph, linkable=linkable)
@@ -258,7 +258,7 @@ class EmbeddedView:
         before = passages_touched(self.graph, touched[touched < len(self.keys)])
         affected = union([before, passages_touched(later.graph, touched)])
         known = affected[affected < len(self.passage_ids)]
-        there = affected[later.passage_vectors.is_there[affected]]
+        there = affected[later.passage_vectors.there.at(affected)]
         was = count_linkable(self.graph, self.document, known)
         return self.linkable - was + count_linkable(later.graph, later.document, there)
 
@@ -268,7 +268,7 @@ class EmbeddedView:
         numbers = self.passage_numbers
         starts, ends = numbers.count_below(bounds[:, 0]), numbers.count_below(bounds[:, 1] + 1)
         rows = distinct(ranges(starts, ends - starts))
-        return rows[self.passage_vectors.is_there[rows]]
+        return rows[self.passage_vectors.there.at(rows)]
 
     # Statistics
 
@@ -285,7 +285,7 @@ class EmbeddedView:
     @property
     def density(self) -> float:
         """Hyperedges that join any entity, for each entity that is joined; counted anew each time."""
-        there = np.flatnonzero(self.hyperedge_vectors.is_there)
+        there = self.hyperedge_vectors.there.rows()
         hyperedges = self.graph.edge_members.degrees(there)
         entities = self.graph.are_there(np.arange(len(self.keys)))
         return float((hyperedges > 0).sum() / max(1, entities.sum()))
@@ -367,7 +367,7 @@ class EmbeddedView:
     def passage_rows(self, ids: Sequence[str]) -> dict[str, int]:
         """The row of each of some passages that is known."""
         found = {id: row for id in ids if (row := self.passage_ids.find(id)) is not None}
-        return {id: row for id, row in found.items() if self.passage_vectors.is_there[row]}
+        return {id: row for id, row in found.items() if self.passage_vectors.there.whole[row]}
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
         """The ids of some rows, or the keys of entities."""
@@ -494,8 +494,10 @@ def _recalled(kept: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[
 
 
 def _without(known: dict[int, T], touched: IntArray) -> dict[int, T]:
-    changed = set(touched.tolist())
-    return {row: value for row, value in list(known.items()) if row not in changed}
+    rest = known.copy()  # at once: other threads add to it
+    for row in touched.tolist():
+        rest.pop(row, None)
+    return rest
 
 
 def _whole_numbers(vectors: FloatArray) -> IntArray:

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.embedded.columns import Column
-from polyad.embedded.growing import grown
+from polyad.embedded.growing import Presence, grown
 from polyad.embedded.ids import Ids
 from polyad.embedded.strings import Hashes, hash_of
 from polyad.hypergraph.incidence import ranges
-from polyad.hypergraph.sparse import best_places, union
+from polyad.hypergraph.sparse import best_places
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.text.indexed_words import searched_words, words_and_codes_of
 
@@ -154,32 +154,33 @@ class WordIndex:
     Attributes:
         parts: Postings of passages that came one after the other; those that went since are still in them.
         lengths: Of every passage in words, gone ones too.
-        is_there: Which passages have not gone; ``[rows]``.
+        there: Which passages have not gone.
         gone: Rows of those that have and are still in the postings, sorted.
-        passages: How many are there.
         total_length: Of those that are there.
     """
 
     parts: tuple[Postings, ...]
     lengths: Column
-    is_there: BoolArray
+    there: Presence
     gone: IntArray
-    passages: int
     total_length: int
 
     @classmethod
     def none(cls) -> WordIndex:
         """Of no passages."""
-        return cls((), Column.of(np.empty(0, dtype=np.int32)), np.empty(0, dtype=bool), _nothing(), 0, 0)
+        return cls((), Column.of(np.empty(0, dtype=np.int32)), Presence.none(), _nothing(), 0)
 
-    def advanced(self, gone: IntArray, postings: Sequence[Postings], lengths: IntArray) -> WordIndex:
-        """The same after some passages went and others came."""
+    @property
+    def passages(self) -> int:
+        """How many there are."""
+        return self.there.count - self.there.gone
+
+    def advanced(self, there: Presence, gone: IntArray, postings: Sequence[Postings], lengths: IntArray) -> WordIndex:
+        """The same after some passages went, whose rows are sorted, and others came."""
         parts = grown(self.parts, Postings.merged(postings)) if any(map(len, postings)) else self.parts
-        is_there = np.concatenate([self.is_there, np.ones(len(lengths), dtype=bool)])
-        is_there[gone] = False
         total = self.total_length - int(self.lengths.at(gone).sum()) + int(lengths.sum())
-        count = self.passages - len(gone) + len(lengths)
-        return WordIndex(parts, self.lengths.extended(lengths), is_there, union([self.gone, gone]), count, total)
+        all_gone = np.insert(self.gone, self.gone.searchsorted(gone), gone) if len(gone) else self.gone
+        return WordIndex(parts, self.lengths.extended(lengths), there, all_gone, total)
 
     def frequencies(self, words: Sequence[str]) -> IntArray:
         """How many passages hold each word."""
@@ -198,12 +199,12 @@ class WordIndex:
         found = [(self._idf(n), parts) for parts in self._holders(words) if (n := self._frequency(parts))]
         found.sort(key=lambda pair: -pair[0])
         most = np.array([idf * (K1 + 1) for idf, _ in found])
-        scores = np.zeros(len(self.is_there), dtype=np.float64)
+        scores = np.zeros(self.there.count, dtype=np.float64)
         reached: list[IntArray] = []
         for place, (idf, parts) in enumerate(found):
             if place and sum(len(rows) for rows, _ in parts) > _LONG:
                 rows = _concatenated(reached)
-                rows = rows[self.is_there[rows]]
+                rows = rows[self.there.at(rows)]
                 if most[place:].sum() < _kth(scores[rows], k):
                     rows.sort()
                     return _highest(*self._looked_up(rows, scores[rows], found[place:], most[place:], k), k)
@@ -213,7 +214,7 @@ class WordIndex:
                 scores[rows] = before + idf * self._weights(rows, counts)
                 reached.append(rows[before == 0])
         rows = np.sort(_concatenated(reached))
-        rows = rows[self.is_there[rows]]
+        rows = rows[self.there.at(rows)]
         return _highest(rows, scores[rows], k)
 
     def _looked_up(
@@ -263,7 +264,7 @@ class WordIndex:
     def _gone_among(self, rows: IntArray) -> int:
         """How many of some rows, which are sorted, have gone."""
         if _FEW * len(self.gone) > len(rows):
-            return len(rows) - int(self.is_there[rows].sum())
+            return len(rows) - int(self.there.at(rows).sum())
         gone = self.gone.astype(rows.dtype)
         places = np.minimum(rows.searchsorted(gone), len(rows) - 1)
         return int((rows[places] == gone).sum())
