@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -121,15 +120,10 @@ class EntityTally:
         """What the incidences of several tallies say, each of other hyperedges; of one at least."""
         if len(tallies) == 1:
             return tallies[0]
-        names: Counter[str] = Counter()
-        types: Counter[str] = Counter()
-        for tally in tallies:
-            names.update(tally.names)
-            types.update(tally.types)
         return cls(
             tallies[0].key,
-            names,
-            types,
+            _summed(tally.names for tally in tallies),
+            _summed(tally.types for tally in tallies),
             frozenset().union(*(tally.descriptions for tally in tallies)),
             max(tally.score for tally in tallies),
             sum(tally.hyperedges for tally in tallies),
@@ -143,6 +137,15 @@ class EntityTally:
 
 def _most_frequent(said: Mapping[str, int]) -> str:
     return next(iter(said)) if len(said) == 1 else min(said, key=lambda own: (-said[own], own))
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Several times faster than counters where each has few: a common entity is made of hundreds."""
+    total: dict[str, int] = {}
+    for some in counts:
+        for said, count in some.items():
+            total[said] = total.get(said, 0) + count
+    return total
 
 
 class Moment(Protocol):

@@ -17,7 +17,7 @@ from polyad.embedded.strings import Strings
 from polyad.model import IntArray
 from polyad.storage import EntityTally
 
-PART = 512
+PART = 128
 """Hyperedges of an entity that are counted together: so many at most are read again where one has gone."""
 
 
