@@ -76,7 +76,7 @@ class StoredRows:
         incidence_strength: How surely the hyperedge's passage is about the entity, float32 ``[incidences]``: above 0
             where it is the hyperedge's subject, 1 for members of a fact that was given as data. Of all others 0 for
             those that are written as names, and :data:`IN_COMMON_WORDS` for the rest.
-        entity_keys: Keys of the entities in the incidences, by their numbers.
+        entity_keys: Keys of the entities in the incidences, by their numbers, of those whose keys are wanted.
     """
 
     passage_numbers: IntArray
@@ -172,8 +172,13 @@ class Moment(Protocol):
     def entity_keys(self) -> Iterator[tuple[int, str]]:
         """The number and the key of every entity, by number."""
 
-    def rows(self, documents: Sequence[int]) -> Iterator[StoredRows]:
-        """The rows of some documents, whose numbers are ascending, some at a time."""
+    def rows(self, documents: Sequence[int], known: int = 0) -> Iterator[StoredRows]:
+        """The rows of some documents, some at a time.
+
+        Args:
+            documents: Their numbers, ascending.
+            known: The number of the last entity whose key is not wanted.
+        """
 
     def passages(self, numbers: Sequence[int]) -> dict[int, Passage]:
         """Passages by their numbers, of those that are there."""

@@ -761,8 +761,15 @@ def test_rows_of_some_documents_are_theirs_alone(store: Store) -> None:
         some = list(moment.rows(documents[100:850]))
     assert documents == sorted(documents)
     assert [id for rows in some for id in rows.document_ids] == [f"d{number:03}" for number in range(100, 850)]
-    keys = [key for rows in some for key in rows.entity_keys.values()]
-    assert sorted(set(keys)) == sorted([*(f"e{number}" for number in range(100, 850)), "all"])
+    keys = {number: key for rows in some for number, key in rows.entity_keys.items()}
+    assert sorted(keys.values()) == sorted([*(f"e{number}" for number in range(100, 850)), "all"])
+    known = sorted(keys)[200]
+    with store.moment() as moment:
+        later = list(moment.rows(documents[100:850], known))
+    assert {number: key for rows in later for number, key in rows.entity_keys.items()} == {
+        number: key for number, key in keys.items() if number > known
+    }
+    assert [rows.incidence_entity.tolist() for rows in later] == [rows.incidence_entity.tolist() for rows in some]
 
 
 def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(store: Store) -> None:

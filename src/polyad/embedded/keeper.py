@@ -138,12 +138,12 @@ class ViewKeeper:
         changes = moment.changes(view.version) if view else None
         if view is None or changes is None or view.is_mostly_gone:
             return self._made(moment)
-        return view.advanced(changes, moment.rows(changes.documents))
+        return view.advanced(changes, moment.rows(changes.documents, view.entity_numbers.last()))
 
     def _made(self, moment: Moment) -> EmbeddedView:
         """The view from nothing, a block of passages at a time; which name stands for whom depends on all of them."""
         view, nothing = self._nothing.knowing(moment.entity_keys()), Changes(moment.version, (), ())
-        for block in _blocks(moment.rows(moment.documents())):
+        for block in _blocks(moment.rows(moment.documents(), view.entity_numbers.last())):
             if self._files and view.row_count("entity") > BLOCK:
                 view = self._files.put_aside(view)
             view = view.advanced(nothing, block, is_whole=False)

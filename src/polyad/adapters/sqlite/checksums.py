@@ -60,6 +60,9 @@ _IDS: Mapping[str, str] = {
 _COUNTED = (("document", "passages"), ("passage", "hyperedges"), ("hyperedge", "incidences"), ("given", "arguments"))
 """Tables, and for each the column that says how many rows of another belong to a row of it."""
 
+_JOINED = ["\x1f".join(["%s"] * count) for count in range(1 + max(map(len, COLUMNS.values())))]
+"""By how many values there are, the format that joins them: with one, a row takes half the time of ``str.join``."""
+
 UNSOUND = "user-defined function raised exception"
 """What SQLite says of a query that came upon an unsound row."""
 
@@ -73,8 +76,8 @@ def define_checksums(connection: sqlite3.Connection) -> None:
 def checksum(*values: str | int | float | bytes | None) -> int:
     """Of a row, by its values as they are stored: a whole number in a column of other ones would not do."""
     if isinstance(values[-1], bytes):
-        return zlib.crc32("\x1f".join(map(str, values[:-1])).encode(), zlib.crc32(values[-1]))
-    return zlib.crc32("\x1f".join(map(str, values)).encode())
+        return zlib.crc32((_JOINED[len(values) - 1] % values[:-1]).encode(), zlib.crc32(values[-1]))
+    return zlib.crc32((_JOINED[len(values)] % values).encode())
 
 
 def checksum_of(table: str) -> str:

@@ -131,8 +131,13 @@ class SqliteMoment:
         while some := as_written(rows.fetchmany(_BATCH), int, str):
             yield from some
 
-    def rows(self, documents: Sequence[int]) -> Iterator[StoredRows]:
-        """The rows of some documents, whose numbers are ascending, some hundred documents at a time."""
+    def rows(self, documents: Sequence[int], known: int = 0) -> Iterator[StoredRows]:
+        """The rows of some documents, some hundred at a time.
+
+        Args:
+            documents: Their numbers, ascending.
+            known: The number of the last entity whose key is not wanted.
+        """
         sent: set[int] = set()
         for numbers in _batched(documents):
             passages = self._select(_PASSAGES, numbers, int, str, str, str, str, bytes, int)
@@ -145,7 +150,8 @@ class SqliteMoment:
             require_all("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
             require_all("incidences", sum(row[-1] for row in hyperedges), len(incidences))
             pairs = require_numbers([row[:2] for row in incidences]).reshape(-1, 2)
-            new = sorted(set(pairs[:, 0].tolist()) - sent)
+            entities = pairs[:, 0]
+            new = sorted(set(entities[entities > known].tolist()) - sent)
             sent.update(new)
             yield StoredRows(
                 passage_numbers=require_numbers([row[0] for row in passages]),
@@ -158,7 +164,7 @@ class SqliteMoment:
                 passage_of_hyperedge=require_numbers([row[2] for row in hyperedges]),
                 hyperedge_scores=numbers_from([row[3] for row in hyperedges]),
                 hyperedge_vectors=matrix_from([row[4] for row in hyperedges], self._dimension),
-                incidence_entity=pairs[:, 0],
+                incidence_entity=entities,
                 incidence_hyperedge=pairs[:, 1],
                 incidence_strength=numbers_from(_strengths(incidences)),
                 entity_keys=dict(
