@@ -45,6 +45,7 @@ from polyad.answering.layout import TokenBudget, lay_out_passages, on_one_line, 
 from polyad.answering.name_lists import cite_names, names_in
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.subject_names import SubjectNames
+from polyad.embedded.growing import Presence
 from polyad.embedded.words import WordIndex, counted_words
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import one_line
@@ -609,7 +610,8 @@ def _laid_out(text: str) -> object:
 def _words_of_passages() -> WordIndex:
     texts = [f"Ada {number} met a b of the 東京 {number}" for number in range(500)]
     postings, lengths = counted_words(texts, 0)
-    return WordIndex.none().advanced(np.empty(0, dtype=np.int64), [postings], lengths)
+    nothing, there = np.empty(0, dtype=np.int64), Presence.of(np.ones(len(texts), dtype=bool))
+    return WordIndex.none().advanced(there, nothing, [postings], lengths)
 
 
 def _searched(question: str) -> object:

@@ -151,8 +151,8 @@ def test_what_has_gone_does_not_crowd_out_what_is_there() -> None:
     old /= np.linalg.norm(old, axis=1, keepdims=True)
     ids = Ids.none().extended([f"{row:05}" for row in range(5000)])
     nothing = np.empty(0, dtype=np.int64)
-    vectors = in_cells(Vectors.none(32).advanced(nothing, np.concatenate([old, others])), searched=300)
-    vectors = vectors.advanced(np.arange(2000), old[:0])
+    vectors = in_cells(advanced(Vectors.none(32), nothing, np.concatenate([old, others])), searched=300)
+    vectors = advanced(vectors, np.arange(2000), old[:0])
     ((rows, _),) = vectors.nearest(question, 5, ids)
     expected = np.argsort(-(others @ question[0]))[:5] + 2000
     assert rows[0] == 2000

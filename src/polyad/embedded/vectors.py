@@ -14,7 +14,7 @@ from polyad.embedded.growing import Presence
 from polyad.embedded.ids import Ids
 from polyad.hypergraph.cosines import cosines, products, products_with_each
 from polyad.hypergraph.sparse import among, best_places
-from polyad.model import FloatArray, IntArray
+from polyad.model import BoolArray, FloatArray, IntArray
 
 _ROUNDING = 2e-6
 """By how much a cosine may differ before and after it is rounded."""
@@ -186,8 +186,8 @@ class Vectors:
         """
         if len(places) <= count:
             return np.ones(len(places), dtype=bool)
-        if self.gone:
-            distances[:, ~self.is_there[self._rows(places)]] = np.iinfo(distances.dtype).max
+        if self.there.gone:
+            distances[:, ~self.there.at(self._rows(places))] = np.iinfo(distances.dtype).max
         found: BoolArray = np.any(distances <= np.partition(distances, count - 1)[:, count - 1 : count], axis=0)
         return found
 
