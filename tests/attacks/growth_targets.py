@@ -43,9 +43,9 @@ from polyad.answering.answer_tags import AnswerFilter, tagged_answer
 from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.layout import TokenBudget, lay_out_passages, on_one_line, shortened, without_marks
 from polyad.answering.name_lists import cite_names, names_in
+from polyad.embedded.growing import Presence
 from polyad.embedded.ids import EntityKeys
 from polyad.embedded.subject_names import SubjectNames
-from polyad.embedded.growing import Presence
 from polyad.embedded.words import WordIndex, counted_words
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import one_line
