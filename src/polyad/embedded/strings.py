@@ -94,9 +94,13 @@ class Lookup:
     def pairs(self, hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
         """The place in ``hashes`` and the row of each entry with any of some hashes."""
         wanted = np.array(hashes, dtype=np.uint64)
-        starts = np.searchsorted(self.hashes, wanted)
-        counts = np.searchsorted(self.hashes, wanted, side="right") - starts
-        return np.repeat(np.arange(len(wanted)), counts), self.rows[ranges(starts, counts)].astype(np.int64)
+        starts = self.hashes.searchsorted(wanted)
+        places = (
+            (self.hashes.take(starts, mode="clip") == wanted).nonzero()[0] if len(self) else starts[:0]
+        )  # of most none
+        starts = starts[places]
+        counts = self.hashes.searchsorted(wanted[places], side="right") - starts
+        return places.repeat(counts), self.rows[ranges(starts, counts)].astype(np.int64)
 
     def joined(self, other: Lookup) -> Lookup:
         """The entries of both."""
