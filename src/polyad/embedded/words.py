@@ -203,19 +203,23 @@ class WordIndex:
         reached: list[IntArray] = []
         for place, (idf, parts) in enumerate(found):
             if place and sum(len(rows) for rows, _ in parts) > _LONG:
-                rows = _concatenated(reached)
-                rows = rows[self.there.at(rows)]
-                if most[place:].sum() < _kth(scores[rows], k):
-                    rows.sort()
+                rows = self._there(reached)
+                rest = most[place:].sum()
+                if rest < (least := _kth(scores[rows], k)):
+                    rows = np.sort(rows[scores[rows] >= least - rest - _ROUNDING])
                     return _highest(*self._looked_up(rows, scores[rows], found[place:], most[place:], k), k)
             for holders, counts in parts:
                 rows = holders.astype(np.int64)  # numpy would make them so at each use
                 before = scores[rows]
                 scores[rows] = before + idf * self._weights(rows, counts)
                 reached.append(rows[before == 0])
-        rows = np.sort(_concatenated(reached))
-        rows = rows[self.there.at(rows)]
+        rows = np.sort(self._there(reached))
         return _highest(rows, scores[rows], k)
+
+    def _there(self, reached: Sequence[IntArray]) -> IntArray:
+        """Those of some passages that have not gone."""
+        rows = np.concatenate([_nothing(), *reached])
+        return rows[self.there.at(rows)] if self.there.gone else rows
 
     def _looked_up(
         self,
@@ -234,18 +238,19 @@ class WordIndex:
             most: What each can add at most.
             k: How many of the best are looked for.
         """
-        for place, (idf, parts) in enumerate(words):
-            may_be_best = scores >= _kth(scores, k) - most[place:].sum() - _ROUNDING
-            rows, scores = rows[may_be_best], scores[may_be_best]
+        for place, (idf, parts) in enumerate(words, start=1):
             for holders, counts in parts:
                 scores += idf * self._weights(rows, _counts_at(holders, counts, rows))
+            may_be_best = scores >= _kth(scores, k) - most[place:].sum() - _ROUNDING
+            rows, scores = rows[may_be_best], scores[may_be_best]
         return rows, scores
 
     def _weights(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
-        mean = self.total_length / max(1, self.passages)
+        mean = max(self.total_length / max(1, self.passages), 1e-9)
         often = counts.astype(np.float64)
-        relative = self.lengths.at(rows) / max(mean, 1e-9)
-        weights: npt.NDArray[np.float64] = often * (K1 + 1) / (often + K1 * (1 - B + B * relative))
+        weights: npt.NDArray[np.float64] = (
+            often * (K1 + 1) / (often + (K1 * B / mean * self.lengths.at(rows) + K1 * (1 - B)))
+        )
         return weights
 
     def _idf(self, frequency: int) -> float:
@@ -289,10 +294,6 @@ def _highest(rows: IntArray, scores: Scores, k: int) -> tuple[IntArray, FloatArr
 
 def _kth(values: npt.NDArray[np.float64], k: int) -> float:
     return float(np.partition(values, -k)[-k]) if len(values) >= k else 0.0
-
-
-def _concatenated(arrays: Sequence[IntArray]) -> IntArray:
-    return np.concatenate([_nothing(), *arrays])
 
 
 def _nothing() -> IntArray:
