@@ -17,6 +17,16 @@ def test_every_row_lies_in_one_cell_beside_those_of_its_cell() -> None:
     assert cells.of_rows.tolist() == [2, 0, 2, 0, 0]
 
 
+def test_what_has_gone_lies_behind_all_cells() -> None:
+    cells = Cells.of(AXES[:2], np.array([2, 0, 2, 1, 0], dtype=np.int32))
+    assert cells.offsets.tolist() == [0, 2, 3]
+    assert cells.rows.tolist() == [1, 4, 3, 0, 2]
+    assert cells.places.tolist() == [3, 0, 4, 2, 1]
+    assert cells.of_rows.tolist() == [2, 0, 2, 1, 0]
+    assert cells.left_out == 2
+    assert cells.spans(np.array([0, 1]))[1].tolist() == [0, 1, 2]
+
+
 def test_a_search_looks_into_the_cells_nearest_to_it() -> None:
     of_rows: IntArray = np.repeat(np.arange(4), 100)
     cells = Cells.of(AXES, of_rows.astype(np.int32))

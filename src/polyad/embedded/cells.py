@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.hypergraph.cosines import products_with_each
+from polyad.hypergraph.incidence import ranges
 from polyad.hypergraph.sparse import union
 from polyad.model import FloatArray, IntArray
 
@@ -34,6 +35,8 @@ _BLOCK = 4096
 class Cells:
     """Which vectors lie in which cell. A vector's place is where it lies: those of one cell are side by side, by row.
 
+    Behind them lie those that had gone, which are in no cell.
+
     Attributes:
         centres: Of unit length; float32 ``[cells, dimension]``.
         offsets: The places of cell i are ``offsets[i]:offsets[i + 1]``; int64 ``[cells + 1]``.
@@ -50,7 +53,7 @@ class Cells:
 
     @classmethod
     def of(cls, centres: FloatArray, cell_of_row: Numbers) -> Cells:
-        """Rows by their cells."""
+        """Rows by their cells; those that have gone by the number after the last."""
         rows = np.argsort(cell_of_row, kind="stable").astype(np.int32)
         places = np.empty(len(rows), dtype=np.int32)
         places[rows] = np.arange(len(rows), dtype=np.int32)
@@ -58,9 +61,15 @@ class Cells:
 
     @property
     def of_rows(self) -> Numbers:
-        """The cell of each row."""
-        cells = np.repeat(np.arange(len(self.centres), dtype=np.int32), np.diff(self.offsets))
+        """The cell of each row; of those that had gone the number after the last."""
+        cells = np.full(len(self.rows), len(self.centres), dtype=np.int32)
+        cells[: self.offsets[-1]] = np.repeat(np.arange(len(self.centres)), np.diff(self.offsets))
         return cells[self.places]
+
+    @property
+    def left_out(self) -> int:
+        """How many are in no cell, since they had gone."""
+        return len(self.rows) - int(self.offsets[-1])
 
     def looking_into(self, searched: int) -> Cells:
         """The same, of which a search looks into so many."""
@@ -72,11 +81,11 @@ class Cells:
             return np.arange(len(self.centres))
         return union(self._nearest(cosines, k) for cosines in products_with_each(self.centres, vectors))
 
-    def spans(self, cells: IntArray) -> list[slice]:
-        """The places of each of some cells."""
-        return [
-            slice(*ends) for ends in zip(self.offsets[cells].tolist(), self.offsets[cells + 1].tolist(), strict=True)
-        ]
+    def spans(self, cells: IntArray) -> tuple[list[slice], IntArray]:
+        """The places of each of some cells, as spans and one after the other."""
+        starts, ends = self.offsets[cells], self.offsets[cells + 1]
+        spans = [slice(*both) for both in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return spans, ranges(starts, ends - starts)
 
     def _nearest(self, cosines: FloatArray, k: int) -> IntArray:
         """The cells to look into for one vector, by its cosines to the centres."""

@@ -93,11 +93,14 @@ class Vectors:
 
     def in_cells(self) -> Cells:
         """All rows in cells: in those there are until there are twice as many vectors, and then in new ones."""
-        rows = self.there.rows()
-        if self.cells is not None and len(self.cells.centres) == cell_count(len(rows)):
-            return Cells.of(self.cells.centres, np.concatenate([self.cells.of_rows, self._cells_of_tail(self.cells)]))
-        centres = centres_of(self.at, rows)
-        return Cells.of(centres, np.concatenate([nearest_centres(block, centres) for block in self.blocks()]))
+        count = cell_count(len(self) - self.there.gone)
+        if self.cells is not None and len(self.cells.centres) == count:
+            centres, cells = self.cells.centres, np.concatenate([self.cells.of_rows, self._cells_of_tail(self.cells)])
+        else:
+            centres = centres_of(self.at, self.there.rows())
+            cells = np.concatenate([nearest_centres(block, centres) for block in self.blocks()])
+        cells[~self.there.whole] = len(centres)
+        return Cells.of(centres, cells)
 
     def _cells_of_tail(self, cells: Cells) -> Numbers:
         """The nearest cell of each that came since."""
@@ -166,28 +169,27 @@ class Vectors:
             parts = [products_with_each(part, vectors) for part in (base, tail)]
             return np.arange(len(self)), np.concatenate(parts, axis=1)
         near = self.cells.near(vectors, k)
-        spans = self.cells.spans(near)
-        places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
+        spans, places = self.cells.spans(near)
         if self.codes is None or not self.cells.searched or is_weighted:
             parts = [products_with_each(base[span], vectors) for span in spans]
         else:
             distances = self.codes.distances(spans, vectors)
-            places = places[self._may_be_nearest(places, distances, _COMPARED * k + _COMPARED_AT_LEAST)]
+            places = places[self._may_be_nearest(self.cells, places, distances, _COMPARED * k + _COMPARED_AT_LEAST)]
             parts = [products_with_each(base.take(places, axis=0), vectors)]
         is_near = among(self.tail_cells.astype(np.int64), near)
         since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(tail))])
         places = np.concatenate([places, len(base) + since])
         return places, np.concatenate([*parts, products_with_each(tail[since], vectors)], axis=1)
 
-    def _may_be_nearest(self, places: IntArray, distances: Distances, count: int) -> BoolArray:
+    def _may_be_nearest(self, cells: Cells, places: IntArray, distances: Distances, count: int) -> BoolArray:
         """Which of some places, but of vectors that have gone, have the ``count`` lowest distances to any vector.
 
         And all whose distance equals the last of these.
         """
         if len(places) <= count:
             return np.ones(len(places), dtype=bool)
-        if self.there.gone:
-            distances[:, ~self.there.at(self._rows(places))] = np.iinfo(distances.dtype).max
+        if self.there.gone > cells.left_out:
+            distances[:, ~self.there.whole[cells.rows.take(places)]] = np.iinfo(distances.dtype).max
         found: BoolArray = np.any(distances <= np.partition(distances, count - 1)[:, count - 1 : count], axis=0)
         return found
 
