@@ -90,6 +90,14 @@ def test_a_search_beside_a_writer_gives_sound_evidence(engine: Engine, name: str
         assert all(all(future.result(timeout=60)) for future in searches)
 
 
+def test_what_was_counted_before_everything_was_replaced_is_counted_anew(engine: Engine) -> None:
+    for edition in range(4):
+        engine.index_documents(document(number, edition) for number in range(20))
+        found = engine.search(QUESTION, retriever="default")
+        assert is_sound(found)
+        assert found.hyperedges, "of common entities, which are counted"
+
+
 def test_a_search_sees_what_was_indexed_before_it(engine: Engine) -> None:
     for number in range(5):
         engine.index_documents([document(number)])

@@ -49,7 +49,7 @@ class ViewKeeper:
     def __init__(self, store: Store, dimension: int, files: ViewFiles | None = None) -> None:
         self._store = store
         self._files = files
-        self._nothing = EmbeddedView.none(store, dimension)
+        self._dimension = dimension
         self._view: EmbeddedView | None = None
         self._moving = threading.Lock()
         self._keeping = threading.Lock()
@@ -142,7 +142,8 @@ class ViewKeeper:
 
     def _made(self, moment: Moment) -> EmbeddedView:
         """The view from nothing, a block of passages at a time; which name stands for whom depends on all of them."""
-        view, nothing = self._nothing.knowing(moment.entity_keys()), Changes(moment.version, (), ())
+        view = EmbeddedView.none(self._store, self._dimension).knowing(moment.entity_keys())
+        nothing = Changes(moment.version, (), ())
         for block in _blocks(moment.rows(moment.documents(), view.entity_numbers.last())):
             if self._files and view.row_count("entity") > BLOCK:
                 view = self._files.put_aside(view)
