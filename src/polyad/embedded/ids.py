@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -89,7 +89,8 @@ class Ids:
         if not ids:
             return self
         new = sorted(range(len(ids)), key=ids.__getitem__)
-        places = [np.array([self._place(rows, ids[one]) for one in new]) for rows in (self.ordered, self.since)]
+        in_order = [ids[one] for one in new]
+        places = [np.array(self._places(rows, in_order)) for rows in (self.ordered, self.since)]
         rows = (len(self) + np.array(new)).astype(np.int32)
         texts = self.texts.extended(ids)
         between = self._between(*places) if len(self) else None
@@ -102,9 +103,18 @@ class Ids:
         keys[new] = between
         return Ids(texts, self.keys.extended(keys), self.ordered, np.insert(self.since, places[1], rows))
 
-    def _place(self, rows: Rows, id: str) -> int:
+    def _place(self, rows: Rows, id: str, first: int = 0) -> int:
         """The place of the first of some rows, in the order of their ids, whose id is not before another."""
-        return bisect_left(rows, id, key=self.texts.__getitem__)
+        return bisect_left(rows, id, first, key=self.texts.__getitem__)
+
+    def _places(self, rows: Rows, ids: Iterable[str]) -> list[int]:
+        """The same for some ids in order: those of one document mostly have one place, between two others."""
+        places, place = [], 0
+        for id in ids:
+            if place < len(rows) and self.texts[int(rows[place])] < id:
+                place = self._place(rows, id, place + 1)
+            places.append(place)
+        return places
 
     def _between(self, *places: IntArray) -> FloatArray | None:
         """Keys for ids that come, in this order, before the rows at some places of :attr:`ordered` and :attr:`since`.

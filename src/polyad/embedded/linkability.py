@@ -54,6 +54,8 @@ def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> i
         document: A number for the document of each passage.
         passages: Rows, each once.
     """
+    if not len(passages):
+        return 0
     edges, owners = graph.hyperedges(passages)
     entities, places, strengths = graph.edge_members.gather(edges)
     sure = strengths >= 1

@@ -144,7 +144,8 @@ class SubjectNames:
         places, rows = self._like(unique, is_subject)
         few = places_within(places) <= _MOST
         places, rows = places[few], rows[few]
-        words = {row: self.keys[row].split(" ") for row in distinct(rows).tolist()}
+        known = distinct(rows)
+        words = {row: key.split(" ") for row, key in zip(known.tolist(), self.keys.ids.take(known), strict=True)}
         found: defaultdict[int, list[tuple[int, list[str]]]] = defaultdict(list)
         for place, row in zip(places.tolist(), rows.tolist(), strict=True):
             found[unique[place]].append((row, words[row]))
@@ -192,19 +193,21 @@ class SubjectNames:
         any of them is compared.
         """
         changed: defaultdict[int, list[list[str]]] = defaultdict(list)
-        for row in subjects.tolist():
-            words = self.keys[row].split(" ")
+        known = tuple(self.keys.ids.take(subjects))
+        for words in (key.split(" ") for key in known):
             for code in _shortened(words):
                 changed[code].append(words)
         codes = sorted(changed)
         like = np.bincount(self._like(codes, is_subject)[0], minlength=len(codes))
         more = np.array([len(changed[code]) for code in codes], dtype=np.int64)
-        is_decided = (like + more <= _MOST) | (like - more > _MOST)
+        is_decided = ((like + more <= _MOST) | (like - more > _MOST)).tolist()
+        begun = {word[:end] for key in known for word in key.split(" ") for end in range(1, len(word) + 1)}
         places, rows = _pairs(self.short, codes)
         names = [
             row
-            for place, row in zip(places.tolist(), rows.tolist(), strict=True)
-            if not is_decided[place] or _may_mean(self.keys[row].split(" "), changed[codes[place]])
+            for place, row, key in zip(places.tolist(), rows.tolist(), self.keys.ids.take(rows), strict=True)
+            if not is_decided[place]
+            or ((key.partition(" ")[0] in begun or key.endswith(known)) and _may_mean(key, changed[codes[place]]))
         ]
         return np.array(names, dtype=np.int64)
 
@@ -283,8 +286,9 @@ def _letter(words: Sequence[str]) -> str:
     return words[0][0]
 
 
-def _may_mean(name: Sequence[str], subjects: Iterable[Sequence[str]]) -> bool:
-    """Whether a name ends in any of some subjects, or is short for it."""
+def _may_mean(key: str, subjects: Iterable[Sequence[str]]) -> bool:
+    """Whether a name, by its key, ends in any of some subjects, or is short for it."""
+    name = key.split(" ")
     return any(name[-len(subject) :] == subject or _shortens(name, subject) for subject in subjects)
 
 

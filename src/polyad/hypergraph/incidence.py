@@ -123,7 +123,7 @@ class WeightedAdjacency:
         """Compress pairs in any order; of a pair that occurs twice the higher weight counts."""
         pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
         order = np.argsort(pairs, kind="stable")  # several times faster than lexsort where most are in order
-        first = np.diff(pairs[order], prepend=-1) > 0
+        first = first_of_equals(pairs[order])
         if not first.all():
             order = np.lexsort((-weights, pairs))
         rows, neighbours, weights = rows[order], neighbours[order], weights[order]
