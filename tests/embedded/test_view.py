@@ -394,6 +394,36 @@ def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(
         assert sum(read) <= most
 
 
+def test_what_was_counted_of_a_common_entity_for_a_later_view_serves_the_one_before(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.embedded.view._COMMON", 2)
+    monkeypatch.setattr("polyad.embedded.tallies.PART", 4)
+    read: list[int] = []
+    entities = SqliteMoment.entities
+
+    def noted(moment: SqliteMoment, some: Sequence[tuple[int, int, int]]) -> list[EntityTally | None]:
+        found = entities(moment, some)
+        read.extend(tally.hyperedges for tally in found if tally)
+        return found
+
+    monkeypatch.setattr(SqliteMoment, "entities", noted)
+    for number in range(30):
+        store.put(indexed(f"c{number}", ((Unit(f"note {number}", "bo ray", 1.0, frozenset({"isk"})),),)))
+    keeper = ViewKeeper(store, EMBEDDER.dimension)
+    views, expected = [], []
+    for number in range(30, 36):
+        views.append(keeper.current())
+        isk = views[-1].find(["isk"])["isk"]
+        expected.append(views[-1].entities_made([isk]))
+        assert expected[-1] == store.entities(["isk"])
+        store.put(indexed(f"c{number}", ((Unit(f"note {number}", "bo ray", 1.0, frozenset({"isk"})),),)))
+    for view, entity in [*zip(views, expected, strict=True)][::-1]:
+        read.clear()
+        assert view.entities_made([isk]) == entity
+        assert sum(read) <= 4
+
+
 def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> None:
     view = ViewKeeper(store, EMBEDDER.dimension).current()
     assert view.passages([0])[0].id == "a#0000", "and to have shown it before does not count"

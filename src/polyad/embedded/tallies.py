@@ -60,7 +60,7 @@ class Tallies:
     def parts(self, row: int, last: int) -> tuple[Part, ...]:
         """What was counted of an entity, of hyperedges up to one; empty for nothing."""
         parts = self.made.get(row) or tuple(self._kept(place) for place in self._places(row))
-        return parts if not parts or parts[-1].last <= last else ()  # else it was counted for a later view
+        return tuple(part for part in parts if part.last <= last)  # the others were counted for a later view
 
     def add(self, parts: Mapping[int, tuple[Part, ...]]) -> None:
         """Keep what was counted of some entities."""
