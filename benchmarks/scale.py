@@ -102,7 +102,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--documents", type=int, default=20, help="added one by one")
     parser.add_argument("--readers", type=int, default=8)
     parser.add_argument("--threads", action="store_true", help="readers are threads of one process")
-    parser.add_argument("--rate", type=float, default=5.0, help="documents a second that the writer beside them puts")
+    parser.add_argument("--rate", type=float, default=5.0, help="documents a second that the writer changes")
+    parser.add_argument("--change", choices=("add", "replace", "remove"), default="add", help="what the writer does")
     parser.add_argument("--seconds", type=float, default=20.0, help="for which they read, with and without it")
     parser.add_argument("--blas-threads", type=int, default=1, help="of each product: more of them wait for each other")
     parser.add_argument("--json", type=Path, help="save the results here")
@@ -161,10 +162,10 @@ class Place:
         return self._text() if self.corpus == "text" else Records(self.size)
 
     def more(self) -> Iterator[IndexedDocument]:
-        """Documents that are not in the index, as it was written."""
+        """Documents of the corpus that are not in the index."""
         with closing(SqliteStore.open(self.directory)) as store:
-            there = store.statistics().documents
-        documents = islice(self.corpus_of_size().documents(), there, None)
+            there = store.digests().keys()
+        documents = (item for item in self.corpus_of_size().documents() if item.document.id not in there)
         return embedded(documents, MadeUpEmbedder(self.options.dimension))
 
     def _text(self) -> RenamedText:
@@ -392,15 +393,28 @@ def beside(place: Place) -> Results:
 
 
 def _keep_writing(place: Place, begun: Any, end: Any) -> None:
-    documents = place.more()
-    first = next(documents)  # those that are there are made again before it: it takes minutes
     with closing(SqliteStore.open(place.directory)) as store:
+        changes = _changes(place, store)
+        first = next(changes)  # of an added document those that are there are made before it: it takes minutes
         start = time.perf_counter()
-        for number, item in enumerate(chain([first], documents), 1):
-            store.put(item)
+        for number, change in enumerate(chain([first], changes), 1):
+            change()
             begun.set()
             if end.wait(max(0.0, start + number / place.options.rate - time.perf_counter())):
                 return
+
+
+def _changes(place: Place, store: SqliteStore) -> Iterator[Callable[[], None]]:
+    """What the writer does, one after the other; to documents that are there, as they come by id."""
+    if place.options.change == "add":
+        yield from (partial(store.put, item) for item in place.more())
+        return
+    for id in store.digests():
+        if place.options.change == "remove":
+            yield partial(store.remove, [id])
+        else:
+            [document] = store.documents([id])
+            yield partial(store.put, IndexedDocument(document, "", 0, tuple(store.indexed_passages([id]))))
 
 
 def _by_threads(place: Place) -> list[float]:
