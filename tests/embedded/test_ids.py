@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,14 @@ from polyad.embedded import ids as ids_module
 from polyad.embedded.ids import EntityKeys, Ids
 
 TEXTS = st.lists(st.lists(st.text("aAé中~#0", max_size=3), max_size=6), max_size=5)
+
+
+@pytest.fixture(autouse=True, scope="module", params=[1024, 2])
+def _marked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every how many ids are kept in memory; among few rows none of those in thousands is ever passed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ids_module, "_MARKED", request.param)
+        yield
 
 
 def row_of(keys: EntityKeys, key: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -22,6 +22,9 @@ Rows = npt.NDArray[np.int32]
 _PLAIN = re.compile("[a-z0-9 ]+")
 _ARTICLES = ("the ", "a ", "an ")
 
+_MARKED = 1024
+"""Ids between two that are in memory: those between are looked up in the arrays, step by step."""
+
 _SMALLEST_STEP = 1e-5
 """Between two keys; floating-point numbers up to 10^9 tell keys apart that differ by a hundredth of it."""
 
@@ -35,17 +38,19 @@ class Ids:
         keys: For each row a number that is the lower, the lower its id; float64.
         ordered: The first rows in the order of their ids; int32.
         since: The rows after these, likewise.
+        marks: Of the first rows every :data:`_MARKED`-th id in this order: in memory, and soon looked through.
     """
 
     texts: Strings
     keys: Column
     ordered: Rows
     since: Rows
+    marks: Sequence[str]
 
     @classmethod
     def of(cls, texts: Strings, keys: Column, ordered: Rows) -> Ids:
         """Rows whose order is known."""
-        return cls(texts, keys, ordered, ordered[:0])
+        return cls(texts, keys, ordered, ordered[:0], texts.take(ordered[::_MARKED].astype(np.int64)))
 
     @classmethod
     def none(cls) -> Ids:
@@ -70,8 +75,7 @@ class Ids:
     def find(self, id: str) -> int | None:
         """The row of an id that came last; None where there is none."""
         found = None
-        for rows in (self.ordered, self.since):
-            place = self._place(rows, id)
+        for rows, place in ((self.ordered, self._place(id)), (self.since, self._place_since(id))):
             while place < len(rows) and self.texts[int(rows[place])] == id:
                 found = max(found or 0, int(rows[place]))
                 place += 1
@@ -90,7 +94,7 @@ class Ids:
             return self
         new = sorted(range(len(ids)), key=ids.__getitem__)
         in_order = [ids[one] for one in new]
-        places = [np.array(self._places(rows, in_order)) for rows in (self.ordered, self.since)]
+        places = [np.array(list(map(place, in_order))) for place in (self._place, self._place_since)]
         rows = (len(self) + np.array(new)).astype(np.int32)
         texts = self.texts.extended(ids)
         between = self._between(*places) if len(self) else None
@@ -101,20 +105,18 @@ class Ids:
             return Ids.of(texts, Column.of(numbers), ordered)
         keys = np.empty(len(ids), dtype=np.float64)
         keys[new] = between
-        return Ids(texts, self.keys.extended(keys), self.ordered, np.insert(self.since, places[1], rows))
+        since = np.insert(self.since, places[1], rows)
+        return Ids(texts, self.keys.extended(keys), self.ordered, since, self.marks)
 
-    def _place(self, rows: Rows, id: str, first: int = 0) -> int:
-        """The place of the first of some rows, in the order of their ids, whose id is not before another."""
-        return bisect_left(rows, id, first, key=self.texts.__getitem__)
+    def _place(self, id: str) -> int:
+        """The place in :attr:`ordered` of the first row whose id is not before another."""
+        last = bisect_left(self.marks, id) * _MARKED
+        first = max(0, last - _MARKED + 1)
+        return bisect_left(self.ordered, id, first, min(last, len(self.ordered)), key=self.texts.__getitem__)
 
-    def _places(self, rows: Rows, ids: Iterable[str]) -> list[int]:
-        """The same for some ids in order: those of one document mostly have one place, between two others."""
-        places, place = [], 0
-        for id in ids:
-            if place < len(rows) and self.texts[int(rows[place])] < id:
-                place = self._place(rows, id, place + 1)
-            places.append(place)
-        return places
+    def _place_since(self, id: str) -> int:
+        """The same in :attr:`since`."""
+        return bisect_left(self.since, id, key=self.texts.__getitem__)
 
     def _between(self, *places: IntArray) -> FloatArray | None:
         """Keys for ids that come, in this order, before the rows at some places of :attr:`ordered` and :attr:`since`.
