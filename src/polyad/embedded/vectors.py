@@ -28,7 +28,7 @@ RECALLED = 40
 _ASKED = 50
 """Vectors whose nearest it is measured by."""
 
-_WAITING = 1024
+_WAITING = 64
 """Vectors that may wait for their cells to be found, all at once: a search looks at each of them."""
 
 _COMPARED = 4
