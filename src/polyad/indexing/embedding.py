@@ -12,11 +12,12 @@ from polyad.model import FloatArray
 from polyad.protocols import Embedder
 from polyad.storage import Store
 
-BLOCK_CHARACTERS = 256_000
-"""Of texts that are put in the order of their length: enough to fill an embedder's batches with like lengths."""
+BLOCK_CHARACTERS = 512_000
+"""Of texts that are put in the order of their length: all of the documents that are read together, mostly."""
 
-SLICE_CHARACTERS = 64_000
-"""Of texts embedded in one call, which takes some seconds on a slow machine."""
+SLICE_CHARACTERS = 128_000
+"""Of texts embedded in one call, which takes some seconds on a slow machine. The shorter a call, the more of the passes
+of an embedder are filled up: with half of it they hold a tenth more tokens (docs/adr/0007)."""
 
 KEEP_SECONDS = 2.0
 """Of embedding, after which what was made is kept: with the call under way, what an interrupted run loses."""
