@@ -219,7 +219,7 @@ class WordIndex:
     def _there(self, reached: Sequence[IntArray]) -> IntArray:
         """Those of some passages that have not gone."""
         rows = np.concatenate([_nothing(), *reached])
-        return rows[self.there.at(rows)] if self.there.gone else rows
+        return rows[self.there.at(rows)] if len(self.gone) else rows
 
     def _looked_up(
         self,
