@@ -100,7 +100,6 @@ class EntityTally:
     """What some incidences say of an entity, counted: more of them can be added.
 
     Attributes:
-        key: Of the entity.
         names: How many have each name.
         types: How many have each type; 0 for none.
         descriptions: The distinct ones, but the empty one.
@@ -108,7 +107,6 @@ class EntityTally:
         hyperedges: How many hyperedges join the entity by these incidences.
     """
 
-    key: str
     names: Mapping[str, int]
     types: Mapping[str, int]
     descriptions: frozenset[str]
@@ -121,7 +119,6 @@ class EntityTally:
         if len(tallies) == 1:
             return tallies[0]
         return cls(
-            tallies[0].key,
             _summed(tally.names for tally in tallies),
             _summed(tally.types for tally in tallies),
             frozenset().union(*(tally.descriptions for tally in tallies)),
@@ -129,10 +126,10 @@ class EntityTally:
             sum(tally.hyperedges for tally in tallies),
         )
 
-    def entity(self) -> Entity:
+    def entity(self, key: str) -> Entity:
         """The view over the incidences: the most frequent name and type, of equals the first in order."""
         name, type = map(_most_frequent, (self.names, self.types))
-        return Entity(self.key, name, type, "\n".join(sorted(self.descriptions)), self.score)
+        return Entity(key, name, type, "\n".join(sorted(self.descriptions)), self.score)
 
 
 def _most_frequent(said: Mapping[str, int]) -> str:

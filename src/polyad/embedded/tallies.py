@@ -141,11 +141,11 @@ def _text(tally: EntityTally | None) -> str:
     if tally is None:
         return "null"
     said = sorted(tally.names.items()), sorted(tally.types.items()), sorted(tally.descriptions)
-    return json.dumps([tally.key, *said, tally.score, tally.hyperedges])
+    return json.dumps([*said, tally.score, tally.hyperedges])
 
 
 def _tally(text: str) -> EntityTally | None:
     if (said := json.loads(text)) is None:
         return None
-    key, names, types, descriptions, score, hyperedges = said
-    return EntityTally(key, dict(names), dict(types), frozenset(descriptions), score, hyperedges)
+    names, types, descriptions, score, hyperedges = said
+    return EntityTally(dict(names), dict(types), frozenset(descriptions), score, hyperedges)

@@ -431,7 +431,7 @@ class EmbeddedView:
             row: own for row, own, degree in zip(rows, counted, degrees.tolist(), strict=True) if degree >= _COMMON
         }
         self.tallies.add(common)
-        return [tally.entity() for tally in found]
+        return [tally.entity(key) for tally, key in zip(found, self.keys.ids.take(rows), strict=True)]
 
     def _parts(self, row: int, last: int) -> tuple[Part, ...]:
         """The parts that a common entity is counted in, but for what came since."""

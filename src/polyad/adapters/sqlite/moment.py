@@ -57,14 +57,12 @@ _WRITTEN = f"SELECT COALESCE(SUM(passages), 0) FROM document WHERE number IN ({{
 
 _INCIDENCES_OF = f"""
 WITH asked(place, number, after, last) AS (VALUES {{}})
-SELECT asked.place, entity.key, {checked_columns("incidence")}
-FROM asked CROSS JOIN entity ON entity.number = asked.number
-CROSS JOIN incidence ON incidence.entity = asked.number AND hyperedge > after AND hyperedge <= last
-WHERE {sound("entity")}
+SELECT asked.place, {checked_columns("incidence")}
+FROM asked CROSS JOIN incidence ON incidence.entity = asked.number AND hyperedge > after AND hyperedge <= last
 """
 """One of what is asked after the other, those of each by hyperedge: CROSS JOIN keeps the order of its sides."""
 
-_OF_INCIDENCE = (int, str, int, int, int, str, str, str, str, (int, float), int, (int, float))
+_OF_INCIDENCE = (int, int, int, int, str, str, str, str, (int, float), int, (int, float))
 """The types of what :data:`_INCIDENCES_OF` selects."""
 
 
@@ -222,13 +220,13 @@ class SqliteMoment:
         return as_written(rows, *types) if types else rows
 
 
-def _sound_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, str, int, str, str, str, float]]:
-    """Place, key, hyperedge, name, type, description and score of each of some :data:`_INCIDENCES_OF`."""
+def _sound_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, int, str, str, str, float]]:
+    """Place, hyperedge, name, type, description and score of each of some :data:`_INCIDENCES_OF`."""
     while some := as_written(rows.fetchmany(_BATCH), *_OF_INCIDENCE):
-        for place, key, *checked in some:
+        for place, *checked in some:
             is_sound(*checked)
             _, _, hyperedge, _, name, type, description, score, *_ = checked
-            yield place, key, hyperedge, name, type, description, score
+            yield place, hyperedge, name, type, description, score
 
 
 def _strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:

@@ -333,7 +333,7 @@ def _select_indexed_hyperedges(
 def entity_views(rows: Sequence[tuple[Any, ...]]) -> list[Entity]:
     """The entities in rows of :data:`SELECT_ENTITIES`, sorted by key."""
     sound = as_written(rows, str, str, str, str, int, _NUMBER)
-    return [tally_of(list(group)).entity() for _, group in groupby(sorted(sound), key=lambda row: str(row[0]))]
+    return [tally_of(list(group)).entity(key) for key, group in groupby(sorted(sound), key=lambda row: str(row[0]))]
 
 
 def tally_of(rows: Sequence[tuple[Any, ...]]) -> EntityTally:
@@ -344,11 +344,11 @@ def tally_of(rows: Sequence[tuple[Any, ...]]) -> EntityTally:
         names[name] += count
         types[type] += count if type else 0
     descriptions = frozenset(row[3] for row in rows if row[3])
-    return EntityTally(rows[0][0], names, types, descriptions, max(row[5] for row in rows))
+    return EntityTally(names, types, descriptions, max(row[5] for row in rows))
 
 
-def tally_of_incidences(rows: Iterable[tuple[int, str, int, str, str, str, float]]) -> EntityTally:
-    """What is said of one entity by (place, key, hyperedge, name, type, description, score), by hyperedge.
+def tally_of_incidences(rows: Iterable[tuple[int, int, str, str, str, float]]) -> EntityTally:
+    """What is said of one entity by (place, hyperedge, name, type, description, score), by hyperedge.
 
     Most entities have one or two incidences, and a search shows fifty entities: no more is made than is counted.
     """
@@ -356,7 +356,7 @@ def tally_of_incidences(rows: Iterable[tuple[int, str, int, str, str, str, float
     types: dict[str, int] = {}
     descriptions: set[str] = set()
     highest, hyperedges, before = 0.0, 0, 0
-    for _, key, hyperedge, name, type, description, score in rows:  # noqa: B007  the key of all
+    for _, hyperedge, name, type, description, score in rows:
         names[name] = names.get(name, 0) + 1
         types[type] = types.get(type, 0) + bool(type)
         if description:
@@ -364,7 +364,7 @@ def tally_of_incidences(rows: Iterable[tuple[int, str, int, str, str, str, float
         highest = max(highest, score)
         hyperedges += hyperedge != before
         before = hyperedge
-    return EntityTally(key, names, types, frozenset(descriptions), highest, hyperedges)
+    return EntityTally(names, types, frozenset(descriptions), highest, hyperedges)
 
 
 def blob_of(vector: FloatArray) -> bytes:
