@@ -367,9 +367,13 @@ def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
     assert len(asked) == 3
 
 
-def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def note(number: int) -> IndexedDocument:
+    return indexed(f"c{number}", ((Unit(f"note {number}", "bo ray", 1.0, frozenset({"isk"})),),))
+
+
+@pytest.fixture
+def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of thirty notes that join one entity, how many hyperedges are counted, by parts of four."""
     monkeypatch.setattr("polyad.embedded.view._COMMON", 2)
     monkeypatch.setattr("polyad.embedded.tallies.PART", 4)
     read: list[int] = []
@@ -382,34 +386,25 @@ def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(
 
     monkeypatch.setattr(SqliteMoment, "entities", noted)
     for number in range(30):
-        store.put(indexed(f"c{number}", ((Unit(f"note {number}", "bo ray", 1.0, frozenset({"isk"})),),)))
+        store.put(note(number))
+    return read
+
+
+def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(store: SqliteStore, counted: list[int]) -> None:
     keeper = ViewKeeper(store, EMBEDDER.dimension)
     isk = keeper.current().find(["isk"])["isk"]
     assert keeper.current().entities([isk]) == store.entities(["isk"])
-    assert sorted(read) == [4] * 8
+    assert sorted(counted) == [4] * 8
     for id, most in (("c7", 3), ("c29", 3), ("a", 3)):
         store.remove([id])
-        read.clear()
+        counted.clear()
         assert keeper.current().entities([isk]) == store.entities(["isk"])
-        assert sum(read) <= most
+        assert sum(counted) <= most
 
 
 def test_what_was_counted_of_a_common_entity_for_a_later_view_serves_the_one_before(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, counted: list[int]
 ) -> None:
-    monkeypatch.setattr("polyad.embedded.view._COMMON", 2)
-    monkeypatch.setattr("polyad.embedded.tallies.PART", 4)
-    read: list[int] = []
-    entities = SqliteMoment.entities
-
-    def noted(moment: SqliteMoment, some: Sequence[tuple[int, int, int]]) -> list[EntityTally | None]:
-        found = entities(moment, some)
-        read.extend(tally.hyperedges for tally in found if tally)
-        return found
-
-    monkeypatch.setattr(SqliteMoment, "entities", noted)
-    for number in range(30):
-        store.put(indexed(f"c{number}", ((Unit(f"note {number}", "bo ray", 1.0, frozenset({"isk"})),),)))
     keeper = ViewKeeper(store, EMBEDDER.dimension)
     views, expected = [], []
     for number in range(30, 36):
@@ -417,11 +412,11 @@ def test_what_was_counted_of_a_common_entity_for_a_later_view_serves_the_one_bef
         isk = views[-1].find(["isk"])["isk"]
         expected.append(views[-1].entities_made([isk]))
         assert expected[-1] == store.entities(["isk"])
-        store.put(indexed(f"c{number}", ((Unit(f"note {number}", "bo ray", 1.0, frozenset({"isk"})),),)))
+        store.put(note(number))
     for view, entity in [*zip(views, expected, strict=True)][::-1]:
-        read.clear()
+        counted.clear()
         assert view.entities_made([isk]) == entity
-        assert sum(read) <= 4
+        assert sum(counted) <= 4
 
 
 def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> None:

@@ -2,7 +2,7 @@
 
 They lie in a folder beside the index that nothing else is in, and can be deleted at any time: the index is the truth,
 and what is missing, out of date or damaged is made from it again. A view is written whole into a folder of its own
-and then named in one step, so that none_gone sees half of it.
+and then named in one step, so that nobody sees half of it.
 """
 
 from __future__ import annotations

@@ -95,9 +95,8 @@ class Lookup:
         """The place in ``hashes`` and the row of each entry with any of some hashes."""
         wanted = np.array(hashes, dtype=np.uint64)
         starts = self.hashes.searchsorted(wanted)
-        places = (
-            (self.hashes.take(starts, mode="clip") == wanted).nonzero()[0] if len(self) else starts[:0]
-        )  # of most none
+        # Of most there is none, so that their ends need not be looked for.
+        places = (self.hashes.take(starts, mode="clip") == wanted).nonzero()[0] if len(self) else starts[:0]
         starts = starts[places]
         counts = self.hashes.searchsorted(wanted[places], side="right") - starts
         return places.repeat(counts), self.rows[ranges(starts, counts)].astype(np.int64)
