@@ -31,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="BEIR_DIR")
     parser.add_argument("--store", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--retrievers", default="bm25,standard,default,hypersu,hypergraphrag,hyperretriever")
+    parser.add_argument("--retrievers", default="bm25,dense,default,hypersu,hypergraphrag,hyperretriever")
     parser.add_argument("--limit", type=int, help="only the first so many questions")
     parser.add_argument("--json", type=Path, help="save the results here")
     arguments = parser.parse_args()
@@ -57,7 +57,7 @@ def measured(engine: Engine, retriever: str, dataset: Dataset) -> dict[str, floa
         return evidence
 
     def spent() -> tuple[int, int]:
-        return engine.models.usage.tokens, engine.models.usage_uncached.tokens
+        return engine.components.usage.tokens, engine.components.usage_uncached.tokens
 
     engine.prepare(retriever)
     engine.search(dataset.queries[0].text, K, retriever=retriever)

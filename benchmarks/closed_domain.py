@@ -21,7 +21,6 @@ from itertools import combinations
 from pathlib import Path
 
 from polyad import Engine
-from polyad.adapters.reading.tuples import TupleReader
 from polyad.config import Settings
 from polyad.evaluation import triple_training
 from polyad.evaluation.answers import ranked_entities
@@ -31,10 +30,11 @@ from polyad.evaluation.splits import split
 from polyad.evaluation.training_parts import training_parts
 from polyad.evaluation.triple_examples import collect
 from polyad.model import Document
+from polyad.readers.tuples import TupleReader
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.text.keys import entity_key, given_key
 
-RETRIEVERS = ("standard", "bm25", "hypergraphrag", "hypersu", "default")
+RETRIEVERS = ("dense", "bm25", "hypergraphrag", "hypersu", "default")
 TRAINED = {
     "hyperretriever": HyperRetrieverSettings(),
     "hyperretriever, with signals": HyperRetrieverSettings(signals=True),

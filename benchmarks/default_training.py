@@ -26,7 +26,6 @@ from kept import keep
 from manuals import documents_of, parts_of, questions_of
 
 from polyad import Engine
-from polyad.adapters.reading.files import FileReader
 from polyad.config import ReadSettings
 from polyad.evaluation import signal_training
 from polyad.evaluation.datasets import Dataset, load
@@ -35,6 +34,7 @@ from polyad.evaluation.measures import calibration_error
 from polyad.evaluation.signal_training import Example, K, measured_best, recall_at
 from polyad.evaluation.training_parts import signals_of
 from polyad.model import Document, Passage
+from polyad.readers.files import FileReader
 from polyad.retrieval.default.linear_scorer import LinearScorer, weights_file
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.default.signals import Candidates, profile_names, signal_names

@@ -32,15 +32,15 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
-from polyad.adapters.minilm import MiniLMEmbedder
-from polyad.adapters.sentence_transformers import DEFAULT_MODEL, SentenceTransformerEmbedder
 from polyad.config import SplitSettings
+from polyad.embedders.minilm import MiniLMEmbedder
+from polyad.embedders.sentence_transformers import DEFAULT_MODEL, SentenceTransformerEmbedder
 from polyad.evaluation.datasets import Question, load
 from polyad.evaluation.measures import recall
 from polyad.indexing.pipeline import embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import FloatArray
-from polyad.protocols import TextKind
+from polyad.protocols.components import TextKind
 
 K = 5
 ALONE = 4

@@ -22,10 +22,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from polyad import Engine
-from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.scripted import ScriptedServer
 from polyad.config import LanguageModelSettings, Settings
 from polyad.indexing.facts.settings import FactSettings
+from polyad.language_models.openai.language_model import OpenAILanguageModel
+from polyad.language_models.scripted import ScriptedServer
 from polyad.model import Document
 from polyad.text.tokens import count_tokens
 
@@ -68,7 +68,7 @@ def cost(folder: Path, style: str) -> dict[str, float]:
 @contextmanager
 def slow_server(corpus: Path, triples: Path) -> Iterator[str]:
     """The address of a scripted extractor in a process of its own."""
-    command = [sys.executable, "-m", "polyad.adapters.scripted.extractor", str(corpus), str(triples)]
+    command = [sys.executable, "-m", "polyad.language_models.scripted.extractor", str(corpus), str(triples)]
     with subprocess.Popen(
         [*command, "--port", "0", "--delay", str(DELAY)], stderr=subprocess.PIPE, text=True
     ) as process:

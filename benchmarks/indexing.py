@@ -34,8 +34,6 @@ from typing import Any
 import openpyxl
 
 from polyad import Engine
-from polyad.adapters.reading.files import FileReader
-from polyad.adapters.sqlite import SqliteStore
 from polyad.engine.registry import DEFAULT_EMBEDDER, load_embedder
 from polyad.evaluation.datasets import load
 from polyad.indexing.mentions.rules import RuleMentionExtractor
@@ -44,7 +42,9 @@ from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import Document, Failure, FloatArray
-from polyad.protocols import Embedder, TextKind, silent
+from polyad.protocols.components import Embedder, TextKind, silent
+from polyad.readers.files import FileReader
+from polyad.stores.sqlite import SqliteStore
 
 KINDS = ("txt", "md", "html", "pdf", "docx", "xlsx", "pptx", "epub", "odt", "rst", "eml", "csv", "jsonl", "py")
 RECORDS = ("csv", "jsonl")
@@ -258,8 +258,8 @@ def measured(files: Sequence[Path], embedder: str) -> Mapping[str, float]:
                 )
             ]
             counts = Indexer(*stages).index(found, silent)
-            with store.moment() as moment:
-                passages = [text for rows in moment.rows(moment.documents()) for text in rows.texts]
+            with store.read_transaction() as transaction:
+                passages = [text for rows in transaction.rows(transaction.documents()) for text in rows.texts]
         if counts.failures:
             raise RuntimeError(f"not indexed: {counts.failures}")
     in_files = sum(file.stat().st_size for file in files) / MEGABYTE

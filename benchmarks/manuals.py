@@ -31,11 +31,11 @@ from zlib import crc32
 from kept import keep
 
 from polyad import Engine
-from polyad.adapters.reading.files import FileReader
 from polyad.config import ReadSettings, Settings, SplitSettings
 from polyad.evaluation.evidence import all_evidence, found, reciprocal_rank_of_evidence, within
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.model import Document, ScoredPassage
+from polyad.readers.files import FileReader
 from polyad.retrieval.default.settings import DefaultSettings
 
 QUESTIONS = Path(__file__).parent / "manuals"
@@ -43,7 +43,7 @@ K = 20
 BUDGETS = (300, 600, 1200)
 CHUNK = 200
 SHARED = 20
-FUSED = "bm25+standard"
+FUSED = "bm25+dense"
 DEPTH = 50
 DAMPING = 60
 FALSE_REFUSALS = 0.05
@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--weights", type=Path, help="where default_training.py put the unseen ones")
-    parser.add_argument("--retrievers", default=f"default,bm25,standard,hypersu,{FUSED}")
+    parser.add_argument("--retrievers", default=f"default,bm25,dense,hypersu,{FUSED}")
     parser.add_argument("--limit", type=int, help="only the first so many questions of each kind")
     parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
     parser.add_argument("--json", type=Path, help="save the results here")

@@ -24,15 +24,15 @@ from kept import keep
 from manuals import FUSED, WHOLE, Search, chunks, fuse
 
 from polyad import Engine
-from polyad.adapters.reading.files import FileReader
 from polyad.config import ReadSettings, Settings
 from polyad.evaluation.evidence import all_evidence, evidence_recall, within
 from polyad.model import Document
+from polyad.readers.files import FileReader
 from polyad.retrieval.default.settings import DefaultSettings
 
 BUDGETS = (500, 1000, 2000)
 K = 40
-RETRIEVERS = "default,standard,bm25,hypersu,hypergraphrag,hyperretriever"
+RETRIEVERS = "default,dense,bm25,hypersu,hypergraphrag,hyperretriever"
 SEED, RESAMPLES = 7, 2000
 
 

@@ -23,13 +23,13 @@ from typing import NamedTuple
 from kept import keep
 
 from polyad import Engine
-from polyad.adapters.reading.files import FileReader
-from polyad.adapters.reading.markdown import read_markdown
 from polyad.config import ReadSettings, Settings, SplitSettings
 from polyad.evaluation.datasets import Dataset, Question, load
 from polyad.evaluation.experiment import RetrieverResult, in_per_cent, ranked_documents, run
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
+from polyad.readers.files import FileReader
+from polyad.readers.markdown import read_markdown
 
 K = 5
 SEED = 7
@@ -42,7 +42,7 @@ def main() -> None:
     """Run everything and print a table for each corpus."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
-    parser.add_argument("--retrievers", default="default,hypersu,standard,bm25")
+    parser.add_argument("--retrievers", default="default,hypersu,dense,bm25")
     parser.add_argument("--limit", type=int, help="only the first so many questions")
     parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
     parser.add_argument("--json", type=Path, help="save the results here")
@@ -138,13 +138,13 @@ def known_items(engine: Engine, dataset: Dataset, documents: Sequence[Document])
     """Recall of single-hop questions rewritten from sentences, for the default and for its parts."""
     queries = single_hop(documents)
     rows = []
-    for retriever in ("default", "standard", "bm25"):
+    for retriever in ("default", "dense", "bm25"):
         result = ask(engine, retriever, queries)
         rows.append({"dataset": dataset.name, "corpus": "known items", **result.to_json(K)})
         print(dataset.name, "known items", f"{retriever:10} {in_per_cent(result.recall):>5}", flush=True)
     fused = sum(query.id in fuse(engine, query.text) for query in queries) / len(queries)
-    rows.append({"dataset": dataset.name, "corpus": "known items", "retriever": "standard+bm25", f"recall@{K}": fused})
-    print(dataset.name, "known items", f"{'standard+bm25':10} {100 * fused:5.1f}", flush=True)
+    rows.append({"dataset": dataset.name, "corpus": "known items", "retriever": "dense+bm25", f"recall@{K}": fused})
+    print(dataset.name, "known items", f"{'dense+bm25':10} {100 * fused:5.1f}", flush=True)
     return rows
 
 
@@ -165,7 +165,7 @@ def single_hop(documents: Sequence[Document]) -> list[Question]:
 def fuse(engine: Engine, question: str) -> list[str]:
     """Dense and BM25 joined by reciprocal ranks: the baseline that single-hop questions must not fall below."""
     scores: dict[str, float] = {}
-    for retriever in ("standard", "bm25"):
+    for retriever in ("dense", "bm25"):
         for rank, id in enumerate(ranked_documents(engine.search(question, 50, retriever=retriever, merge=False))):
             scores[id] = scores.get(id, 0.0) + 1 / (60 + rank)
     return sorted(scores, key=lambda id: (-scores[id], id))[:K]

@@ -11,7 +11,7 @@ Each phase runs in a process of its own; a phase that changes the index comes la
 of the process; on a busy machine they say more than wall time. Times of searches are without those of the embedder.
 
     write     each document to the store, by tenths of the corpus
-    view      a view from nothing, and its arrays on disk
+    snapshot      a snapshot from nothing, and its arrays on disk
     open      from opening the index to the first hits; resident memory
     search    p50 and p95 of each retriever (with ``hypergraphrag`` a vector for every entity is made first)
     shared    proportional memory of several processes on one index
@@ -43,12 +43,12 @@ import numpy as np
 from scale_corpora import MadeUpEmbedder, Records, RenamedText, embedded
 
 from polyad import Engine
-from polyad.adapters.sqlite import SqliteStore
-from polyad.embedded.files import FOLDER
 from polyad.evaluation.datasets import Question, load
 from polyad.evaluation.measures import recall
 from polyad.model import Document, Evidence, FloatArray, IndexedDocument
-from polyad.protocols import TextKind
+from polyad.protocols.components import TextKind
+from polyad.snapshot.files import FOLDER
+from polyad.stores.sqlite import SqliteStore
 
 K = 5
 _COPIES = 300
@@ -94,7 +94,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sizes", default="10000,100000", help="hyperedges of each index")
     parser.add_argument("--corpora", default="text,records")
     parser.add_argument("--phases", default=",".join(PHASES))
-    parser.add_argument("--retrievers", default="default,bm25,standard,hypersu")
+    parser.add_argument("--retrievers", default="default,bm25,dense,hypersu")
     parser.add_argument("--dimension", type=int, default=384)
     parser.add_argument("--questions", type=int, default=200, help="measured for each retriever")
     parser.add_argument("--kept", type=float, default=0.5, help="share of the common names that copies keep")
@@ -238,8 +238,8 @@ def write(place: Place) -> Results:
     }
 
 
-def view(place: Place) -> Results:
-    """Make the view from nothing."""
+def snapshot(place: Place) -> Results:
+    """Make the snapshot from nothing."""
     folder = place.directory / FOLDER
     for file in sorted(folder.rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
@@ -451,7 +451,7 @@ def _read(place: Place, engine: Engine | None, warm: Any, first: int) -> list[fl
 
 PHASES: Mapping[str, Callable[[Place], Results]] = {
     "write": write,
-    "view": view,
+    "snapshot": snapshot,
     "open": opening,
     "search": search,
     "shared": shared,

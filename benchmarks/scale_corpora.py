@@ -22,7 +22,6 @@ from zlib import crc32
 
 import numpy as np
 
-from polyad.adapters.reading.tuples import fact_text
 from polyad.evaluation.datasets import Question
 from polyad.indexing.pipeline import embedding_text
 from polyad.model import (
@@ -37,7 +36,8 @@ from polyad.model import (
     IndexedPassage,
     Passage,
 )
-from polyad.protocols import Embedder, TextKind
+from polyad.protocols.components import Embedder, TextKind
+from polyad.readers.tuples import fact_text
 from polyad.text.keys import entity_key, given_key
 
 BUCKETS = 1 << 13

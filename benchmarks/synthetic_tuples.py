@@ -29,8 +29,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from polyad.adapters.reading.tuples import fact_text
 from polyad.model import Argument
+from polyad.readers.tuples import fact_text
 from polyad.text.keys import entity_key
 
 FEWEST_TUPLES = 300

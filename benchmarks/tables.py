@@ -407,8 +407,8 @@ def readme_tables(found: Iterable[Results]) -> dict[str, str]:
 
 
 _SEARCHES = {
-    "bm25+standard": "`standard` and `bm25` by reciprocal ranks",
-    "bm25+standard, 200 words": "the same on plain pieces of 200 words",
+    "bm25+dense": "`dense` and `bm25` by reciprocal ranks",
+    "bm25+dense, 200 words": "the same on plain pieces of 200 words",
     "hyperretriever with signals": "`hyperretriever` with the signals of `default`",
 }
 """What is no retriever of polyad by its name is called."""
@@ -432,7 +432,7 @@ def _manuals() -> Table:
     return [
         {"": _search(_of_corpus(row)), **{name: _percent(row[name]) for name in names}}
         for row in sorted(kept(SCRIPTS / "manuals.json"), key=_default_last)
-        if row["corpus"] == "files" or row["retriever"] == "bm25+standard"
+        if row["corpus"] == "files" or row["retriever"] == "bm25+dense"
     ]
 
 
@@ -482,7 +482,7 @@ def _harder() -> Table:
     return [
         {"": f"{said}, `{name}`", **{data: _percent(rows[corpus, name, data]["recall@5"]) for data in _BENCHMARKS}}
         for corpus, said in corpora.items()
-        for name in ("standard", "bm25", "default")
+        for name in ("dense", "bm25", "default")
         if rows
     ]
 

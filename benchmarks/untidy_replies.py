@@ -17,14 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.scripted import Request, ScriptedServer, Spoken
-from polyad.adapters.scripted.extractor import ScriptedExtractor
-from polyad.adapters.scripted.untidy import Untidy
 from polyad.config import LanguageModelSettings, Settings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.indexing.facts.settings import FactSettings
+from polyad.language_models.openai.language_model import OpenAILanguageModel
+from polyad.language_models.scripted import Request, ScriptedServer, Spoken
+from polyad.language_models.scripted.extractor import ScriptedExtractor
+from polyad.language_models.scripted.untidy import Untidy
 from polyad.model import Hyperedge
 
 

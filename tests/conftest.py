@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
-from polyad.adapters.sqlite import SqliteStore
-from polyad.embedded.keeper import ViewKeeper
-from polyad.embedded.view import EmbeddedView
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.model import (
     SUBJECT,
@@ -23,7 +20,10 @@ from polyad.model import (
     IndexedPassage,
     Passage,
 )
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
 
 SIX_DOCUMENTS = (
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702. It hangs in Corven Tower."),
@@ -71,14 +71,14 @@ Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
 
 
 @pytest.fixture
-def small_view_of(tmp_path: Path) -> Callable[[Spec, Embedder], EmbeddedView]:
-    """Makes the view of passages whose hyperedges are given; an entity is the subject of the passage it titles."""
+def small_view_of(tmp_path: Path) -> Callable[[Spec, Embedder], MappedSnapshot]:
+    """Makes the snapshot of passages whose hyperedges are given; an entity is the subject of the passage it titles."""
 
-    def make(spec: Spec, embedder: Embedder) -> EmbeddedView:
+    def make(spec: Spec, embedder: Embedder) -> MappedSnapshot:
         store = SqliteStore.create(tmp_path / "kb", embedder.name, embedder.dimension, "rules:1")
         for title, units in spec.items():
             store.put(_indexed(title, units, embedder))
-        return ViewKeeper(store, embedder.dimension).described(embedder)
+        return SnapshotProvider(store, embedder.dimension).described(embedder)
 
     return make
 

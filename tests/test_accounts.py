@@ -7,12 +7,12 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.scripted import Request, ScriptedServer
 from polyad.cli import app
 from polyad.config import LanguageModelSettings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.language_models.openai.language_model import OpenAILanguageModel
+from polyad.language_models.scripted import Request, ScriptedServer
 from polyad.model import Document
 
 DOCUMENTS = [Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702.")]
@@ -50,11 +50,11 @@ def test_what_nothing_recalled_would_cost_is_known_beside_what_was_spent(tmp_pat
     with ScriptedServer(reply) as server, engine_at(tmp_path / "kb", server) as engine:
         engine.index_documents(DOCUMENTS)
         engine.ask(QUESTION, retriever="hypergraphrag")
-        once = engine.models.usage.tokens
-        assert once == engine.models.usage_uncached.tokens > 0
+        once = engine.components.usage.tokens
+        assert once == engine.components.usage_uncached.tokens > 0
         engine.ask(QUESTION, retriever="hypergraphrag")
-        assert engine.models.usage.tokens == once
-        assert 1.5 * once < engine.models.usage_uncached.tokens < 2.5 * once
+        assert engine.components.usage.tokens == once
+        assert 1.5 * once < engine.components.usage_uncached.tokens < 2.5 * once
 
 
 def test_without_the_reply_cache_each_run_asks_anew_and_keeps_what_it_got(tmp_path: Path) -> None:

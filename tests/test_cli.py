@@ -18,14 +18,14 @@ import typer
 from typer.testing import CliRunner, Result
 
 from polyad import sample
-from polyad.adapters.scripted import Request, ScriptedServer, ServerError, cite_first_passage
-from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app, output
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, registry
 from polyad.errors import EmbedderError, StoreError
+from polyad.language_models.scripted import Request, ScriptedServer, ServerError, cite_first_passage
 from polyad.model import Document, Evidence, Query
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.retriever import DefaultRetriever
-from polyad.view import View
 
 Run = Callable[..., Result]
 
@@ -221,8 +221,8 @@ def relevant(monkeypatch: pytest.MonkeyPatch, *values: float) -> None:
     """Let the default retriever say how relevant its passages are."""
     retrieve = DefaultRetriever.retrieve
 
-    def measured(self: DefaultRetriever, query: Query, view: View) -> Evidence:
-        found = retrieve(self, query, view)
+    def measured(self: DefaultRetriever, query: Query, snapshot: Snapshot) -> Evidence:
+        found = retrieve(self, query, snapshot)
         hits = zip(found.passages, [*values, *[0.0] * query.k], strict=False)
         return replace(found, passages=tuple(replace(hit, relevance=value) for hit, value in hits))
 
@@ -269,7 +269,7 @@ def test_a_reranker_orders_hits_and_measurements(run: Run, small_index_dir: Path
 
     with ScriptedServer(rankings=last_first) as server:
         environment = {"POLYAD_RERANKER_BASE_URL": server.base_url}
-        search = ("search", QUESTION, "--store", small_index_dir, "--retriever", "standard", "--json")
+        search = ("search", QUESTION, "--store", small_index_dir, "--retriever", "dense", "--json")
         plain = result_of(run(*search, "-k", "6"))["hits"]
         shape = result_of(run(*search, "-k", "2", "--rerank", "endpoint:r", **environment))
         assert [hit["document_id"] for hit in shape["hits"]] == [hit["document_id"] for hit in plain[:-3:-1]]
@@ -707,7 +707,7 @@ def test_the_default_finds_all_evidence_in_the_demo_and_similarity_alone_does_no
     assert [question["missing"] for question in shape["questions"]] == [[]] * 6
     with Engine.open(tmp_path / "sample", embedder=embedder, create=False) as engine:
         found = [
-            {hit.passage.document_id for hit in engine.search(query.text, 5, retriever="standard").passages}
+            {hit.passage.document_id for hit in engine.search(query.text, 5, retriever="dense").passages}
             for query in sample.questions()
         ]
     assert sum(query.gold <= documents for query, documents in zip(sample.questions(), found, strict=True)) < 6
@@ -744,7 +744,7 @@ def test_version_is_the_packages(run: Run) -> None:
 def test_settings_come_from_the_file_in_the_working_directory(run: Run, tmp_path: Path, small_index_dir: Path) -> None:
     (tmp_path / "polyad.toml").write_text(f"store = '{small_index_dir}'\nretriever = 'bm25'\n", encoding="utf-8")
     assert result_of(run("search", "otter", "--json"))["retriever"] == "bm25"
-    assert result_of(run("search", "otter", "--json", POLYAD_RETRIEVER="standard"))["retriever"] == "standard"
+    assert result_of(run("search", "otter", "--json", POLYAD_RETRIEVER="dense"))["retriever"] == "dense"
     (tmp_path / "polyad.toml").write_text("stoer = 'kb'\n", encoding="utf-8")
     assert "stoer in 'polyad.toml' is no setting" in error_of(run("stats"))
 

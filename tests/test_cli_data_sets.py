@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from polyad.adapters.scripted import Request, ScriptedServer
 from polyad.cli import app
+from polyad.language_models.scripted import Request, ScriptedServer
 from tests.killed import KILLED_ANSWERING
 
 QUESTIONS = [

@@ -16,8 +16,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from polyad import sample
-from polyad.adapters.scripted import Refused, Request, ScriptedServer
 from polyad.cli import app
+from polyad.language_models.scripted import Refused, Request, ScriptedServer
 from tests.killed import KILLED_ANSWERING
 
 Run = Callable[..., Result]

@@ -31,9 +31,9 @@ def test_nothing_given_means_the_defaults(tmp_path: Path) -> None:
 
 def test_a_flag_goes_before_the_environment_before_the_file(tmp_path: Path) -> None:
     toml = 'k = 1\nretriever = "bm25"\nstore = "from-file"\n'
-    environment = {"POLYAD_K": "2", "POLYAD_RETRIEVER": "standard"}
+    environment = {"POLYAD_K": "2", "POLYAD_RETRIEVER": "dense"}
     command = settings(tmp_path, toml, environment, k=3, retriever=None).command
-    assert (command.k, command.retriever, command.store) == (3, "standard", "from-file")
+    assert (command.k, command.retriever, command.store) == (3, "dense", "from-file")
 
 
 def test_sections_of_the_file_are_the_stages(tmp_path: Path) -> None:

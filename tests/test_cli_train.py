@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from polyad.adapters.hashing import HashingEmbedder
 from polyad.cli import app
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.evaluation.datasets import load
 from polyad.evaluation.held_out import BESIDE
 from polyad.evaluation.splits import Splits, splits_of
@@ -363,7 +363,7 @@ def test_eval_of_a_part_asks_the_questions_of_that_part(run: Run, bells: Path, m
 
     monkeypatch.setattr(HashingEmbedder, "encode", encode)
     for name in ("train", "validation", "test"):
-        options = ("--retriever", "standard", "--split", name, "--store", "kept", "--json")
+        options = ("--retriever", "dense", "--split", name, "--store", "kept", "--json")
         assert result_of(run("eval", bells, *options))["queries"] == len(getattr(whole, name))
         assert sorted(found) == sorted(texts(whole, name))
         found.clear()

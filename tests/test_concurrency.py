@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import FILE_NAME
 from polyad.config import Settings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.errors import StoreError
 from polyad.model import Document, Evidence
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
+from polyad.stores.sqlite import FILE_NAME
 
 QUESTION = "Where did Anna Keller meet Bob Stone?"
 
@@ -101,24 +101,24 @@ def test_what_was_counted_before_everything_was_replaced_is_counted_anew(engine:
 def test_a_search_sees_what_was_indexed_before_it(engine: Engine) -> None:
     for number in range(5):
         engine.index_documents([document(number)])
-        assert len(engine.search(QUESTION, 100, retriever="standard").passages) == number + 1
+        assert len(engine.search(QUESTION, 100, retriever="dense").passages) == number + 1
     engine.remove(["d03"])
-    found = engine.search(QUESTION, 100, retriever="standard").passages
+    found = engine.search(QUESTION, 100, retriever="dense").passages
     assert [hit.passage.document_id for hit in found if hit.passage.document_id == "d03"] == []
 
 
 def test_a_search_sees_what_another_engine_indexed(engine: Engine, tmp_path: Path) -> None:
     engine.index_documents([document(1)])
-    assert len(engine.search(QUESTION, 9, retriever="standard").passages) == 1
+    assert len(engine.search(QUESTION, 9, retriever="dense").passages) == 1
     with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as other:
         other.index_documents([document(2)])
-    assert len(engine.search(QUESTION, 9, retriever="standard").passages) == 2
+    assert len(engine.search(QUESTION, 9, retriever="dense").passages) == 2
 
 
 def test_an_index_that_lists_what_it_does_not_have_says_that_it_may_be_damaged(engine: Engine, tmp_path: Path) -> None:
     engine.index_documents(map(document, range(3)))
-    engine.prepare("standard")
+    engine.prepare("dense")
     with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as connection:
         connection.execute("UPDATE passage SET number = number + 1000")
     with pytest.raises(StoreError, match="the index is damaged: restore it from a copy, or index again"):
-        engine.search(QUESTION, retriever="standard")
+        engine.search(QUESTION, retriever="dense")

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import SqliteStore
-from polyad.embedded.keeper import ViewKeeper
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.model import Document, FloatArray
-from polyad.protocols import TextKind
+from polyad.protocols.components import TextKind
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
 
 DOCUMENTS = 500
 SENTENCES = 30
@@ -27,9 +27,9 @@ KILLS = 6
 
 RUN = """
 import sys
-from polyad.adapters.hashing import HashingEmbedder
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.config import Settings, SplitSettings
-from polyad.embedded.keeper import ViewKeeper
+from polyad.snapshot.provider import SnapshotProvider
 from polyad.engine import Engine
 from polyad.model import Document
 
@@ -68,9 +68,9 @@ def complete(directory: Path, edition: str) -> float:
 
 
 def hits(store: SqliteStore, question: str, k: int) -> list[tuple[str, float]]:
-    view = ViewKeeper(store, store.manifest.dimension).current()
-    rows, scores = view.words.best(question, k)
-    return list(zip(view.ids("passage", rows), scores.tolist(), strict=True))
+    snapshot = SnapshotProvider(store, store.manifest.dimension).current()
+    rows, scores = snapshot.words.best(question, k)
+    return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 
 
 def contents(directory: Path) -> dict[str, object]:
@@ -110,8 +110,8 @@ def assert_no_document_is_half_there(directory: Path, sizes: dict[str, set[tuple
 def counts(store: SqliteStore) -> dict[str, tuple[int, int]]:
     """How many passages and hyperedges each document has, by its id."""
     passages, hyperedges = dict.fromkeys(store.digests(), 0), dict.fromkeys(store.digests(), 0)
-    with store.moment() as moment:
-        for rows in moment.rows(moment.documents()):
+    with store.read_transaction() as transaction:
+        for rows in transaction.rows(transaction.documents()):
             owner = dict(zip(rows.passage_numbers.tolist(), rows.document_ids, strict=True))
             for id in owner.values():
                 passages[id] += 1
@@ -168,7 +168,7 @@ def test_a_run_killed_before_its_first_document_is_taken_up_again(tmp_path: Path
 
 LARGE = """
 import signal, sys, time
-from polyad.adapters.hashing import HashingEmbedder
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.indexing import embedding
 from polyad.model import Document

@@ -15,9 +15,16 @@ from typing import Any, Literal
 import pytest
 from typer.testing import CliRunner, Result
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.scripted import (
+from polyad.cli import app
+from polyad.config import LanguageModelSettings, Settings, SplitSettings
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine import Engine
+from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
+from polyad.indexing.facts.fact_builder import FEW, JOINED, UNGROUNDED, UNSAID
+from polyad.indexing.facts.settings import FactSettings
+from polyad.indexing.report import IndexReport
+from polyad.language_models.openai.language_model import OpenAILanguageModel
+from polyad.language_models.scripted import (
     EmptyReply,
     Hang,
     MalformedJson,
@@ -29,18 +36,11 @@ from polyad.adapters.scripted import (
     ServerError,
     Spoken,
 )
-from polyad.adapters.scripted.extractor import passage_asked_about
-from polyad.adapters.sqlite import SqliteStore
-from polyad.cli import app
-from polyad.config import LanguageModelSettings, Settings, SplitSettings
-from polyad.embedded.keeper import ViewKeeper
-from polyad.engine import Engine
-from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.indexing.facts.fact_builder import FEW, JOINED, UNGROUNDED, UNSAID
-from polyad.indexing.facts.settings import FactSettings
-from polyad.indexing.report import IndexReport
+from polyad.language_models.scripted.extractor import passage_asked_about
 from polyad.model import Document, Incidence, Usage
-from polyad.protocols import Gate, Prompt, Reply
+from polyad.protocols.components import BudgetCheck, Prompt, Reply
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
 from polyad.text.tokens import count_tokens
 
 SPLIT = SplitSettings(passage_tokens=30, overlap_tokens=0)
@@ -114,9 +114,9 @@ def run(
 
 
 def search_text(store: SqliteStore, question: str, k: int) -> list[tuple[str, float]]:
-    view = ViewKeeper(store, store.manifest.dimension).current()
-    rows, scores = view.words.best(question, k)
-    return list(zip(view.ids("passage", rows), scores.tolist(), strict=True))
+    snapshot = SnapshotProvider(store, store.manifest.dimension).current()
+    rows, scores = snapshot.words.best(question, k)
+    return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 
 
 def contents(directory: Path) -> dict[str, object]:
@@ -421,7 +421,7 @@ def test_what_one_model_said_stays_when_another_goes_on(tmp_path: Path) -> None:
 # The gate
 
 
-def outcomes_of(url: str, gate: Gate, **settings: Any) -> list[Reply | LanguageModelError]:
+def outcomes_of(url: str, gate: BudgetCheck, **settings: Any) -> list[Reply | LanguageModelError]:
     return model_at(url, **settings).complete([Prompt(user=str(number)) for number in range(60)], gate=gate)
 
 
@@ -579,7 +579,7 @@ def test_removing_a_document_restores_the_earlier_index(tmp_path: Path) -> None:
     assert contents(tmp_path / "after") == contents(tmp_path / "before")
 
 
-@pytest.mark.parametrize("retriever", ["bm25", "default", "hypergraphrag", "hypersu", "standard"])
+@pytest.mark.parametrize("retriever", ["bm25", "default", "hypergraphrag", "hypersu", "dense"])
 def test_an_index_of_facts_can_be_searched_without_a_model(tmp_path: Path, retriever: str) -> None:
     with trio_engine(tmp_path) as engine:
         engine.index_documents(TRIO, method="facts")

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from polyad.adapters.hashing import HashingEmbedder
 from polyad.cli import app
 from polyad.config import Settings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import NotFoundError
 from polyad.model import Argument
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 from polyad.retrieval.question import QuestionLinker
-from polyad.shapes.evidence import evidence_json
+from polyad.schemas.evidence import evidence_json
 from tests.given_trials import Trial, Value, make_trials
 
 COUNT, QUERIES = 2000, 200
@@ -212,7 +212,7 @@ def test_a_question_that_names_an_entity_by_words_reaches_its_facts(tmp_path: Pa
         assert engine.catalogue.entity("Jean-Marie O'Hare (founder)")[1] == ["tarn#0000/000"]
         (hit,) = engine.search("What did Jean-Marie O'Hare cast?", 1, retriever="hypersu").passages
         assert hit.passage.document_id == "tarn"
-        assert engine.view().find(["jean marie ohare"]).keys() == {"jean marie ohare"}
+        assert engine.snapshot().find(["jean marie ohare"]).keys() == {"jean marie ohare"}
         (fact,) = engine.catalogue.roles(["weight>1000"], ["weight"])
         assert fact.arguments == (Argument("weight", "1200", "number"),)
 
@@ -328,9 +328,9 @@ def write_lines(file: Path, lines: list[dict[str, object]]) -> None:
 
 
 def linked(engine: Engine, question: str, **options: Any) -> set[str]:
-    view = engine.view()
-    entities = QuestionLinker(view, engine.models.extractor, **options).link(question).entities
-    return set(view.ids("entity", list(entities)))
+    snapshot = engine.snapshot()
+    entities = QuestionLinker(snapshot, engine.components.extractor, **options).link(question).entities
+    return set(snapshot.ids("entity", list(entities)))
 
 
 @pytest.fixture

@@ -12,21 +12,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.adapters.reading.epub import read_epub
-from polyad.adapters.reading.front_matter import front_matter
-from polyad.adapters.reading.records import read_csv
-from polyad.adapters.reading.tuples import read_json_facts
 from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.name_lists import cite_names, names_in
-from polyad.embedded.ids import EntityKeys
-from polyad.embedded.subject_names import SubjectNames
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.locate import occurrences
 from polyad.indexing.sections import headings_in
 from polyad.model import Document, Section, Span
+from polyad.readers.epub import read_epub
+from polyad.readers.front_matter import front_matter
+from polyad.readers.records import read_csv
+from polyad.readers.tuples import read_json_facts
 from polyad.retrieval.hypermemory.replies import read_scores
+from polyad.snapshot.ids import EntityKeys
+from polyad.snapshot.subject_names import SubjectNames
 from polyad.text.json_repair import repaired
 from polyad.text.keys import entity_key
 from polyad.text.quoting import defused
@@ -167,7 +167,7 @@ def test_the_rows_of_a_table_on_a_slide_are_read_one_after_another() -> None:
     from pptx import Presentation
     from pptx.util import Inches
 
-    from polyad.adapters.reading.pptx import read_pptx
+    from polyad.readers.pptx import read_pptx
 
     presentation = Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[6])

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.scripted import Request, Say, ScriptedServer, Spoken
-from polyad.adapters.scripted.extractor import passage_asked_about
-from polyad.adapters.scripted.untidy import Untidy
-from polyad.adapters.sqlite import SqliteStore
 from polyad.cli import app
 from polyad.config import LanguageModelSettings, Settings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.indexing.facts.fact_builder import UNSAID
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.report import IndexReport
+from polyad.language_models.openai.language_model import OpenAILanguageModel
+from polyad.language_models.scripted import Request, Say, ScriptedServer, Spoken
+from polyad.language_models.scripted.extractor import passage_asked_about
+from polyad.language_models.scripted.untidy import Untidy
 from polyad.model import Document, IndexedPassage
+from polyad.stores.sqlite import SqliteStore
 
 STYLES = ["compact", "paper"]
 NAMES = ("Aldby", "Corven", "Isk", "Tarn", "Moreau", "Zell", "Orrin", "Pell", "Quay", "Ravel", "Sund", "Toft", "Ulm")

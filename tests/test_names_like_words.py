@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.keys import name_key
@@ -41,11 +41,11 @@ def test_a_title_that_is_a_word_is_an_entity(tmp_path: Path, name: str) -> None:
 
 def test_a_question_is_linked_to_a_title_that_is_a_word(tmp_path: Path) -> None:
     with indexed(tmp_path / "kb") as engine:
-        view = engine.view()
-        linker = QuestionLinker(view, engine.models.extractor)
+        snapshot = engine.snapshot()
+        linker = QuestionLinker(snapshot, engine.components.extractor)
         for question, key in (("Who directed Up?", "up"), ("Where is It set?", "it"), ("Is Her a comedy?", "her")):
             linked = linker.link(question)
-            assert key in view.ids("entity", list(linked.entities)), question
+            assert key in snapshot.ids("entity", list(linked.entities)), question
         assert not linker.link("Who looked up to her?").entities, "small letters are words"
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import SqliteStore
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.model import Argument, Document, HyperedgeKind
+from polyad.stores.sqlite import SqliteStore
 
 EMBEDDER = HashingEmbedder(8)
 

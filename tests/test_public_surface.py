@@ -72,7 +72,7 @@ def test_looking_at_an_index_loads_no_model_library(small_index_dir: Path) -> No
     loaded = modules_after_commands(
         *([*look, "--store", str(small_index_dir)] for look in looks), ["--help"], ["search", "--help"]
     )
-    assert "polyad.adapters.sqlite" in loaded
+    assert "polyad.stores.sqlite" in loaded
     assert not loaded & set(HEAVY)
 
 
@@ -85,7 +85,7 @@ EVERYTHING_SET = {
 
 
 @pytest.mark.parametrize(
-    ("retriever", "unneeded"), [("bm25", set(HEAVY)), ("none", set(HEAVY)), ("standard", {"openai", "gliner"})]
+    ("retriever", "unneeded"), [("bm25", set(HEAVY)), ("none", set(HEAVY)), ("dense", {"openai", "gliner"})]
 )
 def test_a_search_loads_what_its_retriever_needs_whatever_else_is_set(
     small_index_dir: Path, monkeypatch: pytest.MonkeyPatch, retriever: str, unneeded: set[str]

@@ -13,13 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 import polyad
-from polyad.adapters.scripted import ScriptedServer, cite_first_passage
-from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.cli import app
 from polyad.cli.settings import CommandSettings, load
 from polyad.config import LanguageModelSettings, SplitSettings
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import RETRIEVERS
 from polyad.engine.registry import sections
+from polyad.language_models.scripted import ScriptedServer, cite_first_passage
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

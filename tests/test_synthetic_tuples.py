@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from polyad.adapters.reading.files import FileReader
-from polyad.adapters.reading.tuples import TupleReader
 from polyad.evaluation.datasets import load
 from polyad.model import Document
+from polyad.readers.files import FileReader
+from polyad.readers.tuples import TupleReader
 from polyad.text.keys import entity_key
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "synthetic_tuples.py"

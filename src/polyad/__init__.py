@@ -13,11 +13,11 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from polyad.adapters.openai import OpenAILanguageModel
     from polyad.config import LanguageModelSettings, Settings
     from polyad.engine import METHODS, RETRIEVERS, AsyncEngine, Engine
     from polyad.errors import PolyadError
     from polyad.indexing.report import IndexReport
+    from polyad.language_models.openai.language_model import OpenAILanguageModel
     from polyad.model import (
         Answer,
         Citation,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         Statistics,
         Usage,
     )
-    from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Retriever
+    from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Retriever
 
 __version__ = _version("polyad")
 
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "polyad.adapters.openai": ("OpenAILanguageModel",),
+    "polyad.language_models.openai.language_model": ("OpenAILanguageModel",),
     "polyad.config": ("LanguageModelSettings", "Settings"),
     "polyad.engine": ("METHODS", "RETRIEVERS", "AsyncEngine", "Engine"),
     "polyad.errors": ("PolyadError",),
@@ -82,7 +82,7 @@ _HOMES = {
         "Statistics",
         "Usage",
     ),
-    "polyad.protocols": ("Embedder", "LanguageModel", "MentionExtractor", "Retriever"),
+    "polyad.protocols.components": ("Embedder", "LanguageModel", "MentionExtractor", "Retriever"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -12,7 +12,7 @@
     │   └── IndexMismatchError     the index was built with another embedder, or another format
     ├── NotFoundError              no document, passage, entity or hyperedge of that id
     ├── StoreError                 the store's file is damaged, locked or not writable
-    │   └── StaleViewError         what a view of it should show has been removed since; never leaves the engine
+    │   └── StaleSnapshotError         what a snapshot of it should show has been removed since; never leaves the engine
     ├── ReadError                  one document cannot be read; reported, never fatal
     ├── EmbedderError              the embedder failed or broke its contract
     ├── RerankerError              the reranker failed or broke its contract
@@ -96,8 +96,8 @@ class StoreError(PolyadError):
     """The store's file is damaged, locked by another program or not writable."""
 
 
-class StaleViewError(StoreError):
-    """What a view should show has been removed from the store since: the search begins again with a later view."""
+class StaleSnapshotError(StoreError):
+    """A text that a snapshot should show was deleted from the store; search again with a later snapshot."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -241,7 +241,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What mentions resolve to; a view over its incidences, never stored by itself.
+    """What mentions resolve to; a snapshot over its incidences, never stored by itself.
 
     Attributes:
         key: The normalised name; the entity's id.

@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.scripted import CutConnection, Say, ScriptedLanguageModel, ScriptedServer, cite_first_passage
 from polyad.answering.answer import NO_EVIDENCE, NO_MODEL, NO_NAMES, UNREADABLE_NAMES, CitingAnswerer
 from polyad.config import AnswerForm, AnswerPrompt, AnswerSettings, LanguageModelSettings
 from polyad.errors import ConfigurationError, LanguageModelError
+from polyad.language_models.openai.language_model import OpenAILanguageModel
+from polyad.language_models.scripted import (
+    CutConnection,
+    Say,
+    ScriptedLanguageModel,
+    ScriptedServer,
+    cite_first_passage,
+)
 from polyad.model import (
     Answer,
     Entity,
@@ -27,17 +33,17 @@ from polyad.model import (
     ScoredPassage,
     Usage,
 )
-from polyad.protocols import Prompt, Reply
+from polyad.protocols.components import Prompt, Reply
 
 TEXTS = ["Rome fell in 476.", "Odoacer took it.", "Ravenna was its capital."]
 
 
-def evidence(texts: list[str] = TEXTS, retriever: str = "standard") -> Evidence:
+def evidence(texts: list[str] = TEXTS, retriever: str = "dense") -> Evidence:
     passages = [Passage(f"doc{n}#0", f"doc{n}", f"Title {n}", text, 0, len(text)) for n, text in enumerate(texts)]
     return Evidence("Who took Rome?", retriever, tuple(ScoredPassage(passage, 1.0) for passage in passages))
 
 
-def with_facts(retriever: str = "standard") -> Evidence:
+def with_facts(retriever: str = "dense") -> Evidence:
     edge = Hyperedge("zeno.md#3/0", HyperedgeKind.FACT, "Zeno sent Theoderic.", "zeno.md#3", 0, 20)
     members = (Entity("theoderic", "Theoderic", "king"), Entity("zeno", "Zeno"))
     return replace(evidence(retriever=retriever), hyperedges=(ScoredHyperedge(edge, members, 1.0),))

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.answering.summary import LONGEST, summarise
 from polyad.errors import LanguageModelError, NoLanguageModelError
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Entity
 
 LONG = Entity(

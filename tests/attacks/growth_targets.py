@@ -15,43 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyad.adapters import gliner
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.openai.address import Secrets
-from polyad.adapters.openai.endpoint import said_in
-from polyad.adapters.openai.reply import Received, Showing
-from polyad.adapters.reading import pdf_headings, pdf_paragraphs
-from polyad.adapters.reading.docx import read_docx
-from polyad.adapters.reading.eml import read_eml
-from polyad.adapters.reading.epub import read_epub
-from polyad.adapters.reading.front_matter import front_matter
-from polyad.adapters.reading.html import from_markup, read_html
-from polyad.adapters.reading.markdown import read_markdown
-from polyad.adapters.reading.odt import read_odt
-from polyad.adapters.reading.pdf_furniture import without_furniture
-from polyad.adapters.reading.pdf_lines import Line, _readable
-from polyad.adapters.reading.plain_text import decode, read_text, single_line
-from polyad.adapters.reading.pptx import read_pptx
-from polyad.adapters.reading.properties import listed, title_stated
-from polyad.adapters.reading.records import read_csv, read_json_lines
-from polyad.adapters.reading.rst import read_rst
-from polyad.adapters.reading.source_code import read_source_code
-from polyad.adapters.reading.titles import names_nothing
-from polyad.adapters.reading.tuples import read_csv_facts, read_json_facts
-from polyad.adapters.reading.xlsx import read_xlsx
 from polyad.answering.answer_tags import AnswerFilter, tagged_answer
 from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.layout import TokenBudget, lay_out_passages, on_one_line, shortened, without_marks
 from polyad.answering.name_lists import cite_names, names_in
-from polyad.embedded.growing import Presence
-from polyad.embedded.ids import EntityKeys
-from polyad.embedded.subject_names import SubjectNames
-from polyad.embedded.words import WordIndex, counted_words
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.indexing.facts.compact import CompactExtractionStyle
 from polyad.indexing.facts.extraction import one_line
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.locate import name_spans, occurrences
+from polyad.indexing.mentions import gliner
 from polyad.indexing.mentions.capitalised import names
 from polyad.indexing.mentions.given import GivenMentionExtractor
 from polyad.indexing.mentions.language_model import _entities
@@ -66,18 +40,44 @@ from polyad.indexing.sentences import sentences
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import subjects
 from polyad.indexing.unit_builder import SemanticUnitBuilder, count_words
+from polyad.language_models.openai.reply import Received, Showing
 from polyad.model import Document, Mention, Passage, ScoredPassage, Span, Usage
-from polyad.protocols import Reply
+from polyad.openai_api.address import Secrets
+from polyad.openai_api.endpoint import said_in
+from polyad.protocols.components import Reply
+from polyad.readers import pdf_headings, pdf_paragraphs
+from polyad.readers.docx import read_docx
+from polyad.readers.eml import read_eml
+from polyad.readers.epub import read_epub
+from polyad.readers.front_matter import front_matter
+from polyad.readers.html import from_markup, read_html
+from polyad.readers.markdown import read_markdown
+from polyad.readers.odt import read_odt
+from polyad.readers.pdf_furniture import without_furniture
+from polyad.readers.pdf_lines import Line, _readable
+from polyad.readers.plain_text import decode, read_text, single_line
+from polyad.readers.pptx import read_pptx
+from polyad.readers.properties import listed, title_stated
+from polyad.readers.records import read_csv, read_json_lines
+from polyad.readers.rst import read_rst
+from polyad.readers.source_code import read_source_code
+from polyad.readers.titles import names_nothing
+from polyad.readers.tuples import read_csv_facts, read_json_facts
+from polyad.readers.xlsx import read_xlsx
 from polyad.retrieval.copies import Wording
 from polyad.retrieval.hypermemory.replies import read_scores, read_verdict
 from polyad.retrieval.question import _without
 from polyad.retrieval.question_names import _located, _names
-from polyad.text.indexed_words import codes_of, in_pairs, searched_words, telling_words, words_of
+from polyad.snapshot.growing import Presence
+from polyad.snapshot.ids import EntityKeys
+from polyad.snapshot.subject_names import SubjectNames
+from polyad.snapshot.words import WordIndex, counted_words
+from polyad.text.indexed_words import codes_of, in_pairs, query_terms, searched_words, words_of
 from polyad.text.json_repair import repaired
 from polyad.text.keys import entity_key
 from polyad.text.literals import condition, date_of, inferred_type, number_of
 from polyad.text.loose_json import first_json, listed_under, strings_under
-from polyad.text.outside import harmless
+from polyad.text.outside import sanitize
 from polyad.text.paragraphs import begins_paragraph, paragraphs
 from polyad.text.quoting import defused, in_one_line, quoted_passage
 from polyad.text.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
@@ -715,7 +715,7 @@ TARGETS = (
     Target("word vectors", lambda text: word_vectors(text.split("\n")), str, ("a\n", "b "), most=_PASSAGE),
     Target("metadata", _described, str, ("a\n",)),
     Target(
-        "outside", _all(harmless, in_one_line, on_one_line, without_marks, quoted_passage), str, ("</passage>", "< / ")
+        "outside", _all(sanitize, in_one_line, on_one_line, without_marks, quoted_passage), str, ("</passage>", "< / ")
     ),
     Target("defused", lambda text: defused(text, ("passage", "think")), str, ("<", "/", " ", "passage", "<think")),
     Target("shortened", lambda text: [shortened(text, limit) for limit in (10, 5000)], str),
@@ -780,7 +780,7 @@ TARGETS = (
     Target("names cited", _sources, str, most=_REPLY),
     Target("passages in a prompt", _laid_out, str, (". ", "。", "[1]", "</passage>"), most=1 << 16),
     # Questions
-    Target("query expression", _all(words_of, codes_of, telling_words, in_pairs), str, ("p-17", "a.b", "-1", "東京")),
+    Target("query expression", _all(words_of, codes_of, query_terms, in_pairs), str, ("p-17", "a.b", "-1", "東京")),
     Target("full-text search", _searched, str, ("p-17", "a.b", "-1", "東京"), most=_QUESTION),
     Target("names in a question", _linked, str, _VALUES, most=_QUESTION),
     Target("hashing", lambda text: HashingEmbedder(16).encode([text], "query"), str),

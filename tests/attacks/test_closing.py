@@ -14,13 +14,13 @@ SECONDS = 40
 
 SEARCH = """
 import sys, threading, time
-from polyad.adapters.hashing import HashingEmbedder
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import StoreError
 from polyad.model import Document
 
 QUESTION = "Who met Bob Stone in Town 7?"
-embedder, retrievers = HashingEmbedder(32), ("bm25", "standard")
+embedder, retrievers = HashingEmbedder(32), ("bm25", "dense")
 stop, wrong, answered = threading.Event(), [], []
 
 def documents():

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import FILE_NAME
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import PolyadError, StoreError
 from polyad.model import Document, Timings
+from polyad.stores.sqlite import FILE_NAME
 
 pytestmark = pytest.mark.attacks
 
@@ -51,7 +51,7 @@ def answers(sound_directory: Path) -> list[object]:
 
 def answers_of(engine: Engine) -> Iterator[object]:
     """What an index that has all of its rows answers always. Words are not among it: they are derived, unchecked."""
-    for retriever in ("standard", "hypersu", "hypergraphrag"):
+    for retriever in ("dense", "hypersu", "hypergraphrag"):
         yield replace(engine.search(QUESTION, retriever=retriever), timings=Timings())
     for number in range(40):
         yield engine.catalogue.document(f"d{number}")

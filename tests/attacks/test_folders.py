@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import ReadSettings, Settings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.model import Document
 
@@ -69,6 +69,6 @@ def test_a_question_of_any_shape_is_answered_soon(unit: str, tmp_path: Path) -> 
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents([Document("d", "Otter", "An otter eats fish and crabs.")])
         started = time.process_time()
-        for retriever in ("bm25", "standard", "hypersu", "hypergraphrag"):
+        for retriever in ("bm25", "dense", "hypersu", "hypergraphrag"):
             engine.search((unit * 8000)[:7990] + " otter 1", retriever=retriever)
         assert time.process_time() - started < 20

@@ -1,4 +1,4 @@
-"""What every embedder promises; see :class:`polyad.protocols.Embedder`."""
+"""What every embedder promises; see :class:`polyad.protocols.components.Embedder`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from polyad.adapters.scripted import ScriptedServer
 from polyad.config import EncoderSettings
 from polyad.engine.registry import DEFAULT_EMBEDDER, load_embedder
-from polyad.protocols import Embedder, TextKind
+from polyad.language_models.scripted import ScriptedServer
+from polyad.protocols.components import Embedder, TextKind
 
 TEXTS = (
     "The Bell of Tarn was cast by Ines Moreau in 1702.",

@@ -1,4 +1,4 @@
-"""What every mention extractor promises; see :class:`polyad.protocols.MentionExtractor`."""
+"""What every mention extractor promises; see :class:`polyad.protocols.components.MentionExtractor`."""
 
 # ruff: noqa: RUF001  (text in the punctuation of other languages)
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.engine.registry import load_extractor
-from polyad.protocols import MentionExtractor, Prompt
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.protocols.components import MentionExtractor, Prompt
 
 TEXTS = (
     "The Bell of Tarn was cast by Ines Moreau in 1702. It hangs in Corven Tower, and Ines Moreau with it.",

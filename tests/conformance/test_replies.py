@@ -1,4 +1,4 @@
-"""What every keeper of replies promises; see :class:`polyad.storage.Replies`."""
+"""What every keeper of replies promises; see :class:`polyad.protocols.store.Replies`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.sqlite import SqliteReplies
 from polyad.errors import StoreError
 from polyad.model import Usage
-from polyad.protocols import Reply
-from polyad.storage import Replies
+from polyad.protocols.components import Reply
+from polyad.protocols.store import Replies
+from polyad.stores.sqlite import SqliteReplies
 
 Opener = Callable[[], Replies]
 """Opens the replies of a test; each call is another handle on them."""

@@ -1,4 +1,4 @@
-"""What every store promises; see :class:`polyad.storage.Store`."""
+"""What every store promises; see :class:`polyad.protocols.store.Store`."""
 
 # ruff: noqa: RUF001  (text in the punctuation of other languages)
 from __future__ import annotations
@@ -18,8 +18,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polyad.adapters.sqlite import SqliteStore
-from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import IndexMismatchError, NotFoundError, StoreError, StoreNotFoundError
 from polyad.model import (
     SUBJECT,
@@ -34,7 +32,9 @@ from polyad.model import (
     Passage,
     Usage,
 )
-from polyad.storage import IN_COMMON_WORDS, Changes, EntityTally, Store, StoredRows, StoreKind
+from polyad.protocols.store import IN_COMMON_WORDS, Changes, EntityAggregate, Store, StoredRows, StoreKind
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
 
 Opener = Callable[[], Store]
 """Opens the one index of a test, and makes it the first time; each call is another handle on it."""
@@ -116,13 +116,13 @@ def passage_of(document: Document, position: int, text: str, members: Sequence[M
 
 def stored_rows(store: Store) -> list[StoredRows]:
     """The rows of all documents."""
-    with store.moment() as moment:
-        return list(moment.rows(moment.documents()))
+    with store.read_transaction() as transaction:
+        return list(transaction.rows(transaction.documents()))
 
 
 def changes_of(store: Store, since: int) -> Changes | None:
-    with store.moment() as moment:
-        return moment.changes(since)
+    with store.read_transaction() as transaction:
+        return transaction.changes(since)
 
 
 def contents(store: Store) -> dict[str, object]:
@@ -176,9 +176,9 @@ def flattened(passage: IndexedPassage) -> tuple[object, ...]:
 
 def search_text(store: Store, question: str, k: int) -> list[tuple[str, float]]:
     """Passages by the words that the store gives for them."""
-    view = ViewKeeper(store, store.manifest.dimension).current()
-    rows, scores = view.words.best(question, k)
-    return list(zip(view.ids("passage", rows), scores.tolist(), strict=True))
+    snapshot = SnapshotProvider(store, store.manifest.dimension).current()
+    rows, scores = snapshot.words.best(question, k)
+    return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 
 
 def found(store: Store, question: str, k: int = 10) -> list[str]:
@@ -361,9 +361,9 @@ def test_documents_put_together_are_stored_as_one_by_one(
         for document in documents:
             one_by_one.put(document)
         assert contents(together) == contents(one_by_one)
-        with together.moment() as moment, one_by_one.moment() as other:
-            assert list(moment.entity_keys()) == list(other.entity_keys())
-            assert moment.documents() == other.documents()
+        with together.read_transaction() as transaction, one_by_one.read_transaction() as other:
+            assert list(transaction.entity_keys()) == list(other.entity_keys())
+            assert transaction.documents() == other.documents()
 
 
 def test_a_put_that_is_interrupted_leaves_the_earlier_state(store: Store) -> None:
@@ -709,7 +709,7 @@ def test_an_entity_may_play_two_parts_in_one_hyperedge(store: Store) -> None:
     assert contents(store)["pairs"] == [("w", "a#0000/000", 0), ("x", "a#0000/000", 0), ("x", "a#0000/000", 1)]
 
 
-# Moments
+# ReadTransactions
 
 
 def test_rows_come_as_documents_did_and_agree_with_the_ids(store: Store) -> None:
@@ -744,9 +744,9 @@ def test_a_moment_shows_the_key_of_every_entity_in_the_order_of_numbers(store: S
     for number in range(450):  # more than are read at a time
         store.put(indexed(f"d{number:03}", "text", members={0: [Member(f"e{number}"), Member("all")]}))
     store.remove(["d007"])
-    with store.moment() as moment:
-        keys = list(moment.entity_keys())
-        [rows] = list(moment.rows(list(moment.documents())[:3]))
+    with store.read_transaction() as transaction:
+        keys = list(transaction.entity_keys())
+        [rows] = list(transaction.rows(list(transaction.documents())[:3]))
     assert len(keys) == 450
     assert [number for number, _ in keys] == sorted(number for number, _ in keys)
     assert dict(keys).items() >= rows.entity_keys.items()
@@ -756,16 +756,16 @@ def test_a_moment_shows_the_key_of_every_entity_in_the_order_of_numbers(store: S
 def test_rows_of_some_documents_are_theirs_alone(store: Store) -> None:
     for number in range(900):  # more than is bound to one statement
         store.put(indexed(f"d{number:03}", f"text {number}", members={0: [Member(f"e{number}"), Member("all")]}))
-    with store.moment() as moment:
-        documents = list(moment.documents())
-        some = list(moment.rows(documents[100:850]))
+    with store.read_transaction() as transaction:
+        documents = list(transaction.documents())
+        some = list(transaction.rows(documents[100:850]))
     assert documents == sorted(documents)
     assert [id for rows in some for id in rows.document_ids] == [f"d{number:03}" for number in range(100, 850)]
     keys = {number: key for rows in some for number, key in rows.entity_keys.items()}
     assert sorted(keys.values()) == sorted([*(f"e{number}" for number in range(100, 850)), "all"])
     known = sorted(keys)[200]
-    with store.moment() as moment:
-        later = list(moment.rows(documents[100:850], known))
+    with store.read_transaction() as transaction:
+        later = list(transaction.rows(documents[100:850], known))
     assert {number: key for rows in later for number, key in rows.entity_keys.items()} == {
         number: key for number, key in keys.items() if number > known
     }
@@ -779,12 +779,16 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
     (first, second), edges = rows.passage_numbers.tolist(), rows.hyperedge_numbers.tolist()
     number_of = {key: number for number, key in rows.entity_keys.items()}
     anna, rome = number_of["anna"], number_of["rome"]
-    with store.moment() as moment:
-        version, passages, origins = moment.version, moment.passages([second, 99]), moment.origins(["b", "x"])
-        hyperedges = moment.hyperedges([edges[0], 99])
-        now = moment.entities([(anna, 0, edges[1]), (99, 0, edges[1]), (rome, 0, edges[1])])
-        (earlier,) = moment.entities([(anna, 0, edges[0])])
-        later = moment.entities([(rome, *edges), (anna, *edges)])
+    with store.read_transaction() as transaction:
+        version, passages, origins = (
+            transaction.version,
+            transaction.passages([second, 99]),
+            transaction.origins(["b", "x"]),
+        )
+        hyperedges = transaction.hyperedges([edges[0], 99])
+        now = transaction.entities([(anna, 0, edges[1]), (99, 0, edges[1]), (rome, 0, edges[1])])
+        (earlier,) = transaction.entities([(anna, 0, edges[0])])
+        later = transaction.entities([(rome, *edges), (anna, *edges)])
     assert version == store.version()
     assert passages == {second: store.passages(["b#0000"])[0]}
     assert hyperedges == {edges[0]: store.hyperedges(["a#0000/000"])[0]}
@@ -796,28 +800,28 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
     assert (earlier.entity("anna").name, earlier.score, earlier.hyperedges) == ("Anna", 100, 1)
     assert later[0] is None
     assert later[1] is not None
-    together = EntityTally.of_all([earlier, later[1]])
+    together = EntityAggregate.of_all([earlier, later[1]])
     assert (together.entity("anna"), together.hyperedges) == whole[0]
     store.remove(["a"])
-    with store.moment() as moment:
-        assert list(moment.passages([first, second])) == [second]
-        assert list(moment.hyperedges(edges)) == [edges[1]]
-        left = moment.entities([(anna, 0, edges[1]), (rome, 0, edges[1])])
+    with store.read_transaction() as transaction:
+        assert list(transaction.passages([first, second])) == [second]
+        assert list(transaction.hyperedges(edges)) == [edges[1]]
+        left = transaction.entities([(anna, 0, edges[1]), (rome, 0, edges[1])])
         assert [tally and tally.hyperedges for tally in left] == [1, None]
-        assert moment.origins(["a"]) == {}
+        assert transaction.origins(["a"]) == {}
 
 
 def test_a_moment_does_not_see_what_is_written_meanwhile(store: Store, open_store: Opener) -> None:
     store.put(indexed("a", "Anna."))
     writer = open_store()
-    with store.moment() as moment:
-        (before,) = moment.rows(moment.documents())
+    with store.read_transaction() as transaction:
+        (before,) = transaction.rows(transaction.documents())
         writer.put(indexed("a", "Other words."))
         writer.put(indexed("b", "More."))
-        (after,) = moment.rows(moment.documents())
+        (after,) = transaction.rows(transaction.documents())
         assert (list(after.texts), list(after.document_ids)) == (list(before.texts), ["a"])
-        assert [one.text for one in moment.passages(before.passage_numbers.tolist()).values()] == ["Anna."]
-        assert moment.changes(moment.version) == Changes(moment.version, (), ())
+        assert [one.text for one in transaction.passages(before.passage_numbers.tolist()).values()] == ["Anna."]
+        assert transaction.changes(transaction.version) == Changes(transaction.version, (), ())
     assert [list(rows.document_ids) for rows in stored_rows(store)] == [["a", "b"]]
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from polyad.adapters.scripted import ScriptedServer
 from polyad.cli import app
+from polyad.language_models.scripted import ScriptedServer
 
 DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)

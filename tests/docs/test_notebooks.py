@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ipynb"))
 

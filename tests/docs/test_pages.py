@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.scripted import ScriptedServer, cite_first_passage
-from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine.registry import load_embedder
+from polyad.language_models.scripted import ScriptedServer, cite_first_passage
 from tests.docs.pages import DOCS, run
 
 PAGES = ["tutorial.md", *sorted(f"how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md"))]

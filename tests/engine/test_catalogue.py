@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from polyad.adapters.hashing import HashingEmbedder
 from polyad.cli import app
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NotFoundError
 

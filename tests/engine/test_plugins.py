@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.reading.plain_text import Content
-from polyad.adapters.sqlite import SqliteStore
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.readers.plain_text import Content
+from polyad.stores.sqlite import SqliteStore
 from polyad.engine.registry import Retrieval
 from polyad.retrieval.evidence import evidence
 
@@ -38,10 +38,10 @@ class Longest:
     def __init__(self, settings):
         self.settings = settings
 
-    def retrieve(self, query, view):
-        texts = [passage.text for passage in view.passages(range(view.passage_count))]
+    def retrieve(self, query, snapshot):
+        texts = [passage.text for passage in snapshot.passages(range(snapshot.passage_count))]
         rows = sorted(range(len(texts)), key=lambda row: -len(texts[row]))[: query.k]
-        return evidence(view, query.text, self.name, [(row, self.settings.score, "long") for row in rows])
+        return evidence(snapshot, query.text, self.name, [(row, self.settings.score, "long") for row in rows])
 
 
 RETRIEVAL = Retrieval(

@@ -6,8 +6,8 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hyperretriever.triple_walk import SearchSpace
-from polyad.view import View
 
 
 def test_what_hyperretriever_makes_once_is_made_before_the_first_search(
@@ -16,10 +16,10 @@ def test_what_hyperretriever_makes_once_is_made_before_the_first_search(
     made = 0
     make = SearchSpace.of
 
-    def counted(view: View, *, binary: bool) -> SearchSpace:
+    def counted(snapshot: Snapshot, *, binary: bool) -> SearchSpace:
         nonlocal made
         made += 1
-        return make(view, binary=binary)
+        return make(snapshot, binary=binary)
 
     monkeypatch.setattr(SearchSpace, "of", counted)
     small_engine.prepare("hyperretriever")

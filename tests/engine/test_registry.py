@@ -12,16 +12,16 @@ from typing import cast
 import huggingface_hub.constants
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.minilm import MiniLMEmbedder
-from polyad.adapters.scripted import ScriptedLanguageModel, ScriptedServer, cite_first_passage
-from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
-from polyad.adapters.sqlite import SqliteStore
 from polyad.config import Backend, EncoderSettings, LanguageModelSettings
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.embedders.minilm import MiniLMEmbedder
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine, registry
 from polyad.engine.registry import load_embedder, load_extractor
 from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError, ModelNotFoundError
+from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedServer, cite_first_passage
 from polyad.model import Document
+from polyad.stores.sqlite import SqliteStore
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_an_index_by_an_endpoints_embedder_opens_again_without_its_name(
             engine.index_documents([Document("bell", "Bell", "The Bell of Tarn was cast by Ines Moreau.")])
         server.requests.clear()
         with Engine.open(tmp_path, create=False) as engine:
-            hits = engine.search("Who cast the bell?", retriever="standard").passages
+            hits = engine.search("Who cast the bell?", retriever="dense").passages
         assert [hit.passage.document_id for hit in hits] == ["bell"]
         assert {request.body["model"] for request in server.requests} == {"org/small:latest"}
         with closing(SqliteStore.open(tmp_path)) as store:
@@ -79,7 +79,7 @@ def test_vectors_of_another_length_are_refused_with_both_embedders_named(tmp_pat
         engine.index_documents([bell])
     other = r"built with 'openai:small', vectors of 8 numbers, and 'openai:small' now gives 9; use .* another --store"
     with Engine.open(tmp_path, embedder=Renamed(9)) as engine:
-        for retriever in ("standard", "default", "hypergraphrag"):
+        for retriever in ("dense", "default", "hypergraphrag"):
             with pytest.raises(IndexMismatchError, match=other):
                 engine.search("Who cast the bell?", retriever=retriever)
         with pytest.raises(IndexMismatchError, match=other):
@@ -87,7 +87,7 @@ def test_vectors_of_another_length_are_refused_with_both_embedders_named(tmp_pat
         assert engine.search("Who cast the bell?", retriever="bm25").passages, "no vector is needed"
     with Engine.open(tmp_path, embedder=Renamed(8)) as engine:
         assert engine.catalogue.statistics().documents == 1
-        assert engine.search("Who cast the bell?", retriever="standard").passages
+        assert engine.search("Who cast the bell?", retriever="dense").passages
 
 
 def test_the_endpoint_and_its_key_may_be_given() -> None:
@@ -215,13 +215,13 @@ def test_a_new_index_hashes_words_where_there_is_no_model_and_says_so(
         raise ModelNotFoundError("the model is nowhere")
 
     without_sentence_transformers(monkeypatch)
-    monkeypatch.setattr("polyad.adapters.minilm.embedder.weights_folder", absent)
+    monkeypatch.setattr("polyad.embedders.minilm.embedder.weights_folder", absent)
     with Engine.open(tmp_path / "kb") as engine:
         engine.index_documents([Document("a", "Bell", "The bell was cast by Ines Moreau.")])
         assert engine.search("Who cast the bell?").passages
     assert "the model is nowhere" in caplog.text
     assert "hashing:384" in caplog.text
     with Engine.open(tmp_path / "kb", create=False) as engine:
-        assert engine.models.embedder.name == "hashing:384"
+        assert engine.components.embedder.name == "hashing:384"
     with pytest.raises(ModelNotFoundError), Engine.open(tmp_path / "other", embedder="all-MiniLM-L6-v2"):
         pass

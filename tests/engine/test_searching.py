@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyad.adapters.scripted import ScriptedLanguageModel
-from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.config import AnswerSettings, NearestSettings, QuestionSettings, Settings, SplitSettings
-from polyad.embedded.keeper import ViewKeeper
-from polyad.embedded.view import EmbeddedView
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError, SettingError
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document, FloatArray, Location, Query, Section, Timings
-from polyad.protocols import TextKind
+from polyad.protocols.components import TextKind
 from polyad.retrieval.baselines import DenseRetriever
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.words import count_words
 
 PUMP = "The pump moves water from the tank to the basin. It has to be bled before it is started."
@@ -63,7 +63,7 @@ def test_what_is_no_retriever_is_refused_by_name(small_engine: Engine, given: An
     with pytest.raises(ConfigurationError, match=r"the retriever is .*; expected a name, one of default"):
         small_engine.search("otters", retriever=given)
     with pytest.raises(ConfigurationError, match="the retriever is "):
-        small_engine.view(given)
+        small_engine.snapshot(given)
 
 
 @pytest.mark.parametrize("method", ["", "semantic-units"])
@@ -97,51 +97,51 @@ def test_every_retrievers_passages_become_hits(manual: Engine, retriever: str) -
 
 
 def test_measurements_see_passages_as_they_are_ranked(manual: Engine) -> None:
-    found = manual.search(QUESTION, 5, retriever="standard", merge=False)
-    bare = retrievers["standard"].make(manual.models).retrieve(Query(QUESTION, 5), manual.view("standard"))
+    found = manual.search(QUESTION, 5, retriever="dense", merge=False)
+    bare = retrievers["dense"].make(manual.components).retrieve(Query(QUESTION, 5), manual.snapshot("dense"))
     assert replace(found, timings=bare.timings) == bare
     assert len({hit.passage.id for hit in found.passages}) == 5
     assert all((hit.copies, hit.highlight) == ((), None) for hit in found.passages)
 
 
-@pytest.mark.parametrize("retriever", ["default", "hypersu", "standard"])
-def test_a_search_embeds_its_question_once_and_asks_for_one_view(
+@pytest.mark.parametrize("retriever", ["default", "hypersu", "dense"])
+def test_a_search_embeds_its_question_once_and_asks_for_one_snapshot(
     manual: Engine, retriever: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manual.prepare(retriever)
     encoded: list[str] = []
-    encode, current = manual.models.embedder._encode, ViewKeeper.current
+    encode, current = manual.components.embedder._encode, SnapshotProvider.current
 
     def counted(texts: Sequence[str], kind: TextKind) -> FloatArray:
         encoded.extend(texts)
         return encode(texts, kind)
 
-    monkeypatch.setattr(manual.models.embedder, "_encode", counted)
-    views: list[EmbeddedView] = []
+    monkeypatch.setattr(manual.components.embedder, "_encode", counted)
+    snapshots: list[MappedSnapshot] = []
 
-    def looked(keeper: ViewKeeper, at_least: int) -> EmbeddedView:
-        views.append(current(keeper, at_least))
-        return views[-1]
+    def looked(keeper: SnapshotProvider, at_least: int) -> MappedSnapshot:
+        snapshots.append(current(keeper, at_least))
+        return snapshots[-1]
 
-    monkeypatch.setattr(ViewKeeper, "current", looked)
+    monkeypatch.setattr(SnapshotProvider, "current", looked)
     found = manual.search(QUESTION, 4, retriever=retriever)
     assert found.passages[0].highlight is not None
-    assert (encoded.count(QUESTION), len(views)) == (1, 1)
+    assert (encoded.count(QUESTION), len(snapshots)) == (1, 1)
 
 
 def test_what_a_search_took_counts_that_it_saw_what_was_new(manual: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     manual.prepare("bm25")
-    current = ViewKeeper.current
+    current = SnapshotProvider.current
 
-    def slowly(keeper: ViewKeeper, at_least: int) -> EmbeddedView:
+    def slowly(keeper: SnapshotProvider, at_least: int) -> MappedSnapshot:
         time.sleep(0.2)
         return current(keeper, at_least)
 
-    monkeypatch.setattr(ViewKeeper, "current", slowly)
+    monkeypatch.setattr(SnapshotProvider, "current", slowly)
     assert manual.search(QUESTION, retriever="bm25").timings.retrieve >= 200
 
 
-@pytest.mark.parametrize("retriever", ["default", "standard", "bm25"])
+@pytest.mark.parametrize("retriever", ["default", "dense", "bm25"])
 @pytest.mark.parametrize("words", [10, 50, 200])
 def test_a_budget_of_words_holds(manual: Engine, retriever: str, words: int) -> None:
     found = manual.search(QUESTION, words=words, retriever=retriever)
@@ -163,8 +163,8 @@ def test_a_reranker_orders_what_was_found(
     manual: Engine, tmp_path: Path, embedder: SentenceTransformerEmbedder
 ) -> None:
     with Engine.open(tmp_path / "kb", embedder=embedder, reranker=Reversing()) as engine:
-        found = engine.search(QUESTION, 2, retriever="standard", merge=False)
-        everything = engine.search(QUESTION, 7, retriever="standard", merge=False)
+        found = engine.search(QUESTION, 2, retriever="dense", merge=False)
+        everything = engine.search(QUESTION, 7, retriever="dense", merge=False)
     assert [hit.passage.id for hit in found.passages] == [hit.passage.id for hit in everything.passages[:2]]
     texts = [
         f"{hit.passage.title}\n{hit.passage.text}" if hit.passage.title else hit.passage.text
@@ -183,7 +183,7 @@ def test_a_citation_says_where_its_passage_stands(
 ) -> None:
     model = ScriptedLanguageModel(["It has to be bled [1]."])
     with Engine.open(tmp_path / "kb", embedder=embedder, language_model=model) as engine:
-        answer = engine.ask("valve pressure limit", 1, retriever="standard")
+        answer = engine.ask("valve pressure limit", 1, retriever="dense")
     (citation,) = answer.citations
     (hit,) = answer.evidence.passages
     assert (citation.title, citation.location, citation.origin) == (
@@ -233,7 +233,7 @@ def test_a_question_that_is_too_long_is_refused_by_its_length(
             engine.ask("b" * 8001, retriever="bm25")
 
 
-@pytest.mark.parametrize("retriever", ["default", "standard", "hypersu", "hypergraphrag"])
+@pytest.mark.parametrize("retriever", ["default", "dense", "hypersu", "hypergraphrag"])
 def test_an_index_whose_vectors_lie_in_cells_is_searched_in_them_and_says_so(
     small_index_dir: Path,
     tmp_path: Path,
@@ -241,9 +241,9 @@ def test_an_index_whose_vectors_lie_in_cells_is_searched_in_them_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
     retriever: str,
 ) -> None:
-    monkeypatch.setattr("polyad.embedded.keeper.FEWEST", 0)
+    monkeypatch.setattr("polyad.snapshot.provider.FEWEST", 0)
     shutil.copytree(small_index_dir, tmp_path / "kb")
-    shutil.rmtree(tmp_path / "kb" / "view", ignore_errors=True)
+    shutil.rmtree(tmp_path / "kb" / "snapshot", ignore_errors=True)
     question = "Where was the maker of the Bell of Tarn born?"
     with Engine.open(small_index_dir, embedder=embedder) as engine:
         expected = replace(engine.search(question, 3, retriever=retriever), timings=Timings())

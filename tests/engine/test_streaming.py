@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import AsyncEngine, Engine
-from polyad.engine.registry import Retrieval
+from polyad.engine.registry import RetrieverSpec
 from polyad.errors import ConfigurationError, LanguageModelError
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Answer, Document, Evidence, FloatArray, Query, Timings, Usage
-from polyad.protocols import Prompt, Reply, TextKind
+from polyad.protocols.components import Prompt, Reply, TextKind
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import evidence
-from polyad.view import View
 from tests.conftest import SIX_DOCUMENTS
 
 QUESTION = "Who cast the Bell of Tarn?"
@@ -75,7 +75,7 @@ def engine(tmp_path: Path, embedder: Counting, model: Speaking) -> Iterator[Engi
 
 
 def test_an_answer_comes_piece_by_piece_and_then_whole(engine: Engine, model: Speaking) -> None:
-    stream = engine.stream(QUESTION, retriever="standard")
+    stream = engine.stream(QUESTION, retriever="dense")
     pieces = []
     assert model.said == [], "nothing is written before the first piece is asked for"
     for number, _ in enumerate(WORDS[:2], 1):
@@ -90,7 +90,7 @@ def test_an_answer_comes_piece_by_piece_and_then_whole(engine: Engine, model: Sp
 
 
 def test_a_stream_that_is_closed_asks_for_no_more(engine: Engine, model: Speaking) -> None:
-    with engine.stream(QUESTION, retriever="standard") as stream:
+    with engine.stream(QUESTION, retriever="dense") as stream:
         model.lets.release()
         next(stream)
     model.lets.release(3)
@@ -104,14 +104,14 @@ def test_what_the_model_fails_with_is_raised_where_the_pieces_are_read(tmp_path:
     with Engine.open(tmp_path / "kb", embedder="hashing:8", language_model=model) as engine:
         engine.index_documents(SIX_DOCUMENTS)
         model.lets.release(9)
-        stream = engine.stream(QUESTION, retriever="standard")
+        stream = engine.stream(QUESTION, retriever="dense")
         with pytest.raises(LanguageModelError, match="it fell silent"):
             list(stream)
         with pytest.raises(LanguageModelError, match="it fell silent"):
             _ = stream.answer
 
 
-@pytest.mark.parametrize("retriever", ["standard", "default", "hypersu", "bm25"])
+@pytest.mark.parametrize("retriever", ["dense", "default", "hypersu", "bm25"])
 def test_many_questions_find_what_each_finds_alone(engine: Engine, retriever: str) -> None:
     questions = [document.title for document in SIX_DOCUMENTS]
     together = engine.search_many(questions, 2, retriever=retriever)
@@ -124,19 +124,19 @@ def plain(found: Evidence) -> Evidence:
 
 
 def test_many_questions_are_embedded_in_one_batch(engine: Engine, embedder: Counting) -> None:
-    engine.search_many(["Who?", "Where?", "Who?", "When?"], 2, retriever="standard")
+    engine.search_many(["Who?", "Where?", "Who?", "When?"], 2, retriever="dense")
     assert embedder.batches == [3]
 
 
 def test_one_bad_question_among_many_is_refused_before_any_is_asked(engine: Engine, embedder: Counting) -> None:
     with pytest.raises(ConfigurationError, match="the question is blank"):
-        engine.search_many(["Who?", " "], retriever="standard")
+        engine.search_many(["Who?", " "], retriever="dense")
     assert embedder.batches == []
 
 
 def test_one_text_in_place_of_many_questions_is_refused(engine: Engine) -> None:
     with pytest.raises(ConfigurationError, match=r"questions is 'Who\?'; expected a list of questions"):
-        engine.search_many("Who?", retriever="standard")
+        engine.search_many("Who?", retriever="dense")
 
 
 class First:
@@ -144,15 +144,15 @@ class First:
 
     name = "first"
 
-    def retrieve(self, query: Query, view: View) -> Evidence:
-        return evidence(view, query.text, self.name, [(row, 1.0, "first") for row in range(query.k)])
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
+        return evidence(snapshot, query.text, self.name, [(row, 1.0, "first") for row in range(query.k)])
 
 
 def test_a_retriever_may_be_given_or_made_of_the_engines_models(engine: Engine) -> None:
     made = engine.search(QUESTION, 2, retriever=First())
     assert (made.retriever, len(made.passages)) == ("first", 2)
     asked = []
-    row = Retrieval(lambda models: asked.append(models.embedder.name) or First())  # type: ignore[func-returns-value]
+    row = RetrieverSpec(lambda models: asked.append(models.embedder.name) or First())  # type: ignore[func-returns-value]
     assert engine.search(QUESTION, 2, retriever=row).passages == made.passages
     engine.search(QUESTION, 2, retriever=row)
     assert asked == ["hashing:32"], "it is made once"
@@ -166,7 +166,7 @@ def test_the_verbs_can_be_awaited(engine: Engine, model: Speaking) -> None:
             asynchronous.search("elm", 1, retriever="bm25"), asynchronous.search_many(["elm"], 1, retriever="bm25")
         )
         model.lets.release(9)
-        stream = asynchronous.stream(QUESTION, retriever="standard")
+        stream = asynchronous.stream(QUESTION, retriever="dense")
         text = "".join([piece async for piece in stream])
         return found, many, text, await stream.answer(), asynchronous.catalogue.statistics().documents
 
@@ -201,7 +201,7 @@ def test_indexing_that_is_cancelled_stops_after_its_document(engine: Engine) -> 
 
 def test_a_stream_whose_reader_is_cancelled_is_closed(engine: Engine, model: Speaking) -> None:
     async def work() -> None:
-        stream = AsyncEngine(engine).stream(QUESTION, retriever="standard")
+        stream = AsyncEngine(engine).stream(QUESTION, retriever="dense")
         model.lets.release()
         assert await anext(stream) == WORDS[0].strip()
         waiting = asyncio.create_task(anext(stream))

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answer_files import AnswerWriter, answers_of
 from polyad.evaluation.answering import ATTEMPTS, Answered, Judgement, Judgements, cases, compare, judge
 from polyad.evaluation.averages import Average, averages
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.judges import CORRECT, requests_for
-from polyad.protocols import Prompt
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.protocols.components import Prompt
 
 QUERIES = {
     "q1": Question("q1", "Who?", frozenset("a"), ("Ines Moreau", "Moreau")),

@@ -58,15 +58,15 @@ def test_the_second_run_is_compared_with_the_first(tmp_path: Path) -> None:
 
 
 def test_what_is_compared_with_what(tmp_path: Path) -> None:
-    one = kept(tmp_path / "a", {"bm25": MIXED, "default": WELL, "standard": BADLY})
+    one = kept(tmp_path / "a", {"bm25": MIXED, "default": WELL, "dense": BADLY})
     two = kept(tmp_path / "b", {"default": MIXED, "bm25": WELL})
 
     def names(*runs: str) -> list[tuple[str, str]]:
         return [tuple(system.name.rpartition("/")[2] for system in pair) for pair in pairs_of(systems(runs))]  # type: ignore[misc]
 
-    assert names(one) == [("a:bm25", "a:default"), ("a:bm25", "a:standard")]
+    assert names(one) == [("a:bm25", "a:default"), ("a:bm25", "a:dense")]
     assert names(one, two) == [("a:default", "b:default"), ("a:bm25", "b:bm25")]
-    assert names(f"{one}:standard", two) == [("a:standard", "b:default"), ("a:standard", "b:bm25")]
+    assert names(f"{one}:standard", two) == [("a:dense", "b:default"), ("a:dense", "b:bm25")]
     assert names(f"{one}:bm25", f"{one}:default") == [("a:bm25", "a:default")]
     with pytest.raises(ConfigurationError, match="nothing to compare"):
         names(f"{one}:bm25")

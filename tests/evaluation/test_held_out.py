@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.experiment import RetrieverResult

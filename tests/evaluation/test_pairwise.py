@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answer_files import AnswerWriter
 from polyad.evaluation.answering import ATTEMPTS, Answered
@@ -14,7 +13,8 @@ from polyad.evaluation.datasets import Question
 from polyad.evaluation.pairwise import VERDICTS, Outcome, fought, verdict_in
 from polyad.evaluation.records import Asked
 from polyad.evaluation.run_folder import Run
-from polyad.protocols import Prompt
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.protocols.components import Prompt
 from polyad.text.prompts import Prompts
 
 QUESTIONS = [Question(f"q{number}", f"Question {number}?", frozenset("g")) for number in range(5)]

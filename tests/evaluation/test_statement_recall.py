@@ -31,7 +31,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 @pytest.fixture
 def recall(engine: Engine) -> StatementRecall:
-    return StatementRecall(engine.view("bm25"), SentenceSplitter().sentences, (4, 100))
+    return StatementRecall(engine.snapshot("bm25"), SentenceSplitter().sentences, (4, 100))
 
 
 def test_words_count_as_bm25_has_them(recall: StatementRecall) -> None:

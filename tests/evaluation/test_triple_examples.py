@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.triple_examples import (
     NEGATIVES,
@@ -20,14 +20,14 @@ from polyad.evaluation.triple_examples import (
 )
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
-from polyad.view import View
 
 Spec = Mapping[str, Sequence[Sequence[str]]]
 """Each passage by its title (which is also its document's id): the members of each of its hyperedges."""
 
-ViewOf = Callable[[Spec], View]
+ViewOf = Callable[[Spec], Snapshot]
 
 EMBEDDER = HashingEmbedder(16)
 
@@ -43,9 +43,9 @@ Fact = tuple[str, frozenset[str], str]
 
 @pytest.fixture
 def view_of(
-    small_view_of: Callable[[Mapping[str, Sequence[tuple[str, Sequence[str]]]], Embedder], View],
+    small_view_of: Callable[[Mapping[str, Sequence[tuple[str, Sequence[str]]]], Embedder], Snapshot],
 ) -> ViewOf:
-    def make(spec: Spec) -> View:
+    def make(spec: Spec) -> Snapshot:
         without_words = {title: [("", members) for members in units] for title, units in spec.items()}
         return small_view_of(without_words, EMBEDDER)
 
@@ -53,7 +53,7 @@ def view_of(
 
 
 def collected(
-    view: View,
+    snapshot: Snapshot,
     *queries: Question,
     positives: Literal["evidence", "answers"] = "answers",
     negatives: Literal["hop", "equal"] = "hop",
@@ -62,13 +62,13 @@ def collected(
 ) -> TripleExamples:
     settings = HyperRetrieverSettings(**changes)
     learning = HyperRetrieverTraining(positives=positives, negatives=negatives)
-    return collect(view, EMBEDDER, RuleMentionExtractor(), queries, settings, seed, learning=learning)
+    return collect(snapshot, EMBEDDER, RuleMentionExtractor(), queries, settings, seed, learning=learning)
 
 
-def facts(view: View, examples: TripleExamples, *, right: bool) -> list[Fact]:
-    names = view.ids("entity", range(view.row_count("entity")))
+def facts(snapshot: Snapshot, examples: TripleExamples, *, right: bool) -> list[Fact]:
+    names = snapshot.ids("entity", range(snapshot.row_count("entity")))
     return [
-        (names[head], frozenset(view.ids("entity", view.graph.members(np.array([edge]))[0])), names[tail])
+        (names[head], frozenset(snapshot.ids("entity", snapshot.graph.members(np.array([edge]))[0])), names[tail])
         for head, edge, tail, label in zip(
             examples.heads.tolist(), examples.edges.tolist(), examples.tails.tolist(), examples.labels, strict=True
         )
@@ -84,10 +84,10 @@ BRONZE = frozenset({"moreau", "bronze"})
 def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_its_heads_wrong(
     view_of: ViewOf,
 ) -> None:
-    view = view_of(CHAIN)
+    snapshot = view_of(CHAIN)
     query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
-    examples = collected(view, query, depth=3)
-    assert facts(view, examples, right=True) == [("bell", CAST, "moreau"), ("moreau", BORN, "aldby")]
+    examples = collected(snapshot, query, depth=3)
+    assert facts(snapshot, examples, right=True) == [("bell", CAST, "moreau"), ("moreau", BORN, "aldby")]
     wrong = {
         ("bell", CAST, "corven"),
         ("bell", WEIGHS, "ton"),
@@ -95,45 +95,45 @@ def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_it
         ("moreau", BRONZE, "bronze"),
         ("aldby", SHORT, "bell"),
     }
-    assert set(facts(view, examples, right=False)) == wrong, "of no head but those on the path; none goes on"
+    assert set(facts(snapshot, examples, right=False)) == wrong, "of no head but those on the path; none goes on"
 
 
 def test_where_gold_passages_do_not_connect_the_shortest_path_of_all_is_right(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
-    examples = collected(view, Question("q", "Who made the Bell?", frozenset({"Moreau"}), ("Aldby",)))
-    assert facts(view, examples, right=True) == [("bell", SHORT, "aldby")]
+    snapshot = view_of(CHAIN)
+    examples = collected(snapshot, Question("q", "Who made the Bell?", frozenset({"Moreau"}), ("Aldby",)))
+    assert facts(snapshot, examples, right=True) == [("bell", SHORT, "aldby")]
 
 
 @pytest.mark.parametrize("answers", [(), ("yes",), ("Bell",)])
 def test_without_an_answer_to_walk_to_the_subjects_of_gold_passages_serve(
     view_of: ViewOf, answers: tuple[str, ...]
 ) -> None:
-    view = view_of(CHAIN)
-    examples = collected(view, Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), answers))
-    assert facts(view, examples, right=True) == [("bell", CAST, "moreau")]
+    snapshot = view_of(CHAIN)
+    examples = collected(snapshot, Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), answers))
+    assert facts(snapshot, examples, right=True) == [("bell", CAST, "moreau")]
 
 
 def test_gold_passages_without_a_subject_have_all_their_entities_serve(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
-    examples = collected(view, Question("q", "What of the Bell?", frozenset({"Other"}), ("no",)))
-    assert facts(view, examples, right=True) == [("bell", SHORT, "aldby")]
+    snapshot = view_of(CHAIN)
+    examples = collected(snapshot, Question("q", "What of the Bell?", frozenset({"Other"}), ("no",)))
+    assert facts(snapshot, examples, right=True) == [("bell", SHORT, "aldby")]
 
 
 def test_as_evidence_every_triple_of_a_gold_passage_is_right(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
+    snapshot = view_of(CHAIN)
     query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
-    examples = collected(view, query, positives="evidence")
-    right = facts(view, examples, right=True)
+    examples = collected(snapshot, query, positives="evidence")
+    right = facts(snapshot, examples, right=True)
     assert {edge for _, edge, _ in right} == {CAST, WEIGHS, BORN, BRONZE}
-    assert {edge for _, edge, _ in facts(view, examples, right=False)} == {SHORT}
+    assert {edge for _, edge, _ in facts(snapshot, examples, right=False)} == {SHORT}
     assert ("moreau", CAST, "bell") not in right, "a followed hyperedge is not met again"
 
 
 def test_a_question_without_anything_right_gives_negatives_of_the_first_hop_only(view_of: ViewOf) -> None:
-    view = view_of({**CHAIN, "Far": [["far", "away"]]})
-    examples = collected(view, Question("q", "What of the Bell?", frozenset({"Far"}), ("Away",)))
+    snapshot = view_of({**CHAIN, "Far": [["far", "away"]]})
+    examples = collected(snapshot, Question("q", "What of the Bell?", frozenset({"Far"}), ("Away",)))
     assert not examples.labels.any()
-    assert {head for head, _, _ in facts(view, examples, right=False)} == {"bell"}
+    assert {head for head, _, _ in facts(snapshot, examples, right=False)} == {"bell"}
 
 
 def test_each_hop_gives_so_many_triples_at_most_by_the_seed(view_of: ViewOf) -> None:
@@ -141,42 +141,44 @@ def test_each_hop_gives_so_many_triples_at_most_by_the_seed(view_of: ViewOf) -> 
         "Gold": [["hub", *(f"right{number}" for number in range(60))]],
         "Rest": [["hub", *(f"wrong{number}" for number in range(200))]],
     }
-    view = view_of(spec)
+    snapshot = view_of(spec)
     query = Question("q", "What of the Hub?", frozenset({"Gold"}))
-    first, again, other = (collected(view, query, positives="evidence", depth=1, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (collected(snapshot, query, positives="evidence", depth=1, seed=seed) for seed in (0, 0, 1))
     assert (first.labels.sum(), (~first.labels).sum()) == (POSITIVES, NEGATIVES)
     np.testing.assert_array_equal(first.tails, again.tails)
     assert set(first.tails.tolist()) != set(other.tails.tolist())
 
 
 def test_negatives_may_be_as_many_as_the_positives_of_their_hop(view_of: ViewOf) -> None:
-    view = view_of({"Gold": [["hub", "one", "two"]], "Rest": [["hub", *(f"wrong{number}" for number in range(20))]]})
+    snapshot = view_of(
+        {"Gold": [["hub", "one", "two"]], "Rest": [["hub", *(f"wrong{number}" for number in range(20))]]}
+    )
     query = Question("q", "What of the Hub?", frozenset({"Gold"}))
-    found = collected(view, query, positives="evidence", negatives="equal", depth=1)
+    found = collected(snapshot, query, positives="evidence", negatives="equal", depth=1)
     assert (found.labels.sum(), (~found.labels).sum()) == (2, 2)
 
 
 def test_without_a_depth_there_are_as_many_hops_as_have_anything_right(view_of: ViewOf) -> None:
-    view = view_of({"Gold": [["hub", "one"], ["one", "two"], ["two", "three"]]})
+    snapshot = view_of({"Gold": [["hub", "one"], ["one", "two"], ["two", "three"]]})
     query = Question("q", "What of the Hub?", frozenset({"Gold"}))
     for depth, expected in ((1, {"one"}), (0, {"one", "two", "three"})):
-        examples = collected(view, query, positives="evidence", depth=depth)
-        assert expected <= {tail for _, _, tail in facts(view, examples, right=True)}
-        assert depth == 0 or "three" not in {tail for _, _, tail in facts(view, examples, right=True)}
+        examples = collected(snapshot, query, positives="evidence", depth=depth)
+        assert expected <= {tail for _, _, tail in facts(snapshot, examples, right=True)}
+        assert depth == 0 or "three" not in {tail for _, _, tail in facts(snapshot, examples, right=True)}
 
 
 def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
-    examples = collected(view, Question("q", "What of the Bell?", frozenset({"Bell"}), ("Ton",)))
-    row = facts(view, examples, right=True).index(("bell", WEIGHS, "ton"))
+    snapshot = view_of(CHAIN)
+    examples = collected(snapshot, Question("q", "What of the Bell?", frozenset({"Bell"}), ("Ton",)))
+    row = facts(snapshot, examples, right=True).index(("bell", WEIGHS, "ton"))
     place = np.flatnonzero(examples.labels)[row]
-    entities = view.vectors("entity", np.arange(view.row_count("entity")))
+    entities = snapshot.vectors("entity", np.arange(snapshot.row_count("entity")))
     expected = np.hstack(
         [
             EMBEDDER.encode(["What of the Bell?"], "query")[0],
-            entities[view.find(["bell"])["bell"]],
+            entities[snapshot.find(["bell"])["bell"]],
             EMBEDDER.encode(["bell ton"], "passage")[0],
-            entities[view.find(["ton"])["ton"]],
+            entities[snapshot.find(["ton"])["ton"]],
             examples.extras[place],
         ]
     )
@@ -185,10 +187,10 @@ def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -
 
 
 def test_the_signals_and_the_pairs_can_be_collected_too(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
+    snapshot = view_of(CHAIN)
     query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
-    plain, varied = collected(view, query), collected(view, query, signals=True, binary=True)
-    assert facts(view, varied, right=True) == facts(view, plain, right=True)
+    plain, varied = collected(snapshot, query), collected(snapshot, query, signals=True, binary=True)
+    assert facts(snapshot, varied, right=True) == facts(snapshot, plain, right=True)
     assert varied.extras.shape[1] == plain.extras.shape[1] + len(varied.recipe.signals)
     assert np.any(varied.extras[:, plain.extras.shape[1] :] > 0)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.written_questions import WRITTEN, facts_of, written_questions
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document
-from polyad.protocols import Prompt
+from polyad.protocols.components import Prompt
 
 PLACES = ("Tarn", "Aldby", "Corven", "Saltby", "Isk", "Moreau")
 

@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from polyad.adapters.scripted import ScriptedLanguageModel
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Usage
-from polyad.protocols import Gate, Prompt, Reply
+from polyad.protocols.components import BudgetCheck, Prompt, Reply
 
 
 class Priced:
@@ -21,7 +21,7 @@ class Priced:
         self,
         prompts: Sequence[Prompt],
         on_reply: Callable[[int, Reply], None] | None = None,
-        gate: Gate | None = None,
+        gate: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
         raise AssertionError("not to be asked")
 

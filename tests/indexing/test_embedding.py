@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import SqliteStore
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import EmbedderError
 from polyad.indexing import embedding
 from polyad.indexing.embedding import KEEP_SECONDS, Pending, embed
 from polyad.model import FloatArray
-from polyad.protocols import TextKind
+from polyad.protocols.components import TextKind
+from polyad.stores.sqlite import SqliteStore
 
 
 class Remembering(HashingEmbedder):

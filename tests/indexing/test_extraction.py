@@ -21,7 +21,7 @@ from polyad.indexing.facts.extraction import (
 from polyad.indexing.facts.paper import PaperExtractionStyle
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.model import Passage
-from polyad.text.prompts import USUAL
+from polyad.text.prompts import DEFAULT_PROMPTS
 
 
 def test_text_is_put_on_one_line_and_half_a_character_is_no_text() -> None:
@@ -110,7 +110,7 @@ def test_two_replies_are_merged_with_their_notes() -> None:
 
 def test_instructions_come_in_two_parts() -> None:
     for file in ("facts_compact", "facts_paper"):
-        first, more = USUAL.parts(file)
+        first, more = DEFAULT_PROMPTS.parts(file)
         assert "{so_far}" not in first
         assert more.count("{so_far}") == 1
 

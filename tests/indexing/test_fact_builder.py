@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from polyad.adapters.scripted import Line, ScriptedLanguageModel
-from polyad.adapters.scripted.extractor import passage_asked_about
 from polyad.config import SplitSettings
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.indexing.facts.budget import Budget
@@ -18,8 +16,10 @@ from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.hyperedge_builder import DraftHyperedge
 from polyad.indexing.split import SentenceSplitter
+from polyad.language_models.scripted import Line, ScriptedLanguageModel
+from polyad.language_models.scripted.extractor import passage_asked_about
 from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Section, Usage
-from polyad.protocols import LanguageModel, Prompt, Reply
+from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.text.tokens import count_tokens
 
 TEXT = "She met CHARLES BABBAGE in 1833. The Analytical Engine was a machine of brass."

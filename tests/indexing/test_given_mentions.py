@@ -7,7 +7,7 @@ import pytest
 
 from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.given import GivenMentionExtractor
-from polyad.protocols import MentionExtractor
+from polyad.protocols.components import MentionExtractor
 
 
 def extractor(folder: Path, *records: object) -> GivenMentionExtractor:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.reply_cache import CachedLanguageModel
-from polyad.adapters.scripted import ScriptedLanguageModel
-from polyad.adapters.sqlite import SqliteReplies
 from polyad.errors import CutReplyError, LanguageModelError
 from polyad.indexing.mentions.language_model import LanguageModelMentionExtractor
+from polyad.language_models.reply_cache import CachedLanguageModel
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Usage
-from polyad.protocols import Prompt, Reply
+from polyad.protocols.components import Prompt, Reply
+from polyad.stores.sqlite import SqliteReplies
 
 
 def scripted(*outcomes: str | LanguageModelError) -> ScriptedLanguageModel:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from polyad.indexing.mentions.rules import SCORES, RuleMentionExtractor
 from polyad.model import Mention
-from polyad.protocols import MentionExtractor
+from polyad.protocols.components import MentionExtractor
 from polyad.text.keys import entity_key
 
 MEDICINE = (

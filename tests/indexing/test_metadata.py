@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import SqliteStore
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.metadata import checked
 from polyad.indexing.pipeline import IndexCounts, Indexer
@@ -15,7 +14,8 @@ from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, FloatArray
-from polyad.protocols import TextKind, silent
+from polyad.protocols.components import TextKind, silent
+from polyad.stores.sqlite import SqliteStore
 
 
 def document(metadata: Any, url: Any = "") -> Document:

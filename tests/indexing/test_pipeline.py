@@ -11,13 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.reply_cache import CachedLanguageModel
-from polyad.adapters.scripted import Line, ScriptedLanguageModel
-from polyad.adapters.scripted.extractor import passage_asked_about
-from polyad.adapters.sqlite import SqliteReplies, SqliteStore
 from polyad.config import SplitSettings
-from polyad.embedded.keeper import ViewKeeper
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
 from polyad.indexing import embedding
 from polyad.indexing.facts.budget import Budget
@@ -30,9 +25,14 @@ from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.unit_builder import SemanticUnitBuilder
+from polyad.language_models.reply_cache import CachedLanguageModel
+from polyad.language_models.scripted import Line, ScriptedLanguageModel
+from polyad.language_models.scripted.extractor import passage_asked_about
 from polyad.model import Document, Failure, FloatArray, IndexedPassage, Location, Mention, Passage, Section, Usage
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Prompt, TextKind
-from polyad.storage import Replies, Store
+from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Prompt, TextKind
+from polyad.protocols.store import Replies, Store
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteReplies, SqliteStore
 
 SENTENCES = [
     "Anna Keller was born in Oslo and studied physics in Paris before the war.",
@@ -132,9 +132,9 @@ def index(indexer: Indexer, *items: Document | Failure) -> IndexCounts:
 
 
 def search_text(store: Store, question: str, k: int) -> list[tuple[str, float]]:
-    view = ViewKeeper(store, store.manifest.dimension).current()
-    rows, scores = view.words.best(question, k)
-    return list(zip(view.ids("passage", rows), scores.tolist(), strict=True))
+    snapshot = SnapshotProvider(store, store.manifest.dimension).current()
+    rows, scores = snapshot.words.best(question, k)
+    return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 
 
 def passages_of(store: Store) -> list[Passage]:

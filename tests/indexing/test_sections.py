@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.reading.files import FileReader
 from polyad.cli.places import named
 from polyad.engine import Engine
 from polyad.indexing.sections import FILE_NAME, TITLE_FROM, headings_in, sections_in, title_of
 from polyad.model import Document, Passage, Section, Span
+from polyad.readers.files import FileReader
 from polyad.retrieval.hits import merged
 from polyad.text.headings import BETWEEN, joined_headings
 

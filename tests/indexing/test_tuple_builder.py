@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import SqliteStore
 from polyad.config import SplitSettings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ReadError
 from polyad.indexing.hyperedge_builder import DraftHyperedge
 from polyad.indexing.pipeline import IndexCounts, Indexer
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.model import Argument, ArgumentType, Document, HyperedgeKind, Incidence, Passage
-from polyad.protocols import silent
+from polyad.protocols.components import silent
+from polyad.stores.sqlite import SqliteStore
 
 TEXT = "give: giver Alice, recipient Bob, gift Book"
 

@@ -18,7 +18,7 @@ from polyad.indexing.mentions.keys import mention_key
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
 
 DOCUMENTS = (
     Document(
@@ -123,16 +123,16 @@ def test_units_are_the_best_partition_and_join_what_appears_in_them(engine: Engi
 
 
 def test_units_are_embedded_without_a_title_and_passages_with_it(engine: Engine, embedder: Embedder) -> None:
-    view = engine.view()
-    for row in range(view.row_count("hyperedge")):
-        (id,) = view.ids("hyperedge", [row])
+    snapshot = engine.snapshot()
+    for row in range(snapshot.row_count("hyperedge")):
+        (id,) = snapshot.ids("hyperedge", [row])
         edge = engine.catalogue.hyperedge(id)[0]
         (expected,) = embedder.encode([edge.text], "passage")
-        assert view.cosines("hyperedge", np.array([row]), expected)[0] == pytest.approx(1, abs=1e-3)
-    for row in range(view.passage_count):
-        (passage,) = view.passages([row])
+        assert snapshot.cosines("hyperedge", np.array([row]), expected)[0] == pytest.approx(1, abs=1e-3)
+    for row in range(snapshot.passage_count):
+        (passage,) = snapshot.passages([row])
         (expected,) = embedder.encode([f"{passage.title}\n{passage.text}"], "passage")
-        assert view.cosines("passage", np.array([row]), expected)[0] == pytest.approx(1, abs=1e-3)
+        assert snapshot.cosines("passage", np.array([row]), expected)[0] == pytest.approx(1, abs=1e-3)
 
 
 def test_what_a_unit_joins_and_is_embedded_under_is_part_of_how_documents_were_indexed(

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from polyad.adapters.hashing import HashingEmbedder
 from polyad.calibration import PAPERS
 from polyad.cli import app
 from polyad.config import AnswerSettings, Settings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine, preset_settings
 from polyad.engine.registry import methods, retrievers
 from polyad.errors import ConfigurationError
@@ -88,7 +88,7 @@ def test_an_unknown_preset_is_refused_by_naming_those_there_are(run: Run, tmp_pa
 def test_an_engine_of_a_preset_builds_and_searches_as_it_says(tmp_path: Path) -> None:
     own = Settings(hypersu=HyperSUSettings(width=7), answer=AnswerSettings(max_answer_tokens=10))
     with Engine.open(tmp_path / "kb", embedder="hashing:64", preset="hypersu", settings=own) as engine:
-        settings = engine.models.settings
+        settings = engine.components.settings
         assert settings.preset == "hypersu"
         assert settings.of(HyperSUSettings).width == 7
         assert settings.of(HyperSUSettings).activation_threshold == 0.5

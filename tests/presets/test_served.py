@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from polyad.adapters.scripted import Request, ScriptedServer
-from polyad.adapters.scripted.extractor import Fact, ScriptedExtractor
 from polyad.cli import app
+from polyad.language_models.scripted import Request, ScriptedServer
+from polyad.language_models.scripted.extractor import Fact, ScriptedExtractor
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 
 TEXTS = {

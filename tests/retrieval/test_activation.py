@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from polyad.hypergraph.cosines import cosines
 from polyad.model import FloatArray, IntArray
+from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.hypersu.activation import ClueActivation
-from polyad.view import Kind, View
 
 
 def vectors(seed: int, count: int, dimension: int = 6) -> FloatArray:
@@ -21,7 +21,7 @@ def vectors(seed: int, count: int, dimension: int = 6) -> FloatArray:
 
 
 class Units:
-    """The part of a view that activation asks: cosines of hyperedges."""
+    """The part of a snapshot that activation asks: cosines of hyperedges."""
 
     def __init__(self, vectors: FloatArray) -> None:
         self.vectors = vectors
@@ -31,8 +31,8 @@ class Units:
         return cosines(self.vectors[rows], vectors)
 
 
-def view_of(units: FloatArray) -> View:
-    return cast(View, Units(units))
+def view_of(units: FloatArray) -> Snapshot:
+    return cast(Snapshot, Units(units))
 
 
 def edges(*rows: int) -> IntArray:

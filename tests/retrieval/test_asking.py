@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.reply_cache import CachedLanguageModel
-from polyad.adapters.scripted import Line, ScriptedLanguageModel
-from polyad.adapters.sqlite import SqliteReplies
 from polyad.errors import LanguageModelError, NoMoreRepliesError
-from polyad.protocols import Prompt
+from polyad.language_models.reply_cache import CachedLanguageModel
+from polyad.language_models.scripted import Line, ScriptedLanguageModel
+from polyad.protocols.components import Prompt
 from polyad.retrieval.asking import PAUSE, BestEffortPrompter
+from polyad.stores.sqlite import SqliteReplies
 
 
 def number(reply: str) -> int | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
 from polyad.config import Settings
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.training_parts import signals_of

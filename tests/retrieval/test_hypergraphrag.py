@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.scripted import ScriptedLanguageModel
-from polyad.adapters.scripted.extractor import passage_asked_about
-from polyad.adapters.sqlite import SqliteStore
 from polyad.calibration import MEASURED, PAPERS
 from polyad.config import Settings
-from polyad.embedded.keeper import ViewKeeper
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.language_models.scripted.extractor import passage_asked_about
 from polyad.model import (
     SUBJECT,
     Argument,
@@ -33,10 +31,12 @@ from polyad.model import (
     Passage,
     Query,
 )
-from polyad.protocols import Prompt, TextKind
+from polyad.protocols.components import Prompt, TextKind
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
-from polyad.view import View
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
 
 Vector = tuple[float, float, float]
 
@@ -112,17 +112,17 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def view_of(store: SqliteStore) -> View:
+def view_of(store: SqliteStore) -> Snapshot:
     """Its entities described by their names alone."""
-    return ViewKeeper(store, 3).described(TableEmbedder(TABLE))
+    return SnapshotProvider(store, 3).described(TableEmbedder(TABLE))
 
 
 def retrieved(
     store: SqliteStore, k: int = 9, names: Sequence[str] = ("Ada",), embedder: str = "table", **settings: Any
 ) -> Evidence:
-    view = view_of(store)
+    snapshot = view_of(store)
     retriever = HyperGraphRAGRetriever(TableEmbedder(TABLE, embedder), Named(*names), HyperGraphRAGSettings(**settings))
-    return retriever.retrieve(Query(QUESTION, k), view)
+    return retriever.retrieve(Query(QUESTION, k), snapshot)
 
 
 def rounded(pairs: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
@@ -263,12 +263,12 @@ def test_without_passage_retrieval_no_passage_is_there_by_similarity(store: Sqli
 
 
 def test_of_chunks_those_above_the_threshold_are_handed_on_and_no_others(store: SqliteStore) -> None:
-    evidence = retrieved(store, handed_on="chunks")
+    evidence = retrieved(store, passage_source="chunks")
     assert passages(evidence) == [("p4", 1.0)], "the others are not similar, whatever their hyperedges are"
     assert edges(evidence) == edges(retrieved(store))
-    assert passages(retrieved(store, handed_on="chunks", passage_threshold=1.0)) == []
-    assert passages(retrieved(store, handed_on="chunks", use_passages=False)) == [], 'the ablation "w/o CR"'
-    everything = retrieved(store, handed_on="chunks", passage_threshold=0.0, k=1)
+    assert passages(retrieved(store, passage_source="chunks", passage_threshold=1.0)) == []
+    assert passages(retrieved(store, passage_source="chunks", use_passages=False)) == [], 'the ablation "w/o CR"'
+    everything = retrieved(store, passage_source="chunks", passage_threshold=0.0, k=1)
     assert passages(everything) == [("p4", 1.0)]
 
 
@@ -299,10 +299,10 @@ def test_names_meet_the_entities_each_by_itself_or_together(store: SqliteStore) 
 
 
 def test_names_that_are_put_together_are_one_text(store: SqliteStore) -> None:
-    view = view_of(store)
+    snapshot = view_of(store)
     settings = HyperGraphRAGSettings(names="together", entity_threshold=40.0)
     evidence = HyperGraphRAGRetriever(TableEmbedder(TABLE), Named("Ada", "Cy"), settings).retrieve(
-        Query(QUESTION, 5), view
+        Query(QUESTION, 5), snapshot
     )
     assert entities(evidence) == [("Ada", 48.0), ("Cy", 48.0)], "0.6 of 80, 0.8 of 60"
     assert {matched for how, _, matched in reached(evidence).values() if how == "entity"} == {"Cy, Ada"}
@@ -376,10 +376,10 @@ def test_what_is_retrieved_is_what_the_definition_says(tmp_path: Path, seed: int
     store = random_store(tmp_path, random)
     k_v, k_h, tau_v, tau_h = 2, 5, 20.0, 1.5
     evidence = retrieved(store, entities=k_v, hyperedges=k_h, entity_threshold=tau_v, hyperedge_threshold=tau_h)
-    views = {view.key: view for view in store.all_entities()}
+    snapshots = {snapshot.key: snapshot for snapshot in store.all_entities()}
     edges = [edge for item in store.indexed_passages(list(store.digests())) for edge in item.hyperedges]
-    of_name = {key: float(np.dot(TABLE[view.name], X)) * view.score for key, view in views.items()}
-    r_v = sorted((key for key in views if of_name[key] > tau_v), key=lambda key: (-of_name[key], key))[:k_v]
+    of_name = {key: float(np.dot(TABLE[snapshot.name], X)) * snapshot.score for key, snapshot in snapshots.items()}
+    r_v = sorted((key for key in snapshots if of_name[key] > tau_v), key=lambda key: (-of_name[key], key))[:k_v]
     of_edge = {edge.hyperedge.id: float(edge.vector @ np.array(Y)) * edge.hyperedge.score for edge in edges}
     r_h = sorted((id for id in of_edge if of_edge[id] > tau_h), key=lambda id: (-of_edge[id], id))[:k_h]
     k_all = {id for key in r_v for id in store.memberships(key)} | set(r_h)

@@ -14,23 +14,23 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.openai import OpenAILanguageModel
-from polyad.adapters.reply_cache import CachedLanguageModel
-from polyad.adapters.scripted import Hang, Line, Request, ScriptedLanguageModel, ScriptedServer
-from polyad.adapters.sqlite import SqliteReplies, SqliteStore
 from polyad.config import LanguageModelSettings
-from polyad.embedded.keeper import ViewKeeper
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
+from polyad.language_models.openai.language_model import OpenAILanguageModel
+from polyad.language_models.reply_cache import CachedLanguageModel
+from polyad.language_models.scripted import Hang, Line, Request, ScriptedLanguageModel, ScriptedServer
 from polyad.model import Document, Evidence, Mention, Usage
-from polyad.protocols import Gate, LanguageModel, OnOutcome, Prompt, Reply
+from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question_names import QuestionNames
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteReplies, SqliteStore
 from polyad.text.tokens import count_tokens
-from polyad.view import View
 from tests.over import Over
 
 EMBEDDER = HashingEmbedder(256)
@@ -53,12 +53,12 @@ CHAIN = "On which river lies the village of the maker of the Bell of Tarn?"
 LINE = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
 
-def view_of(store: SqliteStore) -> View:
-    return ViewKeeper(store, EMBEDDER.dimension).current()
+def view_of(store: SqliteStore) -> Snapshot:
+    return SnapshotProvider(store, EMBEDDER.dimension).current()
 
 
 @pytest.fixture(scope="module")
-def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[View]:
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     directory = tmp_path_factory.mktemp("hypermemory") / "kb"
     with Engine.open(directory, embedder=EMBEDDER) as engine:
         counts = engine.index_documents(DOCUMENTS).counts
@@ -89,7 +89,7 @@ class Oracle(ScriptedLanguageModel):
         self.batches: list[list[str]] = []
 
     def complete(
-        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, gate: Gate | None = None
+        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, gate: BudgetCheck | None = None
     ) -> list[Reply | LanguageModelError]:
         self.batches.append([kind(prompt.user) for prompt in prompts])
         return super().complete(prompts, on_outcome, gate)
@@ -130,10 +130,10 @@ ENTITIES = {"Ines Moreau": 0.75, "Corven Tower": 0.25, "Aldby": 1.0}
 FOUND = {"bell": 1.0, "aldby": 0.75 * 0.8, "moreau": 0.75 * 0.8, "tower": 0.25, "lamp": 0.75 * 0.2}
 
 
-def retriever_of(view: View, model: LanguageModel, **changes: int) -> Over:
+def retriever_of(snapshot: Snapshot, model: LanguageModel, **changes: int) -> Over:
     settings = replace(HyperMemorySettings(calls="paper"), **changes)  # type: ignore[arg-type]
     made = HyperMemoryRetriever(EMBEDDER, RuleMentionExtractor(), model, settings, extractor_calls=0)
-    return Over(view, made)
+    return Over(snapshot, made)
 
 
 def edges_of(evidence: Evidence) -> dict[str, float]:
@@ -148,8 +148,8 @@ def documents_of(evidence: Evidence) -> list[str]:
     return [hit.passage.document_id for hit in evidence.passages]
 
 
-def test_a_path_is_followed_from_the_question_to_the_answer(view: View) -> None:
-    evidence = retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
+def test_a_path_is_followed_from_the_question_to_the_answer(snapshot: Snapshot) -> None:
+    evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
     assert evidence.retriever == "hypermemory"
     assert edges_of(evidence) == pytest.approx(FOUND)
     assert documents_of(evidence) == list(FOUND)
@@ -160,8 +160,8 @@ def test_a_path_is_followed_from_the_question_to_the_answer(view: View) -> None:
     assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}
 
 
-def test_the_trace_tells_how_each_hyperedge_was_reached(view: View) -> None:
-    evidence = retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
+def test_the_trace_tells_how_each_hyperedge_was_reached(snapshot: Snapshot) -> None:
+    evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
     assert [step.hyperedge_id for step in evidence.trace] == [edge.hyperedge.id for edge in evidence.hyperedges]
     assert [step.score for step in evidence.trace] == [edge.score for edge in evidence.hyperedges]
     assert {step.matched for step in evidence.trace} == {"Bell of Tarn"}
@@ -174,49 +174,49 @@ def test_the_trace_tells_how_each_hyperedge_was_reached(view: View) -> None:
     ]
 
 
-def test_passages_the_search_did_not_reach_follow_by_similarity(view: View) -> None:
-    evidence = retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 7)
-    dense = view.cosines("passage", np.arange(8), EMBEDDER.encode([CHAIN], "query")[0])
-    rows = {name: row for row in range(8) if (name := view.document_ids([row])[0]) not in FOUND}
+def test_passages_the_search_did_not_reach_follow_by_similarity(snapshot: Snapshot) -> None:
+    evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 7)
+    dense = snapshot.cosines("passage", np.arange(8), EMBEDDER.encode([CHAIN], "query")[0])
+    rows = {name: row for row in range(8) if (name := snapshot.document_ids([row])[0]) not in FOUND}
     assert documents_of(evidence) == [*FOUND, *sorted(rows, key=lambda name: -dense[rows[name]])[:2]]
     scores = [hit.score for hit in evidence.passages]
     assert scores == sorted(scores, reverse=True)
     assert scores[5] < 0 < scores[4]
     assert evidence.passages[6].reason == "similar to the question, not reached"
-    assert retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 2).passages == evidence.passages[:2]
-    assert len(retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 99).passages) == 8
+    assert retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 2).passages == evidence.passages[:2]
+    assert len(retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 99).passages) == 8
 
 
-def test_the_forms_of_the_paper_give_the_same_evidence(view: View) -> None:
-    asked = retriever_of(view, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
-    assert retriever_of(view, PublishedForms(EDGES, ENTITIES)).retrieve(CHAIN, 5) == asked
+def test_the_forms_of_the_paper_give_the_same_evidence(snapshot: Snapshot) -> None:
+    asked = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
+    assert retriever_of(snapshot, PublishedForms(EDGES, ENTITIES)).retrieve(CHAIN, 5) == asked
 
 
-def test_the_prompts_of_a_depth_go_out_together(view: View) -> None:
+def test_the_prompts_of_a_depth_go_out_together(snapshot: Snapshot) -> None:
     model = Oracle(dict.fromkeys(["born", "repaired", "gift", "village"], 0.3), dict.fromkeys(["Hale", "Oder"], 0.5))
-    retriever_of(view, model, depth=2).retrieve("Did Ines Moreau know Aldby?", 3)
+    retriever_of(snapshot, model, depth=2).retrieve("Did Ines Moreau know Aldby?", 3)
     assert model.batches == [["edges", "edges"], ["entities", "entities"], ["verdict"]]
 
 
-def test_what_was_visited_is_not_offered_again(view: View) -> None:
+def test_what_was_visited_is_not_offered_again(snapshot: Snapshot) -> None:
     model = Oracle(dict.fromkeys(["born", "repaired", "gift"], 0.3), dict.fromkeys(["Hale", "Oder"], 0.5))
-    retriever_of(view, model).retrieve("Did Ines Moreau know Aldby?", 3)
+    retriever_of(snapshot, model).retrieve("Did Ines Moreau know Aldby?", 3)
     offered = [LINE.findall(prompt.user) for prompt in model.prompts if kind(prompt.user) == "entities"]
     names = {name for items in offered for _, name in items}
     assert names == {"Hale", "Organ of Hale", "Lamp of Oder", "Oder"}  # not the two topic entities
 
 
-def test_a_yes_ends_the_search(view: View) -> None:
+def test_a_yes_ends_the_search(snapshot: Snapshot) -> None:
     model = Oracle(EDGES, ENTITIES, ["{{Yes}}: all is there."])
-    evidence = retriever_of(view, model).retrieve(CHAIN, 5)
+    evidence = retriever_of(snapshot, model).retrieve(CHAIN, 5)
     assert depths_of(evidence) == {"bell": "depth 1"}
     assert evidence.notes == {"llm_calls": 2, "llm_requests": 2, "depth": 1, "sufficient": 1}
     assert len(evidence.passages) == 5
 
 
-def test_a_verdict_is_on_all_evidence_so_far(view: View) -> None:
+def test_a_verdict_is_on_all_evidence_so_far(snapshot: Snapshot) -> None:
     model = Oracle(EDGES, ENTITIES, ["No", "Yes"])
-    evidence = retriever_of(view, model).retrieve(CHAIN, 5)
+    evidence = retriever_of(snapshot, model).retrieve(CHAIN, 5)
     first, second = [prompt.user for prompt in model.prompts if kind(prompt.user) == "verdict"]
     assert first == (
         f"Question: {CHAIN}\n\nTexts:\n"
@@ -229,24 +229,24 @@ def test_a_verdict_is_on_all_evidence_so_far(view: View) -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_an_endless_no_ends_at_the_greatest_depth(view: View, depth: int) -> None:
+def test_an_endless_no_ends_at_the_greatest_depth(snapshot: Snapshot, depth: int) -> None:
     model = Oracle(EDGES, ENTITIES)
-    evidence = retriever_of(view, model, depth=depth).retrieve(CHAIN, 5)
+    evidence = retriever_of(snapshot, model, depth=depth).retrieve(CHAIN, 5)
     assert evidence.notes["depth"] == depth
     assert max(depths_of(evidence).values()) == f"depth {depth}"
     assert model.batches.count(["verdict"]) == depth - 1  # after the last the verdict would change nothing
 
 
-def test_an_unreadable_verdict_counts_as_no(view: View) -> None:
-    evidence = retriever_of(view, Oracle(EDGES, ENTITIES, ["Hmm.", "Perhaps."])).retrieve(CHAIN, 5)
+def test_an_unreadable_verdict_counts_as_no(snapshot: Snapshot) -> None:
+    evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES, ["Hmm.", "Perhaps."])).retrieve(CHAIN, 5)
     assert edges_of(evidence) == pytest.approx(FOUND)
     assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "unreadable_verdicts": 2, "depth": 3}
 
 
 @pytest.mark.parametrize("max_calls", [1, 2, 3, 4, 5])
-def test_no_more_calls_are_made_than_allowed(view: View, max_calls: int) -> None:
+def test_no_more_calls_are_made_than_allowed(snapshot: Snapshot, max_calls: int) -> None:
     model = Oracle(EDGES, ENTITIES)
-    evidence = retriever_of(view, model, max_calls=max_calls).retrieve(CHAIN, 3)
+    evidence = retriever_of(snapshot, model, max_calls=max_calls).retrieve(CHAIN, 3)
     assert len(model.prompts) == evidence.notes["llm_calls"] == max_calls
     assert set(edges_of(evidence)) <= set(FOUND)
     assert "bell" in edges_of(evidence)
@@ -254,7 +254,7 @@ def test_no_more_calls_are_made_than_allowed(view: View, max_calls: int) -> None
 
 
 @pytest.mark.parametrize("max_calls", [1, 2, 5, 40])
-def test_the_call_that_finds_the_questions_names_counts_too(view: View, max_calls: int) -> None:
+def test_the_call_that_finds_the_questions_names_counts_too(snapshot: Snapshot, max_calls: int) -> None:
     def say(prompt: Prompt) -> Line:
         return oracle.say(prompt.user) if "Question: " in prompt.user else '{"entities": ["Bell of Tarn", "Tarn"]}'
 
@@ -262,12 +262,12 @@ def test_the_call_that_finds_the_questions_names_counts_too(view: View, max_call
     model = ScriptedLanguageModel(say)
     names = QuestionNames(model, RuleMentionExtractor())
     settings = HyperMemorySettings(calls="paper", max_calls=max_calls)
-    evidence = Over(view, HyperMemoryRetriever(EMBEDDER, names, model, settings)).retrieve(CHAIN, 3)
+    evidence = Over(snapshot, HyperMemoryRetriever(EMBEDDER, names, model, settings)).retrieve(CHAIN, 3)
     assert len(model.prompts) == evidence.notes["llm_calls"] == min(max_calls, 6)
     assert len(evidence.passages) == 3
 
 
-def test_requests_are_counted_as_they_were_sent(view: View) -> None:
+def test_requests_are_counted_as_they_were_sent(snapshot: Snapshot) -> None:
     def say(prompt: Prompt) -> Line:
         if kind(prompt.user) == "edges":
             return LanguageModelError("the endpoint is busy", Usage(calls=4))
@@ -276,7 +276,7 @@ def test_requests_are_counted_as_they_were_sent(view: View) -> None:
 
     oracle = Oracle(EDGES, ENTITIES)
     model = ScriptedLanguageModel(say)
-    notes = retriever_of(view, model).retrieve(CHAIN, 3).notes
+    notes = retriever_of(snapshot, model).retrieve(CHAIN, 3).notes
     asked = Counter(kind(prompt.user) for prompt in model.prompts)
     assert min(asked.values()) > 0
     assert notes["llm_calls"] == asked.total()
@@ -303,27 +303,27 @@ def test_a_reply_that_cannot_be_used_is_asked_for_again_the_next_time(tmp_path: 
     assert third.notes == {"llm_calls": 5, "llm_requests": 0, "depth": 3}
 
 
-def test_a_hyperedge_whose_entities_could_not_be_asked_about_is_kept_as_evidence(view: View) -> None:
+def test_a_hyperedge_whose_entities_could_not_be_asked_about_is_kept_as_evidence(snapshot: Snapshot) -> None:
     model = Oracle({"repaired": 0.6, "gift": 0.4})
-    evidence = retriever_of(view, model, max_calls=2).retrieve("Who was Ines Moreau?", 2)
+    evidence = retriever_of(snapshot, model, max_calls=2).retrieve("Who was Ines Moreau?", 2)
     assert model.batches == [["edges"], ["entities"]]  # of the organ's; none is left for the lamp's
     assert edges_of(evidence) == pytest.approx({"organ": 0.6, "lamp": 0.4})
 
 
-def test_a_hyperedge_that_leads_nowhere_is_evidence_too(view: View) -> None:
+def test_a_hyperedge_that_leads_nowhere_is_evidence_too(snapshot: Snapshot) -> None:
     model = Oracle()
-    evidence = retriever_of(view, model, depth=1).retrieve("Of what is Corven Tower built, and who is Aldby?", 3)
+    evidence = retriever_of(snapshot, model, depth=1).retrieve("Of what is Corven Tower built, and who is Aldby?", 3)
     assert edges_of(evidence)["tower"] > 0
 
 
-def test_bad_scores_are_repaired_and_counted(view: View) -> None:
+def test_bad_scores_are_repaired_and_counted(snapshot: Snapshot) -> None:
     replies = {
         "edges": "1: 50%\n2: -20%\n3: 40%\n7: 10%",
         "entities": '{"scores": [{"number": 3, "score": 30}, {"number": 2, "score": 10}]}',
         "verdict": "no",
     }
     model = ScriptedLanguageModel(lambda prompt: replies[kind(prompt.user)])
-    evidence = retriever_of(view, model, depth=2).retrieve(CHAIN, 5)
+    evidence = retriever_of(snapshot, model, depth=2).retrieve(CHAIN, 5)
     assert edges_of(evidence)["bell"] == pytest.approx(1.0)
     assert {hit.entity.name: hit.score for hit in evidence.entities}["Ines Moreau"] == pytest.approx(0.75)
     assert evidence.notes["percentages"] == 1
@@ -333,25 +333,25 @@ def test_bad_scores_are_repaired_and_counted(view: View) -> None:
     assert evidence.notes["missing_scores"] >= 1
 
 
-def test_where_the_model_gives_no_reply_similarity_decides(view: View) -> None:
+def test_where_the_model_gives_no_reply_similarity_decides(snapshot: Snapshot) -> None:
     question = "Who had Ines Moreau make a gift for Aldby?"
     model = ScriptedLanguageModel(lambda prompt: LanguageModelError("the prompt was refused"))
-    evidence = retriever_of(view, model, depth=1).retrieve(question, 3)
-    cosines = view.cosines("hyperedge", np.arange(8), EMBEDDER.encode([question], "query")[0])
-    rows = {id.partition("#")[0]: row for row, id in enumerate(view.ids("hyperedge", range(8)))}
+    evidence = retriever_of(snapshot, model, depth=1).retrieve(question, 3)
+    cosines = snapshot.cosines("hyperedge", np.arange(8), EMBEDDER.encode([question], "query")[0])
+    rows = {id.partition("#")[0]: row for row, id in enumerate(snapshot.ids("hyperedge", range(8)))}
     assert max(rows, key=lambda name: float(cosines[rows[name]])) == "lamp" == documents_of(evidence)[0]
     assert evidence.notes["failed_replies"] == evidence.notes["llm_calls"] == len(model.prompts) > 2
 
 
-def test_when_asking_is_of_no_use_that_is_raised(view: View) -> None:
+def test_when_asking_is_of_no_use_that_is_raised(snapshot: Snapshot) -> None:
     model = ScriptedLanguageModel([NoMoreRepliesError("the budget is spent")])
     with pytest.raises(NoMoreRepliesError, match="budget"):
-        retriever_of(view, model).retrieve(CHAIN, 3)
+        retriever_of(snapshot, model).retrieve(CHAIN, 3)
 
 
-def test_a_question_without_an_entity_starts_at_the_nearest_hyperedges(view: View) -> None:
+def test_a_question_without_an_entity_starts_at_the_nearest_hyperedges(snapshot: Snapshot) -> None:
     question = "Which animal closes its ears when it dives?"
-    evidence = retriever_of(view, Oracle()).retrieve(question, 3)
+    evidence = retriever_of(snapshot, Oracle()).retrieve(question, 3)
     assert (edges_of(evidence)["otter"], depths_of(evidence)["otter"]) == (1.0, "depth 1")
     assert "otter" in documents_of(evidence)
     assert {step.matched for step in evidence.trace} == {question}
@@ -360,38 +360,38 @@ def test_a_question_without_an_entity_starts_at_the_nearest_hyperedges(view: Vie
     assert {"otter", "otter eats fish"} <= set(starts)
 
 
-def test_only_the_nearest_hyperedges_are_offered_when_there_are_too_many_tokens(view: View) -> None:
+def test_only_the_nearest_hyperedges_are_offered_when_there_are_too_many_tokens(snapshot: Snapshot) -> None:
     question = "What did Ines Moreau repair?"
     whole, bounded = Oracle({"Moreau": 0.5}), Oracle({"Moreau": 0.5})
-    retriever_of(view, whole, depth=1).retrieve(question, 3)
+    retriever_of(snapshot, whole, depth=1).retrieve(question, 3)
     budget = sum(count_tokens(line[0]) for line in re.findall(r"^(([12])\. .*)$", whole.prompts[0].user, re.MULTILINE))
-    retriever_of(view, bounded, depth=1, edge_tokens=budget).retrieve(question, 3)
+    retriever_of(snapshot, bounded, depth=1, edge_tokens=budget).retrieve(question, 3)
     assert len(LINE.findall(whole.prompts[0].user)) == 4
     assert LINE.findall(bounded.prompts[0].user) == LINE.findall(whole.prompts[0].user)[:2]
-    edges, _ = view.graph.memberships(np.array([view.find(["ines moreau"])["ines moreau"]]))
-    nearness = view.cosines("hyperedge", edges, EMBEDDER.encode([question], "query")[0])
-    (nearest,) = view.document_ids(view.graph.passages(edges[[nearness.argmax()]]))
+    edges, _ = snapshot.graph.memberships(np.array([snapshot.find(["ines moreau"])["ines moreau"]]))
+    nearness = snapshot.cosines("hyperedge", edges, EMBEDDER.encode([question], "query")[0])
+    (nearest,) = snapshot.document_ids(snapshot.graph.passages(edges[[nearness.argmax()]]))
     document = next(document for document in DOCUMENTS if document.id == nearest)
     assert LINE.findall(bounded.prompts[0].user)[0] == ("1", " ".join(document.text.split()))
 
 
-def test_a_hyperedge_longer_than_the_budget_is_offered_alone(view: View) -> None:
-    evidence = retriever_of(view, Oracle({}, {"Hale": 1.0}), edge_tokens=1).retrieve("What did Ines Moreau do?", 3)
+def test_a_hyperedge_longer_than_the_budget_is_offered_alone(snapshot: Snapshot) -> None:
+    evidence = retriever_of(snapshot, Oracle({}, {"Hale": 1.0}), edge_tokens=1).retrieve("What did Ines Moreau do?", 3)
     assert len([step for step in evidence.trace if step.reached == "depth 1"]) == 1
 
 
-def test_only_the_entities_with_the_nearest_names_are_offered(view: View) -> None:
+def test_only_the_entities_with_the_nearest_names_are_offered(snapshot: Snapshot) -> None:
     model = Oracle()
     question = "In which tower hangs the Bell of Tarn?"
-    evidence = retriever_of(view, model, entity_limit=1, depth=1).retrieve(question, 3)
+    evidence = retriever_of(snapshot, model, entity_limit=1, depth=1).retrieve(question, 3)
     assert {hit.entity.name for hit in evidence.entities} == {"Bell of Tarn", "Tarn", "Corven Tower"}
     assert model.prompts == []  # what is alone needs no scoring
 
 
 @pytest.mark.parametrize("width", [1, 2])
-def test_no_more_paths_are_kept_than_the_width(view: View, width: int) -> None:
+def test_no_more_paths_are_kept_than_the_width(snapshot: Snapshot, width: int) -> None:
     model = Oracle(dict.fromkeys(["born", "repaired", "gift"], 0.3), dict.fromkeys(["Hale", "Oder", "Aldby"], 0.3))
-    evidence = retriever_of(view, model, width=width, depth=1).retrieve("Who was Ines Moreau?", 3)
+    evidence = retriever_of(snapshot, model, width=width, depth=1).retrieve("Who was Ines Moreau?", 3)
     assert len(evidence.entities) == 1 + width
     assert len(evidence.hyperedges) <= width
 
@@ -434,8 +434,8 @@ def test_a_verdict_is_told_what_is_known_of_the_entities_on_the_paths(tmp_path: 
         engine.index_documents(documents)
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle()
-    view = view_of(store)
-    Over(view, HyperMemoryRetriever(EMBEDDER, extractor, model, HyperMemorySettings(calls="paper"))).retrieve(
+    snapshot = view_of(store)
+    Over(snapshot, HyperMemoryRetriever(EMBEDDER, extractor, model, HyperMemorySettings(calls="paper"))).retrieve(
         "Where was Moreau born?", 2
     )
     store.close()
@@ -460,9 +460,11 @@ def test_an_empty_index_gives_no_evidence(tmp_path: Path) -> None:
 
 @hypothesis_settings(max_examples=60, deadline=None)
 @given(replies=st.lists(st.one_of(st.text(), st.sampled_from(["", "1, 2", "[]", "Yes", "No", "1: -1"])), max_size=40))
-def test_no_reply_breaks_the_search_and_equal_replies_give_equal_evidence(view: View, replies: list[str]) -> None:
+def test_no_reply_breaks_the_search_and_equal_replies_give_equal_evidence(
+    snapshot: Snapshot, replies: list[str]
+) -> None:
     def found() -> Evidence:
-        return retriever_of(view, ScriptedLanguageModel(replies)).retrieve(CHAIN, 4)
+        return retriever_of(snapshot, ScriptedLanguageModel(replies)).retrieve(CHAIN, 4)
 
     evidence = found()
     assert evidence == found()
@@ -479,7 +481,7 @@ def test_a_limit_of_zero_is_refused(name: str) -> None:
         replace(HyperMemorySettings(), **{name: 0})  # type: ignore[arg-type]
 
 
-def test_the_search_works_over_http(view: View) -> None:
+def test_the_search_works_over_http(snapshot: Snapshot) -> None:
     oracle = Oracle(EDGES, ENTITIES)
 
     def reply(request: Request) -> str:
@@ -488,7 +490,7 @@ def test_the_search_works_over_http(view: View) -> None:
 
     with ScriptedServer(reply) as server:
         settings = LanguageModelSettings(model="m", base_url=server.base_url, api_key="k")
-        evidence = retriever_of(view, OpenAILanguageModel(settings)).retrieve(CHAIN, 5)
+        evidence = retriever_of(snapshot, OpenAILanguageModel(settings)).retrieve(CHAIN, 5)
         assert len(server.requests) == 5
     assert edges_of(evidence) == pytest.approx(FOUND)
     assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}
@@ -510,9 +512,9 @@ class TogetherOracle(Oracle):
         return json.dumps({"scores": [{"number": number, "score": score} for number, score in scores if score]})
 
 
-def batched(view: View, model: LanguageModel, **changes: object) -> Over:
+def batched(snapshot: Snapshot, model: LanguageModel, **changes: object) -> Over:
     settings = replace(HyperMemorySettings(), **changes)  # type: ignore[arg-type]
-    return Over(view, HyperMemoryRetriever(EMBEDDER, RuleMentionExtractor(), model, settings, extractor_calls=0))
+    return Over(snapshot, HyperMemoryRetriever(EMBEDDER, RuleMentionExtractor(), model, settings, extractor_calls=0))
 
 
 TEXTS = {"Bell of Tarn was cast": 0.9, "born in the village": 0.8, "gift for Aldby": 0.2, "village on the river": 0.5}
@@ -520,9 +522,9 @@ TEXTS |= {"red granite": 0.1}
 NAMES = {"Ines Moreau": 0.75, "Corven Tower": 0.25, "Aldby": 0.6, "Isk": 0.4}
 
 
-def test_one_prompt_a_depth_scores_texts_and_entities_each_by_itself(view: View) -> None:
+def test_one_prompt_a_depth_scores_texts_and_entities_each_by_itself(snapshot: Snapshot) -> None:
     model = TogetherOracle(TEXTS, NAMES)
-    evidence = batched(view, model).retrieve(CHAIN, 5)
+    evidence = batched(snapshot, model).retrieve(CHAIN, 5)
     assert len(model.prompts) == evidence.notes["llm_calls"] == 5, "three depths and two verdicts"
     edges = edges_of(evidence)
     assert edges["bell"] == pytest.approx(0.9 * 0.75 + 0.9 * 0.25), "a lone candidate is not certain"
@@ -534,18 +536,18 @@ def test_one_prompt_a_depth_scores_texts_and_entities_each_by_itself(view: View)
     assert "2. 1702" in first
 
 
-def test_a_triple_may_be_scored_by_itself_as_in_equation_16(view: View) -> None:
-    product = edges_of(batched(view, TogetherOracle(TEXTS, NAMES)).retrieve(CHAIN, 5))
-    triple = edges_of(batched(view, TogetherOracle(TEXTS, NAMES), composite="triple").retrieve(CHAIN, 5))
+def test_a_triple_may_be_scored_by_itself_as_in_equation_16(snapshot: Snapshot) -> None:
+    product = edges_of(batched(snapshot, TogetherOracle(TEXTS, NAMES)).retrieve(CHAIN, 5))
+    triple = edges_of(batched(snapshot, TogetherOracle(TEXTS, NAMES), composite="triple").retrieve(CHAIN, 5))
     assert triple["bell"] == pytest.approx(product["bell"])
     assert triple["moreau"] == pytest.approx(0.8 * 0.6)
     assert triple["moreau"] > product["moreau"]
 
 
-def test_the_trace_gives_the_tails_and_the_parent_so_that_the_chain_can_be_shown(view: View) -> None:
+def test_the_trace_gives_the_tails_and_the_parent_so_that_the_chain_can_be_shown(snapshot: Snapshot) -> None:
     steps = {
         step.passage_id.partition("#")[0]: step
-        for step in batched(view, TogetherOracle(TEXTS, NAMES)).retrieve(CHAIN, 5).trace
+        for step in batched(snapshot, TogetherOracle(TEXTS, NAMES)).retrieve(CHAIN, 5).trace
     }
     assert steps["bell"].parent == ""
     assert set(steps["bell"].tails) == {"Ines Moreau", "Corven Tower"}
@@ -555,10 +557,10 @@ def test_the_trace_gives_the_tails_and_the_parent_so_that_the_chain_can_be_shown
 
 
 def test_a_depth_without_a_reply_is_scored_by_similarity_and_said_once(
-    view: View, caplog: pytest.LogCaptureFixture
+    snapshot: Snapshot, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = ScriptedLanguageModel(lambda _: LanguageModelError("the endpoint is busy"))
-    evidence = batched(view, model).retrieve(CHAIN, 5)
+    evidence = batched(snapshot, model).retrieve(CHAIN, 5)
     assert evidence.hyperedges
     (record,) = caplog.records
     assert "the endpoint is busy" in record.getMessage()
@@ -566,7 +568,7 @@ def test_a_depth_without_a_reply_is_scored_by_similarity_and_said_once(
 
 
 def test_an_endpoint_that_never_replies_is_given_up_after_some_tries(
-    view: View, caplog: pytest.LogCaptureFixture
+    snapshot: Snapshot, caplog: pytest.LogCaptureFixture
 ) -> None:
     for calls in ("batched", "paper"):
         with ScriptedServer(lambda _: Hang(30)) as server:
@@ -574,17 +576,17 @@ def test_an_endpoint_that_never_replies_is_given_up_after_some_tries(
                 model="m", base_url=server.base_url, api_key="k", timeout=0.2, max_retries=5, retry_delay=0.0
             )
             model = OpenAILanguageModel(settings)
-            evidence = batched(view, model, calls=calls, max_failures=4).retrieve("Did Ines Moreau know Aldby?", 5)
+            evidence = batched(snapshot, model, calls=calls, max_failures=4).retrieve("Did Ines Moreau know Aldby?", 5)
             assert 2 <= len(server.requests) <= 8, calls
             assert evidence.notes["llm_requests"] == len(server.requests), "retries count"
         assert len(evidence.passages) == 5
     assert sum("hypermemory" in record.getMessage() for record in caplog.records) == 2
 
 
-def test_a_question_has_its_time(view: View) -> None:
+def test_a_question_has_its_time(snapshot: Snapshot) -> None:
     with ScriptedServer(lambda request: "no", delay=0.3) as server:
         settings = LanguageModelSettings(model="m", base_url=server.base_url, api_key="k", max_retries=0)
-        evidence = batched(view, OpenAILanguageModel(settings), max_seconds=0.2).retrieve(CHAIN, 5)
+        evidence = batched(snapshot, OpenAILanguageModel(settings), max_seconds=0.2).retrieve(CHAIN, 5)
         assert len(server.requests) == 1
     assert len(evidence.passages) == 5
 

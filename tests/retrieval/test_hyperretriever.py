@@ -8,14 +8,15 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.distance import Triples, directional_distances, triples_of
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Evidence, FloatArray, IntArray
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.expansion import choose, expanded, final_threshold
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
@@ -23,13 +24,12 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, Hyp
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
-from polyad.view import Kind, View
 from tests.over import Over
 
 Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
 """Each passage by its title (which is also its document's id): the words of each hyperedge, and its members."""
 
-ViewOf = Callable[[Spec], View]
+ViewOf = Callable[[Spec], Snapshot]
 
 EMBEDDER = HashingEmbedder(32)
 
@@ -45,7 +45,7 @@ CAST, WEIGHS, BORN, GROW = range(4)
 
 
 @pytest.fixture
-def view_of(small_view_of: Callable[[Spec, Embedder], View]) -> ViewOf:
+def view_of(small_view_of: Callable[[Spec, Embedder], Snapshot]) -> ViewOf:
     return lambda spec: small_view_of(spec, EMBEDDER)
 
 
@@ -65,10 +65,12 @@ def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> 
     )
 
 
-def retriever(view: View, weights: TripleScorer | None = None, settings: HyperRetrieverSettings | None = None) -> Over:
+def retriever(
+    snapshot: Snapshot, weights: TripleScorer | None = None, settings: HyperRetrieverSettings | None = None
+) -> Over:
     settings = settings or HyperRetrieverSettings(adaptive=False, depth=3)
     made = HyperRetriever(EMBEDDER, RuleMentionExtractor(), settings, weights or scorer(bias=1, closeness=0))
-    return Over(view, made)
+    return Over(snapshot, made)
 
 
 def titles(evidence: Evidence) -> list[str]:
@@ -119,37 +121,37 @@ def test_only_the_plausible_branch_is_followed(view_of: ViewOf) -> None:
 
 
 def test_a_passage_counts_by_the_mean_of_its_best_hyperedges_and_its_similarity(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
+    snapshot = view_of(CHAIN)
     weights = scorer(bias=-1, closeness=10)
     settings = HyperRetrieverSettings(dense_weight=0.25)
-    evidence = retriever(view, weights, settings).retrieve("Bell", 4)
+    evidence = retriever(snapshot, weights, settings).retrieve("Bell", 4)
     question = EMBEDDER.encode(["Bell"], "query")[0]
     edges = np.array([CAST, WEIGHS])
-    plausibilities = 1 / (1 + np.exp(1 - 10 * np.maximum(0, view.vectors("hyperedge", edges) @ question)))
-    (passage,) = view.vectors("passage", view.graph.passages(edges[:1]))
+    plausibilities = 1 / (1 + np.exp(1 - 10 * np.maximum(0, snapshot.vectors("hyperedge", edges) @ question)))
+    (passage,) = snapshot.vectors("passage", snapshot.graph.passages(edges[:1]))
     expected = 0.75 * plausibilities.mean() + 0.25 * float(passage @ question)
     score = next(hit.score for hit in evidence.passages if hit.passage.title == "Bell")
     assert score == pytest.approx(expected, abs=1e-5)
 
 
 def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_id(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
+    snapshot = view_of(CHAIN)
     by_triples_alone = HyperRetrieverSettings(adaptive=False, depth=3, path_weight=0)
-    equal = retriever(view, settings=by_triples_alone).retrieve("What about the Bell?", 4)
+    equal = retriever(snapshot, settings=by_triples_alone).retrieve("What about the Bell?", 4)
     # CAST and BORN share members with two others each, GROW and WEIGHS with one.
-    assert [hit.hyperedge.id for hit in equal.hyperedges] == view.ids("hyperedge", [CAST, BORN, GROW, WEIGHS])
+    assert [hit.hyperedge.id for hit in equal.hyperedges] == snapshot.ids("hyperedge", [CAST, BORN, GROW, WEIGHS])
     assert [step.hyperedge_id for step in equal.trace] == [hit.hyperedge.id for hit in equal.hyperedges]
-    varied = retriever(view, scorer(bias=0)).retrieve("Bell, walnuts grow on Aldby, Isk", 4)
-    assert varied.hyperedges[0].hyperedge.id == view.ids("hyperedge", [GROW])[0]
+    varied = retriever(snapshot, scorer(bias=0)).retrieve("Bell, walnuts grow on Aldby, Isk", 4)
+    assert varied.hyperedges[0].hyperedge.id == snapshot.ids("hyperedge", [GROW])[0]
     scores = [hit.score for hit in varied.hyperedges]
     assert scores == sorted(scores, reverse=True)
 
 
 def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
-    found = retriever(view).retrieve("What about the Bell?", 1)
+    snapshot = view_of(CHAIN)
+    found = retriever(snapshot).retrieve("What about the Bell?", 1)
     assert titles(found) == ["Bell"]
-    assert [hit.hyperedge.id for hit in found.hyperedges] == view.ids("hyperedge", [CAST, WEIGHS, BORN, GROW])
+    assert [hit.hyperedge.id for hit in found.hyperedges] == snapshot.ids("hyperedge", [CAST, WEIGHS, BORN, GROW])
     assert [step.hyperedge_id for step in found.trace] == [hit.hyperedge.id for hit in found.hyperedges]
 
 
@@ -181,11 +183,11 @@ def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(vi
         "Moreau": [("born in", ["moreau", "aldby"])],
         "Tower": [("made of", ["tower", "oak"])],
     }
-    view = view_of(spec)
+    snapshot = view_of(spec)
 
     def scores(path_weight: float) -> dict[str, float]:
         settings = HyperRetrieverSettings(adaptive=False, threshold=0.01, path_weight=path_weight)
-        found = retriever(view, scorer(), settings).retrieve("who had the bell cast by", 3).hyperedges
+        found = retriever(snapshot, scorer(), settings).retrieve("who had the bell cast by", 3).hyperedges
         return {hit.hyperedge.id: hit.score for hit in found}
 
     alone, halfway, whole = scores(0), scores(0.5), scores(1)
@@ -203,9 +205,9 @@ def test_a_question_that_names_nothing_starts_from_the_nearest_hyperedges(view_o
 
 
 def test_the_same_question_gets_the_same_evidence(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
-    first = retriever(view, scorer()).retrieve("Bell and Otter", 4)
-    assert retriever(view, scorer()).retrieve("Bell and Otter", 4) == first
+    snapshot = view_of(CHAIN)
+    first = retriever(snapshot, scorer()).retrieve("Bell and Otter", 4)
+    assert retriever(snapshot, scorer()).retrieve("Bell and Otter", 4) == first
     assert all(one.score >= other.score for one, other in pairwise(first.passages))
 
 
@@ -228,12 +230,12 @@ def test_the_signals_of_the_hyperedges_passage_can_decide(view_of: ViewOf) -> No
 
 
 def test_a_scorer_of_another_embedder_or_variant_is_refused(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
+    snapshot = view_of(CHAIN)
     other = replace(scorer(), recipe=replace(scorer().recipe, embedder="other"))
     with pytest.raises(ConfigurationError, match="'other'"):
-        retriever(view, other)
+        retriever(snapshot, other)
     with pytest.raises(ConfigurationError, match="signals = false"):
-        retriever(view, scorer(), HyperRetrieverSettings(signals=True))
+        retriever(snapshot, scorer(), HyperRetrieverSettings(signals=True))
     with pytest.raises(ConfigurationError, match="polyad train hyperretriever"):
         HyperRetriever(EMBEDDER, RuleMentionExtractor(), HyperRetrieverSettings(), None)
 
@@ -242,15 +244,15 @@ def test_a_scorer_of_another_embedder_or_variant_is_refused(view_of: ViewOf) -> 
 
 
 def walk_of(
-    view: View, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
+    snapshot: Snapshot, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
 ) -> TripleWalk:
-    space = SearchSpace.of(view, binary=binary)
-    reader = QuestionPreparer(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
+    space = SearchSpace.of(snapshot, binary=binary)
+    reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     return TripleWalk(space, recipe or scorer().recipe, reader.prepare(question), limit)
 
 
-def entity_vectors(view: View) -> FloatArray:
-    return view.vectors("entity", np.arange(view.row_count("entity")))
+def entity_vectors(snapshot: Snapshot) -> FloatArray:
+    return snapshot.vectors("entity", np.arange(snapshot.row_count("entity")))
 
 
 def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
@@ -266,24 +268,24 @@ def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
 
 
 def test_a_walk_takes_the_vectors_of_what_it_reaches_alone(view_of: ViewOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    view = view_of(CHAIN)
+    snapshot = view_of(CHAIN)
     taken: dict[str, set[int]] = {"entity": set(), "hyperedge": set()}
-    vectors = type(view).vectors
+    vectors = type(snapshot).vectors
 
-    def watched(own: View, kind: Kind, rows: IntArray) -> FloatArray:
+    def watched(own: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:
         taken[kind].update(rows.tolist())
         return vectors(own, kind, rows)
 
-    monkeypatch.setattr(type(view), "vectors", watched)
-    assert retriever(view).retrieve("What about the Bell?", 4).hyperedges
-    assert set(view.ids("entity", sorted(taken["entity"]))) == {"bell", "moreau", "ton", "aldby", "isk"}
+    monkeypatch.setattr(type(snapshot), "vectors", watched)
+    assert retriever(snapshot).retrieve("What about the Bell?", 4).hyperedges
+    assert set(snapshot.ids("entity", sorted(taken["entity"]))) == {"bell", "moreau", "ton", "aldby", "isk"}
     assert taken["hyperedge"] == {CAST, WEIGHS, BORN, GROW}
 
 
 def test_an_earlier_head_is_not_gone_on_from_again(view_of: ViewOf) -> None:
-    view = view_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
-    bell, moreau = (view.find([key])[key] for key in ("bell", "moreau"))
-    walk = walk_of(view, "Bell and Moreau")
+    snapshot = view_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
+    bell, moreau = (snapshot.find([key])[key] for key in ("bell", "moreau"))
+    walk = walk_of(snapshot, "Bell and Moreau")
     first, _ = walk.hop()
     assert set(first.heads.tolist()) == {bell, moreau}
     walk.follow(first, np.flatnonzero(first.tails == bell))
@@ -295,12 +297,12 @@ def test_a_hub_costs_its_nearest_hyperedges_only(view_of: ViewOf) -> None:
     spec: Spec = {
         "Hub": [(f"word{number} word{number}", ["hub", f"leaf{number}", f"twig{number}"]) for number in range(9)]
     }
-    view = view_of(spec)
+    snapshot = view_of(spec)
     question = "hub word4 leaf4 twig4"
-    nearest = int(view.nearest("hyperedge", EMBEDDER.encode([question], "query"), 1)[0][0][0])
-    space = SearchSpace.of(view, binary=False)
-    topics = np.array([view.find(["hub"])["hub"]])
-    reader = QuestionPreparer(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
+    nearest = int(snapshot.nearest("hyperedge", EMBEDDER.encode([question], "query"), 1)[0][0][0])
+    space = SearchSpace.of(snapshot, binary=False)
+    topics = np.array([snapshot.find(["hub"])["hub"]])
+    reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
         walk = TripleWalk(space, scorer().recipe, replace(reader.prepare(question), topics=topics), limit)
         found, _ = walk.hop()
@@ -319,33 +321,33 @@ def crowd(size: int) -> Spec:
 def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
     view_of: ViewOf, limit: int, triples: int, heads: int
 ) -> None:
-    view = view_of(crowd(40))
+    snapshot = view_of(crowd(40))
     names = sorted(set(crowd(40)["Crowd"][0][1]))
-    walk = walk_of(view, " and ".join(names), limit=limit)
+    walk = walk_of(snapshot, " and ".join(names), limit=limit)
     found, extras = walk.hop()
     assert len(found) == len(extras) == triples
-    closeness = entity_vectors(view) @ EMBEDDER.encode([" and ".join(names)], "query")[0]
+    closeness = entity_vectors(snapshot) @ EMBEDDER.encode([" and ".join(names)], "query")[0]
     chosen = sorted(set(found.heads.tolist()))
-    others = [row for name in names if (row := view.find([name])[name]) not in chosen]
+    others = [row for name in names if (row := snapshot.find([name])[name]) not in chosen]
     assert len(chosen) == heads
     assert min(closeness[chosen]) >= max(closeness[others])
 
 
 def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(view_of: ViewOf) -> None:
-    view = view_of(crowd(40))
-    walk = walk_of(view, "name0003", limit=10)
+    snapshot = view_of(crowd(40))
+    walk = walk_of(snapshot, "name0003", limit=10)
     found, _ = walk.hop()
-    closeness = cosines(entity_vectors(view), EMBEDDER.encode(["name0003"], "query")[0])
-    keys = view.ids("entity", range(view.row_count("entity")))
+    closeness = cosines(entity_vectors(snapshot), EMBEDDER.encode(["name0003"], "query")[0])
+    keys = snapshot.ids("entity", range(snapshot.row_count("entity")))
     names = [row for row, name in enumerate(keys) if name.startswith("name")]
-    others = set(names) - {*found.tails.tolist(), view.find(["name0003"])["name0003"]}
+    others = set(names) - {*found.tails.tolist(), snapshot.find(["name0003"])["name0003"]}
     assert len(set(found.tails.tolist())) == 10
     assert min(closeness[found.tails]) >= max(closeness[sorted(others)])
 
 
 def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(view_of: ViewOf) -> None:
-    view = view_of(crowd(450))
-    reader = QuestionPreparer(view, EMBEDDER, QuestionLinker(view, RuleMentionExtractor()), signals=())
+    snapshot = view_of(crowd(450))
+    reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     assert len(reader.prepare("what did they all have in common").topics) == 200
 
 
@@ -359,13 +361,13 @@ def test_distances_start_where_the_recipe_says(view_of: ViewOf, starts: Literal[
 
 
 def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: ViewOf) -> None:
-    view = view_of(CHAIN)
-    walk = walk_of(view, "Bell")
+    snapshot = view_of(CHAIN)
+    walk = walk_of(snapshot, "Bell")
     first, _ = walk.hop()
     walk.follow(first, np.arange(len(first)))
     second, extras = walk.hop()
-    topic = np.array([view.find(["bell"])["bell"]])
-    met = triples_of(view.graph.members, np.array([CAST, WEIGHS]), topic)
+    topic = np.array([snapshot.find(["bell"])["bell"]])
+    met = triples_of(snapshot.graph.members, np.array([CAST, WEIGHS]), topic)
     both = Triples(
         np.concatenate([met.heads, second.heads]),
         np.concatenate([met.edges, second.edges]),
@@ -377,20 +379,20 @@ def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: Vi
     expected = [
         *encodings[rows == head][0],
         *encodings[rows == tail][0],
-        entity_vectors(view)[head] @ question,
-        view.vectors("hyperedge", np.array([BORN]))[0] @ question,
-        entity_vectors(view)[tail] @ question,
+        entity_vectors(snapshot)[head] @ question,
+        snapshot.vectors("hyperedge", np.array([BORN]))[0] @ question,
+        entity_vectors(snapshot)[tail] @ question,
     ]
     np.testing.assert_allclose(extras[0], expected, atol=1e-6)
 
 
 def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(view_of: ViewOf) -> None:
     spec: Spec = {"Bell": [("cast by", ["bell", "moreau", "corven"])], "Corven": [("is in", ["corven", "isk"])]}
-    view = view_of(spec)
-    whole, binary = (SearchSpace.of(view, binary=binary) for binary in (False, True))
+    snapshot = view_of(spec)
+    whole, binary = (SearchSpace.of(snapshot, binary=binary) for binary in (False, True))
     assert (whole.whole().edge_count, binary.whole().edge_count) == (2, 4)
     assert binary.density > whole.density
-    evidence = retriever(view, settings=HyperRetrieverSettings(adaptive=False, binary=True)).retrieve("Bell", 2)
+    evidence = retriever(snapshot, settings=HyperRetrieverSettings(adaptive=False, binary=True)).retrieve("Bell", 2)
     assert reached(evidence) == {"Bell#0000/000": ("hop 1", "Bell"), "Corven#0000/000": ("hop 2", "Corven")}
 
 
@@ -422,12 +424,12 @@ def test_density_decides_what_a_lowered_threshold_lets_in(density: float, kept: 
 
 
 def test_without_a_depth_the_search_goes_on_while_triples_are_plausible(view_of: ViewOf) -> None:
-    view = view_of({f"P{n}": [("leads to", [f"p{n}", f"p{n + 1}"])] for n in range(8)})
+    snapshot = view_of({f"P{n}": [("leads to", [f"p{n}", f"p{n + 1}"])] for n in range(8)})
     for settings in (
         HyperRetrieverSettings(depth=0, adaptive=False),
         HyperRetrieverSettings(depth=0, minimum_over="question"),
     ):
-        evidence = retriever(view, settings=settings).retrieve("What of P0?", 8)
+        evidence = retriever(snapshot, settings=settings).retrieve("What of P0?", 8)
         assert {step.reached for step in evidence.trace} == {f"hop {n}" for n in range(1, 9)}
 
 
@@ -464,9 +466,9 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
 
         def hop(self) -> tuple[Triples, FloatArray]:
             heads = np.array(self.frontier, dtype=np.int64)
-            edges = set(graph.memberships.gather(heads)[0].tolist()) - self.were_followed
+            edges = set(graph.memberships.assemble_hits(heads)[0].tolist()) - self.were_followed
             self.were_heads |= set(self.frontier)
-            found = triples_of(graph.members.gather, np.array(sorted(edges), dtype=np.int64), heads)
+            found = triples_of(graph.members.assemble_hits, np.array(sorted(edges), dtype=np.int64), heads)
             return found, np.zeros((len(found), 0), dtype=np.float32)
 
         def follow(self, triples: Triples, chosen: IntArray) -> None:

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polyad.adapters.scripted import Line, ScriptedLanguageModel
-from polyad.adapters.sqlite import SqliteStore
 from polyad.calibration import MEASURED, PAPERS, Calibration
-from polyad.embedded.keeper import ViewKeeper
 from polyad.errors import LanguageModelError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
+from polyad.language_models.scripted import Line, ScriptedLanguageModel
 from polyad.model import (
     SUBJECT,
     Document,
@@ -28,13 +26,15 @@ from polyad.model import (
     IntArray,
     Passage,
 )
-from polyad.protocols import Embedder, Prompt, TextKind
+from polyad.protocols.components import Embedder, Prompt, TextKind
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent, LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion
-from polyad.view import View
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
 from tests.over import Over
 
 Vector = Sequence[float]
@@ -45,7 +45,7 @@ Unit = tuple[Sequence[str], Vector]
 Spec = Mapping[str, tuple[Vector, Sequence[Unit]]]
 """Each passage by its title (which is also its document's id): its vector and its hyperedges."""
 
-ViewOf = Callable[[Spec, int], View]
+ViewOf = Callable[[Spec, int], Snapshot]
 
 
 class TableEmbedder:
@@ -83,15 +83,15 @@ def indexed(title: str, vector: Vector, units: Sequence[Unit]) -> IndexedDocumen
 
 
 @pytest.fixture
-def view_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Spec, int], View]:
-    """Makes a view of an index with the given contents, whose vectors have the given dimension."""
+def view_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Spec, int], Snapshot]:
+    """Makes a snapshot of an index with the given contents, whose vectors have the given dimension."""
 
-    def make(spec: Spec, dimension: int) -> View:
+    def make(spec: Spec, dimension: int) -> Snapshot:
         folder: Path = tmp_path_factory.mktemp("index")
         store = SqliteStore.create(folder, "table", dimension, "rules")
         for title, (vector, units) in spec.items():
             store.put(indexed(title, vector, units))
-        return ViewKeeper(store, dimension).current()
+        return SnapshotProvider(store, dimension).current()
 
     return make
 
@@ -123,9 +123,9 @@ def plain(**changes: object) -> HyperSUSettings:
 
 
 def retriever_of(
-    view: View, embedder: Embedder, chosen: HyperSUSettings = SETTINGS, agent: ClueAgent | None = None
+    snapshot: Snapshot, embedder: Embedder, chosen: HyperSUSettings = SETTINGS, agent: ClueAgent | None = None
 ) -> Over:
-    return Over(view, HyperSURetriever(embedder, RuleMentionExtractor(), agent or QuestionClues(), chosen))
+    return Over(snapshot, HyperSURetriever(embedder, RuleMentionExtractor(), agent or QuestionClues(), chosen))
 
 
 @pytest.fixture
@@ -270,13 +270,13 @@ def test_k_larger_than_the_corpus_gives_every_passage_once(ask: Callable[..., Ev
 def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
     view_of: ViewOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view, embedder = view_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
+    snapshot, embedder = view_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
     chosen = plain(activation_threshold=None)
-    assert scores(retriever_of(view, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
+    assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
         (0.8 - PAPERS.activation_threshold) / (1 - PAPERS.activation_threshold)
     )
     monkeypatch.setitem(MEASURED, "table", Calibration(activation_threshold=0.0))
-    assert scores(retriever_of(view, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
+    assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
 
 
 # Clues
@@ -366,10 +366,10 @@ def test_the_model_is_told_the_question_and_how_many_clues_to_give() -> None:
 class FullActivation(ClueActivation):
     """The published order of work: alpha of every unit of the corpus before the walk begins."""
 
-    def __init__(self, view: View, clues: FloatArray, threshold: float, sharpening: float) -> None:
-        super().__init__(view, clues, threshold, sharpening)
+    def __init__(self, snapshot: Snapshot, clues: FloatArray, threshold: float, sharpening: float) -> None:
+        super().__init__(snapshot, clues, threshold, sharpening)
         self.full: FloatArray = np.array(
-            [super(FullActivation, self).__call__(np.array([e]))[0] for e in range(view.row_count("hyperedge"))]
+            [super(FullActivation, self).__call__(np.array([e]))[0] for e in range(snapshot.row_count("hyperedge"))]
         )
 
     def __call__(self, edges: IntArray) -> FloatArray:
@@ -394,7 +394,7 @@ ANY_SPEC = st.dictionaries(
 def test_lazy_activation_gives_the_evidence_of_a_full_one(
     view_of: ViewOf, spec: Spec, depth: int, width: int, weight: float
 ) -> None:
-    view = view_of(spec, 3)
+    snapshot = view_of(spec, 3)
     question = "What joins Alba and Bern?"
     remainder = "What joins and ?"
     embedder = TableEmbedder(
@@ -407,23 +407,23 @@ def test_lazy_activation_gives_the_evidence_of_a_full_one(
         3,
     )
     chosen = plain(activation_threshold=0.125, forward_depth=depth, width=width, dense_weight=weight, use_clues=True)
-    lazy = retriever_of(view, embedder, chosen).retrieve(question, 4)
+    lazy = retriever_of(snapshot, embedder, chosen).retrieve(question, 4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", FullActivation)
-        assert retriever_of(view, embedder, chosen).retrieve(question, 4) == lazy
+        assert retriever_of(snapshot, embedder, chosen).retrieve(question, 4) == lazy
 
 
 def test_what_the_walk_does_not_touch_is_not_computed(view_of: ViewOf, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ClueActivation] = []
 
     class Kept(ClueActivation):
-        def __init__(self, view: View, clues: FloatArray, threshold: float, sharpening: float) -> None:
-            super().__init__(view, clues, threshold, sharpening)
+        def __init__(self, snapshot: Snapshot, clues: FloatArray, threshold: float, sharpening: float) -> None:
+            super().__init__(snapshot, clues, threshold, sharpening)
             made.append(self)
 
     monkeypatch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", Kept)
-    view = view_of(FACTS, 2)
+    snapshot = view_of(FACTS, 2)
     retriever_of(
-        view, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0, anchors=10)
+        snapshot, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0, anchors=10)
     ).retrieve(QUESTION, 6)
     assert made[0].computed == 1

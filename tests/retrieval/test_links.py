@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.hypergraph.sparse import Scores
 from polyad.model import Document, FloatArray
-from polyad.protocols import Embedder, TextKind
+from polyad.protocols.components import Embedder, TextKind
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import links
 from polyad.retrieval.default.links import Mentions, SimilarityScale, anchored, linked, rarity
-from polyad.view import View
 
-ViewOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], View]
+ViewOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], Snapshot]
 
 
 DIRECTIONS = {"north": (1.0, 0.0), "half": (0.6, 0.8), "east": (0.0, 1.0)}
@@ -33,15 +33,15 @@ class Compass:
         return np.array([DIRECTIONS.get(text.split()[0], (0.0, 1.0)) for text in texts], dtype=np.float32)
 
 
-def north(view: View) -> SimilarityScale:
+def north(snapshot: Snapshot) -> SimilarityScale:
     """Of a question that lies east and its remainder north; similarities are cosines."""
-    scale = SimilarityScale(np.array([[0, 1], [1, 0]], dtype=np.float32), view)
+    scale = SimilarityScale(np.array([[0, 1], [1, 0]], dtype=np.float32), snapshot)
     scale.means, scale.spreads = np.zeros(2, dtype=np.float32), np.ones(2, dtype=np.float32)
     return scale
 
 
 @pytest.fixture
-def view(small_view_of: ViewOf) -> View:
+def snapshot(small_view_of: ViewOf) -> Snapshot:
     """Three passages: Isk is in two, so half as telling as could be; Marr is in one."""
     spec = {
         "a": [("east", ["isk"]), ("north", ["isk"])],
@@ -51,44 +51,46 @@ def view(small_view_of: ViewOf) -> View:
     return small_view_of(spec, Compass())
 
 
-def found(view: View, weights: dict[str, float]) -> list[float]:
+def found(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
     """What the best hyperedge of each passage counts, with these entities."""
-    rows = view.find(weights)
+    rows = snapshot.find(weights)
     entities = np.array([rows[key] for key in weights], dtype=np.int64)
     counting = np.array(list(weights.values()), dtype=np.float32)
-    anchors = anchored(view, entities, counting * rarity(view, view.graph.degrees(entities)), north(view))
+    anchors = anchored(
+        snapshot, entities, counting * rarity(snapshot, snapshot.graph.degrees(entities)), north(snapshot)
+    )
     assert set(anchors.owners.tolist()) <= set(range(len(weights)))
-    passages = np.array([view.passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
+    passages = np.array([snapshot.passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
     counted: list[float] = Scores.highest(anchors.passages, anchors.values).at(passages).tolist()
     return counted
 
 
-def test_a_hyperedge_counts_by_its_entity_and_by_how_it_resembles_the_remainder(view: View) -> None:
-    assert found(view, {"isk": 1.0}) == pytest.approx([0.5 * 1, 0.5 * 0.6, 0])
-    assert found(view, {"isk": 1.0, "marr": 0.25}) == pytest.approx([0.5, 0.3, 0.25 * 0.6])
+def test_a_hyperedge_counts_by_its_entity_and_by_how_it_resembles_the_remainder(snapshot: Snapshot) -> None:
+    assert found(snapshot, {"isk": 1.0}) == pytest.approx([0.5 * 1, 0.5 * 0.6, 0])
+    assert found(snapshot, {"isk": 1.0, "marr": 0.25}) == pytest.approx([0.5, 0.3, 0.25 * 0.6])
 
 
-def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(view: View) -> None:
-    assert found(view, {"isk": 1.0})[1] < found(view, {"lode": 1.0})[1], "the north of b is not of Isk"
+def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(snapshot: Snapshot) -> None:
+    assert found(snapshot, {"isk": 1.0})[1] < found(snapshot, {"lode": 1.0})[1], "the north of b is not of Isk"
 
 
-def test_each_anchor_belongs_to_its_entity(view: View) -> None:
-    rows = view.find(["isk", "marr"])
+def test_each_anchor_belongs_to_its_entity(snapshot: Snapshot) -> None:
+    rows = snapshot.find(["isk", "marr"])
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
-    anchors = anchored(view, entities, np.array([1, 0.25], dtype=np.float32), north(view))
+    anchors = anchored(snapshot, entities, np.array([1, 0.25], dtype=np.float32), north(snapshot))
     assert anchors.owners.tolist() == [0, 0, 0, 1]
     assert anchors.values[-1] == pytest.approx(0.25 * 0.6)
 
 
-def test_an_entity_of_too_many_passages_is_not_followed(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entity_of_too_many_passages_is_not_followed(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "COMMON", 1)
-    rows, one = view.find(["isk", "marr"]), np.ones(2, dtype=np.float32)
+    rows, one = snapshot.find(["isk", "marr"]), np.ones(2, dtype=np.float32)
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
-    assert Mentions.of(view, entities, np.zeros(2, dtype=np.int64), one, one).entities.tolist() == [rows["marr"]]
+    assert Mentions.of(snapshot, entities, np.zeros(2, dtype=np.int64), one, one).entities.tolist() == [rows["marr"]]
 
 
-def test_without_entities_nothing_is_anchored(view: View) -> None:
-    assert found(view, {}) == [0, 0, 0]
+def test_without_entities_nothing_is_anchored(snapshot: Snapshot) -> None:
+    assert found(snapshot, {}) == [0, 0, 0]
 
 
 def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path) -> None:
@@ -99,12 +101,12 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
     ]
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(documents)
-        view = engine.view()
-    mentions = view.graph.mentions(np.array([view.find(["isk"])["isk"]]))
-    weak = dict(zip(view.document_ids(mentions[0]), mentions[2].tolist(), strict=True))["c"]
+        snapshot = engine.snapshot()
+    mentions = snapshot.graph.mentions(np.array([snapshot.find(["isk"])["isk"]]))
+    weak = dict(zip(snapshot.document_ids(mentions[0]), mentions[2].tolist(), strict=True))["c"]
     passages, owners, shares, sure = linked(*mentions, 1)
-    found = dict(zip(view.document_ids(passages), shares.tolist(), strict=True))
+    found = dict(zip(snapshot.document_ids(passages), shares.tolist(), strict=True))
     assert owners.tolist() == [0, 0, 0]
-    assert dict(zip(view.document_ids(passages), sure.tolist(), strict=True)) == {"a": True, "b": True, "c": False}
+    assert dict(zip(snapshot.document_ids(passages), sure.tolist(), strict=True)) == {"a": True, "b": True, "c": False}
     assert 0 < weak < 1
     assert found == pytest.approx({"a": 1 / sqrt(2), "b": 1 / sqrt(2), "c": weak / sqrt(3)})

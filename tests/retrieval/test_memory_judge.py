@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.language_models.scripted import Line, ScriptedLanguageModel
 from polyad.model import Usage
-from polyad.protocols import Gate, OnOutcome, Prompt, Reply
+from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
 from polyad.retrieval.hypermemory.judge import Judge, Offer, one_line
 
 HALVES = '{"scores": [{"number": 1, "score": 0.5}, {"number": 2, "score": 0.5}]}'
@@ -21,7 +21,7 @@ class Batches(ScriptedLanguageModel):
         self.sizes: list[int] = []
 
     def complete(
-        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, gate: Gate | None = None
+        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, gate: BudgetCheck | None = None
     ) -> list[Reply | LanguageModelError]:
         self.sizes.append(len(prompts))
         return super().complete(prompts, on_outcome, gate)

@@ -6,7 +6,7 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.model import Passage, Span
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
 from polyad.retrieval.nearest import NearestParts
 
 
@@ -14,8 +14,8 @@ from polyad.retrieval.nearest import NearestParts
 def test_the_hyperedge_nearest_to_the_question_comes_first(
     small_engine: Engine, embedder: Embedder, embeds: bool
 ) -> None:
-    view = small_engine.view()
-    nearest = NearestParts(view, "What is it known for, orchards?", embedder if embeds else None)
+    snapshot = small_engine.snapshot()
+    nearest = NearestParts(snapshot, "What is it known for, orchards?", embedder if embeds else None)
     passage = small_engine.catalogue.passage("aldby#0000")
     (parts,) = nearest([passage])
     assert "orchards" in parts[0].span.of(passage.text)
@@ -24,7 +24,7 @@ def test_the_hyperedge_nearest_to_the_question_comes_first(
 
 
 def test_a_passage_without_hyperedges_is_one_part(small_engine: Engine) -> None:
-    view = small_engine.view()
+    snapshot = small_engine.snapshot()
     unknown = Passage("gone#0000", "gone", "", "Some text.", 0, 10)
-    ((part,),) = NearestParts(view, "x", None)([unknown])
+    ((part,),) = NearestParts(snapshot, "x", None)([unknown])
     assert part.span == Span(0, 10)

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import Settings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.registry import retrievers
 from polyad.model import Document, FloatArray, Query
-from polyad.protocols import TextKind
+from polyad.protocols.components import TextKind
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 
@@ -50,7 +50,7 @@ def test_dense_passages_are_ranked_by_cosine_and_ties_by_id(tmp_path: Path) -> N
     texts = {"c": "same", "a": "other", "b": "same", "d": "no"}
     with Engine.open(tmp_path, embedder=ByLetter()) as engine:
         engine.index_documents([Document(id, "", text) for id, text in texts.items()])
-        found = engine.search("same?", 3, retriever="standard", merge=False).passages
+        found = engine.search("same?", 3, retriever="dense", merge=False).passages
     assert [(hit.passage.document_id, hit.score) for hit in found] == [("b", 1.0), ("c", 1.0), ("a", 0.0)]
 
 
@@ -65,8 +65,8 @@ def test_lexical_passages_share_a_word_and_ties_go_by_id(engine: Engine) -> None
 
 def test_a_view_goes_on_showing_its_moment(engine: Engine) -> None:
     engine.index_documents(DOCUMENTS)
-    retriever, query = retrievers["bm25"].make(engine.models), Query("Alba Lima", 5)
-    held = engine.view("bm25")
+    retriever, query = retrievers["bm25"].make(engine.components), Query("Alba Lima", 5)
+    held = engine.snapshot("bm25")
     before = retriever.retrieve(query, held)
     engine.index_documents([Document(f"better {number}", "Alba Lima", f"Alba, Lima {number}.") for number in range(5)])
     assert retriever.retrieve(query, held) == before

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import SqliteStore
 from polyad.config import Settings
-from polyad.embedded.keeper import ViewKeeper
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.engine.changes import with_settings
 from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Mention
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.view import View
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
 
 Link = Callable[[str], LinkedQuestion]
 
@@ -35,52 +35,52 @@ class FixedExtractor:
 
 
 @pytest.fixture
-def view(tmp_path: Path) -> View:
+def snapshot(tmp_path: Path) -> Snapshot:
     extractor = FixedExtractor(*(Mention(key, 0, 1) for key in KEYS))
     with Engine.open(tmp_path, embedder=HashingEmbedder(8), mentions=extractor) as engine:
         engine.index_documents([Document("a", "", "Some text.")])
-    return ViewKeeper(SqliteStore.open(tmp_path), 8).current()
+    return SnapshotProvider(SqliteStore.open(tmp_path), 8).current()
 
 
 @pytest.fixture
-def link(view: View) -> Link:
-    return QuestionLinker(view, RuleMentionExtractor()).link
+def link(snapshot: Snapshot) -> Link:
+    return QuestionLinker(snapshot, RuleMentionExtractor()).link
 
 
-def linked(view: View, question: LinkedQuestion) -> dict[str, str]:
-    return {view.ids("entity", [row])[0]: mention.name for row, mention in question.entities.items()}
+def linked(snapshot: Snapshot, question: LinkedQuestion) -> dict[str, str]:
+    return {snapshot.ids("entity", [row])[0]: mention.name for row, mention in question.entities.items()}
 
 
-def test_names_are_linked_in_the_order_they_appear_and_taken_out(link: Link, view: View) -> None:
+def test_names_are_linked_in_the_order_they_appear_and_taken_out(link: Link, snapshot: Snapshot) -> None:
     found = link("Who met Carla Diaz in Lima before Alba?")
-    assert list(linked(view, found)) == ["carla diaz", "lima", "alba"]
+    assert list(linked(snapshot, found)) == ["carla diaz", "lima", "alba"]
     assert found.remainder == "Who met in before ?"
     assert found.text == "Who met Carla Diaz in Lima before Alba?"
 
 
-def test_the_longest_name_is_linked_and_not_a_part_of_it(link: Link, view: View) -> None:
-    assert list(linked(view, link("Where is Carla Diaz?"))) == ["carla diaz"]
-    assert list(linked(view, link("Where is Diaz?"))) == ["diaz"]
+def test_the_longest_name_is_linked_and_not_a_part_of_it(link: Link, snapshot: Snapshot) -> None:
+    assert list(linked(snapshot, link("Where is Carla Diaz?"))) == ["carla diaz"]
+    assert list(linked(snapshot, link("Where is Diaz?"))) == ["diaz"]
 
 
-def test_names_without_capitals_are_linked(link: Link, view: View) -> None:
-    assert list(linked(view, link("is carla diaz from new york?"))) == ["carla diaz", "new york"]
+def test_names_without_capitals_are_linked(link: Link, snapshot: Snapshot) -> None:
+    assert list(linked(snapshot, link("is carla diaz from new york?"))) == ["carla diaz", "new york"]
 
 
-def test_a_single_word_without_a_capital_is_a_name_only_where_there_is_no_other(link: Link, view: View) -> None:
-    assert list(linked(view, link("where is lima?"))) == ["lima"]
+def test_a_single_word_without_a_capital_is_a_name_only_where_there_is_no_other(link: Link, snapshot: Snapshot) -> None:
+    assert list(linked(snapshot, link("where is lima?"))) == ["lima"]
     found = link("Who met Carla Diaz in lima?")
-    assert list(linked(view, found)) == ["carla diaz"]
+    assert list(linked(snapshot, found)) == ["carla diaz"]
     assert found.remainder == "Who met in lima?"
 
 
-def test_a_word_of_everyday_english_is_no_name(link: Link, view: View) -> None:
-    assert linked(view, link("which film is older?")) == {}
+def test_a_word_of_everyday_english_is_no_name(link: Link, snapshot: Snapshot) -> None:
+    assert linked(snapshot, link("which film is older?")) == {}
 
 
-def test_an_entity_named_twice_is_one_and_taken_out_both_times(link: Link, view: View) -> None:
+def test_an_entity_named_twice_is_one_and_taken_out_both_times(link: Link, snapshot: Snapshot) -> None:
     found = link("Is Lima larger than the old town of Lima?")
-    assert linked(view, found) == {"lima": "Lima"}
+    assert linked(snapshot, found) == {"lima": "Lima"}
     assert found.remainder == "Is larger than the old town of ?"
 
 
@@ -91,18 +91,18 @@ def test_a_question_of_names_alone_is_its_own_remainder(link: Link) -> None:
 def test_a_name_short_for_a_subject_is_linked_to_it(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(8)) as engine:
         engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
-    view = ViewKeeper(SqliteStore.open(tmp_path), 8).current()
-    found = QuestionLinker(view, RuleMentionExtractor()).link("Where did Jeffrey Smart live?")
-    assert linked(view, found) == {"frank jeffrey edson smart": "Jeffrey Smart"}
+    snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).current()
+    found = QuestionLinker(snapshot, RuleMentionExtractor()).link("Where did Jeffrey Smart live?")
+    assert linked(snapshot, found) == {"frank jeffrey edson smart": "Jeffrey Smart"}
     assert found.remainder == "Where did live?"
 
 
-def test_where_only_found_names_count_nothing_else_is_linked(view: View, tmp_path: Path) -> None:
-    found = QuestionLinker(view, RuleMentionExtractor(), names="found").link("is carla diaz from Lima?")
-    assert linked(view, found) == {"lima": "Lima"}
+def test_where_only_found_names_count_nothing_else_is_linked(snapshot: Snapshot, tmp_path: Path) -> None:
+    found = QuestionLinker(snapshot, RuleMentionExtractor(), names="found").link("is carla diaz from Lima?")
+    assert linked(snapshot, found) == {"lima": "Lima"}
     with Engine.open(tmp_path / "lent", embedder=HashingEmbedder(8)) as engine:
         engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
-    lent = ViewKeeper(SqliteStore.open(tmp_path / "lent"), 8).current()
+    lent = SnapshotProvider(SqliteStore.open(tmp_path / "lent"), 8).current()
     found = QuestionLinker(lent, RuleMentionExtractor(), names="found").link("Where did Jeffrey Smart live?")
     assert (found.entities, [mention.name for mention in found.unlinked]) == ({}, ["Jeffrey Smart"])
 
@@ -124,33 +124,33 @@ def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path
         assert engine.catalogue.entity("washington (person)")[0].name == "Washington"
     with pytest.raises(ConfigurationError, match="a title has no label"):
         with_settings(Settings(), {"segmentation.one_entity": "name-and-label"})
-    view = ViewKeeper(SqliteStore.open(tmp_path), 8).current()
+    snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).current()
     for label in ("person", "location"):
-        linker = QuestionLinker(view, FixedExtractor(Mention("Washington", 4, 14, type=label)), names="found")
-        assert list(linked(view, linker.link("Who Washington?"))) == [f"washington ({label})"]
+        linker = QuestionLinker(snapshot, FixedExtractor(Mention("Washington", 4, 14, type=label)), names="found")
+        assert list(linked(snapshot, linker.link("Who Washington?"))) == [f"washington ({label})"]
 
 
-def test_names_the_index_does_not_know_are_kept_apart(link: Link, view: View) -> None:
+def test_names_the_index_does_not_know_are_kept_apart(link: Link, snapshot: Snapshot) -> None:
     found = link("Did Zacharias Quux visit Lima?")
-    assert linked(view, found) == {"lima": "Lima"}
+    assert linked(snapshot, found) == {"lima": "Lima"}
     assert [mention.name for mention in found.unlinked] == ["Zacharias Quux"]
     assert "Zacharias Quux" in found.remainder
 
 
-def test_what_the_extractor_finds_is_linked_by_its_key(view: View) -> None:
+def test_what_the_extractor_finds_is_linked_by_its_key(snapshot: Snapshot) -> None:
     question = "Who is Carla's C. Diaz of LIMA?"
     extractor = FixedExtractor(Mention("The LIMA", question.index("LIMA"), question.index("LIMA") + 4))
-    found = QuestionLinker(view, extractor).link(question)
-    assert "lima" in linked(view, found)
+    found = QuestionLinker(snapshot, extractor).link(question)
+    assert "lima" in linked(snapshot, found)
 
 
-def test_a_mention_that_stands_nowhere_in_the_question_is_linked_and_takes_nothing_out(view: View) -> None:
-    found = QuestionLinker(view, FixedExtractor(Mention("Alba", -1, -1))).link("Who directed it?")
-    assert list(linked(view, found)) == ["alba"]
+def test_a_mention_that_stands_nowhere_in_the_question_is_linked_and_takes_nothing_out(snapshot: Snapshot) -> None:
+    found = QuestionLinker(snapshot, FixedExtractor(Mention("Alba", -1, -1))).link("Who directed it?")
+    assert list(linked(snapshot, found)) == ["alba"]
     assert found.remainder == "Who directed it?"
 
 
-def test_blank_and_strange_questions_link_nothing(link: Link, view: View) -> None:
+def test_blank_and_strange_questions_link_nothing(link: Link, snapshot: Snapshot) -> None:
     for question in ("", " ", "?", "\x00", "\ud800", "\u200b"):
         found = link(question)
         assert (found.entities, found.remainder) == ({}, question)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from polyad.adapters.scripted import Line, ScriptedLanguageModel
 from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.language_models.scripted import Line, ScriptedLanguageModel
 from polyad.model import Mention
 from polyad.retrieval.question_names import MOST, QuestionNames
 

@@ -9,9 +9,9 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.model import FloatArray, IntArray
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import Mentions
 from polyad.retrieval.default.question_words import QuestionWords
-from polyad.view import View
 
 QUESTION = "Which bronze is in the village of zinc?"
 ALL = log(1 + 6 / 1) + log(1 + 6 / 2) + log(1 + 6 / 1)
@@ -27,82 +27,87 @@ def covered(words: QuestionWords, passages: IntArray) -> FloatArray:
 
 
 @pytest.fixture
-def view(small_engine: Engine) -> View:
-    return small_engine.view()
+def snapshot(small_engine: Engine) -> Snapshot:
+    return small_engine.snapshot()
 
 
-def rows(view: View, *documents: str) -> IntArray:
+def rows(snapshot: Snapshot, *documents: str) -> IntArray:
     """The passages of some documents, sorted."""
-    count = view.passage_count
-    return np.array([row for row, id in enumerate(view.document_ids(range(count))) if id in documents], dtype=np.int64)
+    count = snapshot.passage_count
+    return np.array(
+        [row for row, id in enumerate(snapshot.document_ids(range(count))) if id in documents], dtype=np.int64
+    )
 
 
-def by_document(view: View, passages: IntArray, values: FloatArray) -> dict[str, float]:
+def by_document(snapshot: Snapshot, passages: IntArray, values: FloatArray) -> dict[str, float]:
     """What is above 0."""
     found = zip(passages.tolist(), values.tolist(), strict=True)
-    return {view.document_ids([row])[0]: value for row, value in found if value > 0}
+    return {snapshot.document_ids([row])[0]: value for row, value in found if value > 0}
 
 
-def mentions(view: View, *followed: tuple[str, str, float]) -> Mentions:
+def mentions(snapshot: Snapshot, *followed: tuple[str, str, float]) -> Mentions:
     """Mentions by entity, the document of their source, and its weight."""
     weights = np.array([weight for *_, weight in followed], dtype=np.float32)
     return Mentions.of(
-        view,
-        np.array([view.find([key])[key] for key, *_ in followed], dtype=np.int64),
-        np.concatenate([rows(view, document) for _, document, _ in followed]),
+        snapshot,
+        np.array([snapshot.find([key])[key] for key, *_ in followed], dtype=np.int64),
+        np.concatenate([rows(snapshot, document) for _, document, _ in followed]),
         weights,
         np.ones(len(followed), dtype=np.float32),
     )
 
 
-def test_a_passage_covers_the_share_of_the_question_that_its_words_are_of_by_their_rarity(view: View) -> None:
+def test_a_passage_covers_the_share_of_the_question_that_its_words_are_of_by_their_rarity(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    found = by_document(view, every, covered(QuestionWords.of(QUESTION, view, np.arange(6)), every))
+    found = by_document(snapshot, every, covered(QuestionWords.of(QUESTION, snapshot, np.arange(6)), every))
     assert found == pytest.approx({"moreau": BRONZE + VILLAGE, "aldby": VILLAGE})
 
 
-def test_a_passage_with_all_words_in_any_form_covers_the_question(view: View) -> None:
+def test_a_passage_with_all_words_in_any_form_covers_the_question(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    found = by_document(view, every, covered(QuestionWords.of("the villages of walnut?", view, every), every))
+    found = by_document(snapshot, every, covered(QuestionWords.of("the villages of walnut?", snapshot, every), every))
     assert found["aldby"] == pytest.approx(1)
 
 
-def test_a_question_without_words_is_covered_by_nothing(view: View) -> None:
-    assert covered(QuestionWords.of("?!", view, np.arange(6)), np.arange(6)).tolist() == [0] * 6
+def test_a_question_without_words_is_covered_by_nothing(snapshot: Snapshot) -> None:
+    assert covered(QuestionWords.of("?!", snapshot, np.arange(6)), np.arange(6)).tolist() == [0] * 6
 
 
 def test_a_passage_that_shares_an_entity_with_a_source_gains_the_words_that_the_source_lacks(
-    view: View,
+    snapshot: Snapshot,
 ) -> None:
     every = np.arange(6)
-    words = QuestionWords.of(QUESTION, view, every)
-    from_aldby = words.gain(every, words.held(every), mentions(view, ("aldby", "aldby", 0.5)))
-    assert by_document(view, every, from_aldby) == pytest.approx({"moreau": 0.5 * BRONZE}), "both have the village"
-    from_bell = words.gain(every, words.held(every), mentions(view, ("ines moreau", "bell", 1.0)))
-    assert by_document(view, every, from_bell) == pytest.approx({"moreau": BRONZE + VILLAGE})
+    words = QuestionWords.of(QUESTION, snapshot, every)
+    from_aldby = words.gain(every, words.held(every), mentions(snapshot, ("aldby", "aldby", 0.5)))
+    assert by_document(snapshot, every, from_aldby) == pytest.approx({"moreau": 0.5 * BRONZE}), "both have the village"
+    from_bell = words.gain(every, words.held(every), mentions(snapshot, ("ines moreau", "bell", 1.0)))
+    assert by_document(snapshot, every, from_bell) == pytest.approx({"moreau": BRONZE + VILLAGE})
 
 
-def test_of_several_sources_the_one_that_brings_the_most_counts(view: View) -> None:
+def test_of_several_sources_the_one_that_brings_the_most_counts(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    words = QuestionWords.of(QUESTION, view, every)
-    both = mentions(view, ("ines moreau", "bell", 0.25), ("aldby", "aldby", 1.0))
-    found = by_document(view, every, words.gain(every, words.held(every), both))
+    words = QuestionWords.of(QUESTION, snapshot, every)
+    both = mentions(snapshot, ("ines moreau", "bell", 0.25), ("aldby", "aldby", 1.0))
+    found = by_document(snapshot, every, words.gain(every, words.held(every), both))
     assert found == pytest.approx({"moreau": max(0.25 * (BRONZE + VILLAGE), BRONZE)})
 
 
-def test_only_the_passages_asked_for_gain_each_in_its_place(view: View) -> None:
-    words, followed = QuestionWords.of(QUESTION, view, np.arange(6)), mentions(view, ("ines moreau", "bell", 1.0))
-    some = rows(view, "otter", "moreau")
-    assert by_document(view, some, words.gain(some, words.held(some), followed)) == pytest.approx(
+def test_only_the_passages_asked_for_gain_each_in_its_place(snapshot: Snapshot) -> None:
+    words, followed = (
+        QuestionWords.of(QUESTION, snapshot, np.arange(6)),
+        mentions(snapshot, ("ines moreau", "bell", 1.0)),
+    )
+    some = rows(snapshot, "otter", "moreau")
+    assert by_document(snapshot, some, words.gain(some, words.held(some), followed)) == pytest.approx(
         {"moreau": BRONZE + VILLAGE}
     )
-    others = rows(view, "bell", "isk")
+    others = rows(snapshot, "bell", "isk")
     assert words.gain(others, words.held(others), followed).tolist() == [0, 0]
 
 
-def test_without_sources_nothing_is_gained(view: View) -> None:
+def test_without_sources_nothing_is_gained(snapshot: Snapshot) -> None:
     nothing = np.zeros(0, dtype=np.int64)
-    none = Mentions.of(view, nothing, nothing, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
+    none = Mentions.of(snapshot, nothing, nothing, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
     every = np.arange(6)
-    words = QuestionWords.of(QUESTION, view, every)
+    words = QuestionWords.of(QUESTION, snapshot, every)
     assert words.gain(every, words.held(every), none).tolist() == [0] * 6

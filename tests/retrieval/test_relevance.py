@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
 from polyad.config import Settings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.signal_training import Example, calibrate

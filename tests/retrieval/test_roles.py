@@ -3,16 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.sqlite import SqliteStore
 from polyad.config import SplitSettings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.model import Argument, ArgumentType, Document
-from polyad.protocols import silent
+from polyad.protocols.components import silent
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
+from polyad.stores.sqlite import SqliteStore
 
 FACTS = {
     "g1": [("giver", "Alice"), ("recipient", "Bob"), ("gift", "Book")],

@@ -22,7 +22,7 @@ from polyad.model import (
     TraceStep,
 )
 from polyad.retrieval.nearest import Part
-from polyad.retrieval.selection import Wanted, gather
+from polyad.retrieval.selection import SearchOptions, assemble_hits
 from polyad.text.words import count_words
 
 SENTENCES = [f"Sentence {number} of {name} speaks of {name} alone." for name in ("a", "b", "c") for number in range(4)]
@@ -81,7 +81,7 @@ def test_passages_that_follow_one_another_are_one_hit_with_the_better_score_and_
     text = " ".join(SENTENCES)
     _, second, third, *rest = cut(text, size=100, overlap=30)
     far = rest[-1]
-    found = gather(ranking([third, far, second]), Wanted(k=3), nowhere).passages
+    found = assemble_hits(ranking([third, far, second]), SearchOptions(k=3), nowhere).passages
     assert [(hit.passage.id, hit.score) for hit in found] == [("d#0002", 98.0), (far.passage.id, far.score)]
     passage = found[0].passage
     assert passage.text == text[second.passage.start : third.passage.end]
@@ -91,13 +91,13 @@ def test_passages_that_follow_one_another_are_one_hit_with_the_better_score_and_
 def test_a_passage_that_parted_two_hits_makes_them_one() -> None:
     text = " ".join(SENTENCES)
     first, second, third, *_ = cut(text, size=90)
-    found = gather(ranking([third, first, second]), Wanted(k=5), nowhere).passages
+    found = assemble_hits(ranking([third, first, second]), SearchOptions(k=5), nowhere).passages
     assert [(hit.passage.id, hit.passage.text) for hit in found] == [("d#0002", text[: third.passage.end])]
 
 
 def test_white_space_between_passages_is_kept_in_length() -> None:
     before, after = Passage("d#0000", "d", "", "One.", 0, 4), Passage("d#0001", "d", "", "Two.", 6, 10)
-    found = gather(ranking([ScoredPassage(before, 2.0), ScoredPassage(after, 1.0)]), Wanted(), nowhere)
+    found = assemble_hits(ranking([ScoredPassage(before, 2.0), ScoredPassage(after, 1.0)]), SearchOptions(), nowhere)
     assert texts(found) == ["One.\n\nTwo."]
 
 
@@ -109,7 +109,7 @@ def test_passages_that_do_not_continue_one_another_stay_apart(change: dict[str, 
     first, second = cut(" ".join(SENTENCES), size=90)[:2]
     passage = replace(second.passage, **change)  # type: ignore[arg-type]
     passage = replace(passage, end=passage.start + len(passage.text))
-    found = gather(ranking([first, replace(second, passage=passage)]), Wanted(), nowhere)
+    found = assemble_hits(ranking([first, replace(second, passage=passage)]), SearchOptions(), nowhere)
     assert texts(found) == [first.passage.text, passage.text]
 
 
@@ -117,7 +117,7 @@ def test_places_freed_by_merging_go_to_further_passages() -> None:
     follow = cut(" ".join(SENTENCES), size=90)[:3]
     others = [cut(f"Text number {number}, about thing {number}.", f"o{number}")[0] for number in range(9)]
     asked: list[int] = []
-    found = gather(ranking([*follow, *others], asked), Wanted(k=5), nowhere)
+    found = assemble_hits(ranking([*follow, *others], asked), SearchOptions(k=5), nowhere)
     assert [hit.passage.document_id for hit in found.passages] == ["d", "o0", "o1", "o2", "o3"]
     assert asked == [5, 9]
 
@@ -125,7 +125,7 @@ def test_places_freed_by_merging_go_to_further_passages() -> None:
 def test_a_retriever_that_finds_nothing_but_copies_is_not_asked_for_ever() -> None:
     copies = [cut("A text of a few words, and no others.", f"d{number}")[0] for number in range(99)]
     asked: list[int] = []
-    found = gather(ranking(copies, asked), Wanted(k=2), nowhere)
+    found = assemble_hits(ranking(copies, asked), SearchOptions(k=2), nowhere)
     assert asked == [2, 4, 6, 9, 13, 19, 28, 32]
     assert len(found.passages) == 1
     assert len(found.passages[0].copies) == 31
@@ -134,7 +134,7 @@ def test_a_retriever_that_finds_nothing_but_copies_is_not_asked_for_ever() -> No
 def test_where_nothing_is_merged_the_retriever_is_asked_once() -> None:
     others = [cut(f"Text number {number}, about thing {number}.", f"o{number}")[0] for number in range(9)]
     asked: list[int] = []
-    found = gather(ranking(others, asked), Wanted(k=5), nowhere)
+    found = assemble_hits(ranking(others, asked), SearchOptions(k=5), nowhere)
     assert asked == [5]
     assert [hit.passage for hit in found.passages] == [hit.passage for hit in others[:5]]
 
@@ -143,7 +143,7 @@ def test_without_merging_the_hits_are_what_the_retriever_ranks() -> None:
     follow = cut(" ".join(SENTENCES), size=90)[:3]
     copy = replace(follow[0], passage=replace(follow[0].passage, id="e#0000", document_id="e"))
     evidence = ranking([*follow, copy])(4)
-    assert gather(lambda k: evidence, Wanted(k=4, merge=False), nowhere) == evidence
+    assert assemble_hits(lambda k: evidence, SearchOptions(k=4, merge=False), nowhere) == evidence
 
 
 def test_the_same_text_is_shown_once_and_its_copies_are_named() -> None:
@@ -151,7 +151,7 @@ def test_the_same_text_is_shown_once_and_its_copies_are_named() -> None:
     (page,) = cut(text, "manual.html", 1000)
     (plain,) = cut(text.upper().replace(" ", "\n"), "manual.txt", 1000)
     (other,) = cut("Otters eat fish.", "otter")
-    found = gather(ranking([page, plain, other]), Wanted(k=2), nowhere).passages
+    found = assemble_hits(ranking([page, plain, other]), SearchOptions(k=2), nowhere).passages
     assert [hit.passage.document_id for hit in found] == ["manual.html", "otter"]
     ((origin, location),) = found[0].copies
     assert (origin.title, location) == ("manual.txt", plain.passage.location)
@@ -159,26 +159,26 @@ def test_the_same_text_is_shown_once_and_its_copies_are_named() -> None:
 
 def test_a_short_text_under_another_title_is_no_copy() -> None:
     hits = [cut("It is a village in Poland.", name, title=name)[0] for name in ("Osiek", "Lipno")]
-    assert len(gather(ranking(hits), Wanted(), nowhere).passages) == 2
+    assert len(assemble_hits(ranking(hits), SearchOptions(), nowhere).passages) == 2
 
 
 def test_a_copy_is_not_shown_because_it_continues_a_hit() -> None:
     text = " ".join(SENTENCES)
     own, copies = cut(text, "a", 110)[:2], cut(text, "b", 110)[:2]
-    found = gather(ranking([own[0], copies[1], own[1], copies[0]]), Wanted(), nowhere)
+    found = assemble_hits(ranking([own[0], copies[1], own[1], copies[0]]), SearchOptions(), nowhere)
     assert texts(found) == [own[0].passage.text, copies[1].passage.text]
 
 
 def test_the_end_of_a_text_that_mostly_overlaps_is_no_copy() -> None:
     text = " ".join(f"word{place:03}" for place in range(73))
     first, second = cut(text, size=560, overlap=160)[:2]
-    assert texts(gather(ranking([first, second]), Wanted(), nowhere)) == [text]
+    assert texts(assemble_hits(ranking([first, second]), SearchOptions(), nowhere)) == [text]
 
 
 def test_copies_that_follow_one_another_are_one_copy() -> None:
     text = " ".join(SENTENCES)
     own, copies = cut(text, "a", 110)[:2], cut(text, "b", 110)[:2]
-    (hit,) = gather(ranking([*own, *copies]), Wanted(), nowhere).passages
+    (hit,) = assemble_hits(ranking([*own, *copies]), SearchOptions(), nowhere).passages
     ((_, location),) = hit.copies
     assert (location.start, location.end, location.page) == (0, copies[1].passage.end, 1)
 
@@ -186,30 +186,32 @@ def test_copies_that_follow_one_another_are_one_copy() -> None:
 def test_a_text_with_another_number_is_no_copy() -> None:
     text = "The pump must be bled for {} minutes before it is started, and the valve stays open until then. " * 3
     hits = [cut(text.format(*[minutes] * 3), f"v{minutes}", 1000)[0] for minutes in (5, 9)]
-    assert len(gather(ranking(hits), Wanted(), nowhere).passages) == 2
+    assert len(assemble_hits(ranking(hits), SearchOptions(), nowhere).passages) == 2
 
 
 def test_a_budget_of_words_is_filled_and_not_exceeded() -> None:
     documents = [cut(" ".join(f"w{number}x{word}" for word in range(60)), f"d{number}", 9999)[0] for number in range(9)]
-    found = gather(ranking(documents), Wanted(words=150), by_sentence())
+    found = assemble_hits(ranking(documents), SearchOptions(words=150), by_sentence())
     assert [count_words(text) for text in texts(found)] == [60, 60]
     sentences = "Alpha beta gamma delta. Epsilon zeta eta theta. Iota kappa lambda mu."
-    found = gather(ranking([*documents[:2], cut(sentences, "s")[0]]), Wanted(words=128), by_sentence("Iota", "Alpha"))
+    found = assemble_hits(
+        ranking([*documents[:2], cut(sentences, "s")[0]]), SearchOptions(words=128), by_sentence("Iota", "Alpha")
+    )
     assert texts(found)[2] == "Alpha beta gamma delta. … Iota kappa lambda mu."
 
 
 def test_words_and_k_both_hold() -> None:
     documents = [cut(" ".join(f"w{number}x{word}" for word in range(60)), f"d{number}", 9999)[0] for number in range(9)]
-    assert len(gather(ranking(documents), Wanted(words=1000, k=3), nowhere).passages) == 3
-    assert len(gather(ranking(documents), Wanted(words=150, k=3), nowhere).passages) == 2
-    assert len(gather(ranking(documents), Wanted(words=1000), nowhere).passages) == 9
+    assert len(assemble_hits(ranking(documents), SearchOptions(words=1000, k=3), nowhere).passages) == 3
+    assert len(assemble_hits(ranking(documents), SearchOptions(words=150, k=3), nowhere).passages) == 2
+    assert len(assemble_hits(ranking(documents), SearchOptions(words=1000), nowhere).passages) == 9
 
 
 def test_a_long_passage_is_shown_by_its_nearest_parts_in_their_order() -> None:
     sentences = [" ".join([f"n{place}", *(f"w{place}x{word}" for word in range(98)), "end."]) for place in range(9)]
     (long,) = cut(" ".join(sentences), size=9999)
     (short,) = cut("Otters eat fish.", "otter")
-    found = gather(ranking([long, short]), Wanted(words=203), by_sentence("n7", "n3")).passages
+    found = assemble_hits(ranking([long, short]), SearchOptions(words=203), by_sentence("n7", "n3")).passages
     hit, other = found
     assert hit.passage.text == f"{sentences[3]} … {sentences[7]}"
     assert (hit.passage.start, hit.passage.end) == (long.passage.text.index("n3"), long.passage.text.index("n8") - 1)
@@ -221,24 +223,26 @@ def test_a_long_passage_is_shown_by_its_nearest_parts_in_their_order() -> None:
 def test_where_words_are_left_more_is_shown_of_long_passages() -> None:
     sentences = [" ".join([f"n{place}", *(f"w{place}x{word}" for word in range(98)), "end."]) for place in range(9)]
     (long,) = cut(" ".join(sentences), size=9999)
-    (hit,) = gather(ranking([long]), Wanted(words=700), by_sentence("n7", "n3")).passages
+    (hit,) = assemble_hits(ranking([long]), SearchOptions(words=700), by_sentence("n7", "n3")).passages
     assert 600 <= count_words(hit.passage.text.replace(" … ", " ")) <= 700
-    assert texts(gather(ranking([long]), Wanted(words=900), by_sentence("n7"))) == [long.passage.text]
+    assert texts(assemble_hits(ranking([long]), SearchOptions(words=900), by_sentence("n7"))) == [long.passage.text]
 
 
 def test_overlap_is_neither_counted_nor_shown_twice() -> None:
     text = " ".join(f"word{place:03}" for place in range(120))
     first, second = cut(text, size=560, overlap=160)[:2]
-    assert texts(gather(ranking([first, second]), Wanted(words=120), nowhere)) == [text[: second.passage.end]]
-    assert texts(gather(ranking([first, second]), Wanted(words=119), nowhere)) == [first.passage.text]
+    assert texts(assemble_hits(ranking([first, second]), SearchOptions(words=120), nowhere)) == [
+        text[: second.passage.end]
+    ]
+    assert texts(assemble_hits(ranking([first, second]), SearchOptions(words=119), nowhere)) == [first.passage.text]
     apart = replace(second, passage=replace(second.passage, title="Another section"))
-    shown = " ".join(texts(gather(ranking([first, apart]), Wanted(words=120), nowhere))).split()
+    shown = " ".join(texts(assemble_hits(ranking([first, apart]), SearchOptions(words=120), nowhere))).split()
     assert shown == text[: second.passage.end].split()
 
 
 def test_at_least_something_is_shown_within_the_smallest_budget() -> None:
     (passage,) = cut("Alpha beta gamma delta. Epsilon zeta eta theta.")
-    assert texts(gather(ranking([passage]), Wanted(words=2), by_sentence("Epsilon"))) == ["Epsilon zeta"]
+    assert texts(assemble_hits(ranking([passage]), SearchOptions(words=2), by_sentence("Epsilon"))) == ["Epsilon zeta"]
 
 
 @given(
@@ -249,7 +253,7 @@ def test_no_budget_is_ever_exceeded(documents: list[str], words: int) -> None:
     passages = [
         hit for place, text in enumerate(documents) for hit in cut(text, f"d{place}", 12, 4) if hit.passage.text
     ]
-    found = gather(ranking(passages), Wanted(words=words), by_sentence("a"))
+    found = assemble_hits(ranking(passages), SearchOptions(words=words), by_sentence("a"))
     assert 0 < sum(count_words(text.replace(" … ", " ")) for text in texts(found)) <= words
 
 
@@ -269,7 +273,7 @@ def test_hyperedges_go_with_the_hit_that_shows_them() -> None:
     )
     (other,) = cut("Otters eat fish.", "otter")
     evidence = Evidence("q", "test", (first, second, other, gone), edges, trace=trace)
-    found = gather(lambda k: evidence, Wanted(k=2), nowhere, is_listed=True)
+    found = assemble_hits(lambda k: evidence, SearchOptions(k=2), nowhere, is_listed=True)
     hit, _ = found.passages
     assert [(scored.hyperedge.id, scored.hyperedge.passage_id) for scored in found.hyperedges] == [
         ("e1", "d#0000"),
@@ -284,27 +288,27 @@ def test_hyperedges_go_with_the_hit_that_shows_them() -> None:
 
 def test_what_is_not_relevant_enough_is_left_out() -> None:
     hits = [replace(cut(f"Text {name}.", name)[0], relevance=value) for name, value in (("a", 0.9), ("b", 0.2))]
-    found = gather(ranking(hits), Wanted(min_relevance=0.5), nowhere)
+    found = assemble_hits(ranking(hits), SearchOptions(min_relevance=0.5), nowhere)
     assert [hit.passage.document_id for hit in found.passages] == ["a"]
     assert found.best_relevance is None
-    none = gather(ranking(hits), Wanted(min_relevance=0.95), nowhere)
+    none = assemble_hits(ranking(hits), SearchOptions(min_relevance=0.95), nowhere)
     assert (none.passages, none.hyperedges, none.best_relevance) == ((), (), 0.9)
 
 
 def test_hyperedges_of_what_is_not_relevant_are_left_out() -> None:
     first, second = (replace(cut(f"Text {name}.", name)[0], relevance=near) for name, near in (("a", 0.9), ("b", 0.2)))
     evidence = Evidence("q", "test", (first, second), (edge("e0", first, 0, 4), edge("e1", second, 0, 4)))
-    found = gather(lambda k: evidence, Wanted(min_relevance=0.5), nowhere)
+    found = assemble_hits(lambda k: evidence, SearchOptions(min_relevance=0.5), nowhere)
     assert [scored.hyperedge.id for scored in found.hyperedges] == ["e0"]
 
 
 def test_a_least_relevance_needs_a_retriever_that_measures_it() -> None:
     with pytest.raises(SettingError, match=r"min_relevance is 0\.5; expected 0 with 'test', which does not say how"):
-        gather(ranking(cut("Text.")), Wanted(min_relevance=0.5), nowhere)
-    assert gather(ranking([]), Wanted(min_relevance=0.5), nowhere).passages == ()
+        assemble_hits(ranking(cut("Text.")), SearchOptions(min_relevance=0.5), nowhere)
+    assert assemble_hits(ranking([]), SearchOptions(min_relevance=0.5), nowhere).passages == ()
 
 
 @pytest.mark.parametrize("wanted", [{"k": 0}, {"words": 0}, {"min_relevance": 1.5}, {"min_relevance": float("nan")}])
 def test_what_cannot_be_wanted_is_an_error(wanted: dict[str, float]) -> None:
     with pytest.raises(SettingError, match=next(iter(wanted))):
-        Wanted(**wanted)  # type: ignore[arg-type]
+        SearchOptions(**wanted)  # type: ignore[arg-type]

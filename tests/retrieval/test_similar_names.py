@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from polyad.adapters.sentence_transformers import SentenceTransformerEmbedder
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.view import View
 
 
 @pytest.fixture
-def view(small_engine: Engine) -> View:
-    return small_engine.view()
+def snapshot(small_engine: Engine) -> Snapshot:
+    return small_engine.snapshot()
 
 
 def test_a_misspelt_name_is_linked_through_the_word_it_shares(
-    view: View, embedder: SentenceTransformerEmbedder
+    snapshot: Snapshot, embedder: SentenceTransformerEmbedder
 ) -> None:
-    found = SimilarNames(view, embedder, 0.6).nearest(["inez moreau"])
-    assert {key: view.ids("entity", [row])[0] for key, row in found.items()} == {"inez moreau": "ines moreau"}
+    found = SimilarNames(snapshot, embedder, 0.6).nearest(["inez moreau"])
+    assert {key: snapshot.ids("entity", [row])[0] for key, row in found.items()} == {"inez moreau": "ines moreau"}
 
 
 @pytest.mark.parametrize(("key", "threshold"), [("inez moreau", 0.999), ("nothing alike", 0.1)])
 def test_nothing_is_linked_below_the_threshold_or_without_a_shared_word(
-    view: View, embedder: SentenceTransformerEmbedder, key: str, threshold: float
+    snapshot: Snapshot, embedder: SentenceTransformerEmbedder, key: str, threshold: float
 ) -> None:
-    assert SimilarNames(view, embedder, threshold).nearest([key]) == {}
+    assert SimilarNames(snapshot, embedder, threshold).nearest([key]) == {}

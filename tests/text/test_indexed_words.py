@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.indexed_words import codes_of, in_pairs, searched_words, telling_words, words_of
+from polyad.text.indexed_words import codes_of, in_pairs, query_terms, searched_words, words_of
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_forms_of_a_word_are_one(one: str, other: str) -> None:
 
 def test_words_of_a_text_are_all_there_in_order_and_those_of_a_question_once() -> None:
     assert words_of("The bell of the bells") == ["the", "bell", "of", "the", "bell"]
-    assert telling_words("The bell of the bells") == ["bell"]
-    assert telling_words("To be or not to be") == ["not"]
-    assert telling_words("to be") == ["to", "be"], "all words where none is telling"
+    assert query_terms("The bell of the bells") == ["bell"]
+    assert query_terms("To be or not to be") == ["not"]
+    assert query_terms("to be") == ["to", "be"], "all words where none is telling"
 
 
 def test_marks_and_underscores_divide_words() -> None:

@@ -13,9 +13,9 @@ from polyad.answering.prompt import build_context, instructions
 from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Answer, Citation, Evidence
-from polyad.protocols import LanguageModel, Prompt, Reply
-from polyad.text.outside import harmless
-from polyad.text.prompts import USUAL, Prompts
+from polyad.protocols.components import LanguageModel, Prompt, Reply
+from polyad.text.outside import sanitize
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.thoughts import ThoughtFilter, thoughts_in, without_thoughts
 from polyad.text.tokens import count_tokens
 
@@ -54,7 +54,7 @@ class CitingAnswerer:
         language_model: LanguageModel | None,
         settings: AnswerSettings,
         count_tokens: CountTokens = count_tokens,
-        prompts: Prompts = USUAL,
+        prompts: Prompts = DEFAULT_PROMPTS,
     ) -> None:
         self._prompts = prompts
         self._language_model = language_model
@@ -119,7 +119,7 @@ class CitingAnswerer:
             if text:
                 on_text(text)
 
-        reply = language_model.stream(prompt, lambda piece: show_some(citations.feed(said.feed(harmless(piece)))))
+        reply = language_model.stream(prompt, lambda piece: show_some(citations.feed(said.feed(sanitize(piece)))))
         show_some(citations.feed(said.finish()) + citations.finish())
         return _harmless(reply)
 
@@ -181,4 +181,4 @@ def _whole(language_model: LanguageModel, prompt: Prompt) -> Reply:
 def _harmless(reply: Reply) -> Reply:
     """The reply without what a terminal would obey; its thoughts are also those that an adapter left in its text."""
     thoughts = "\n\n".join(filter(None, (reply.thoughts, thoughts_in(reply.text))))
-    return replace(reply, text=harmless(reply.text), thoughts=harmless(thoughts))
+    return replace(reply, text=sanitize(reply.text), thoughts=sanitize(thoughts))

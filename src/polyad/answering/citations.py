@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from polyad.errors import NotFoundError
 from polyad.model import Answer, Citation, Origin, Passage, ScoredPassage, Span
-from polyad.storage import LookUps
+from polyad.protocols.store import LookUps
 
 LARGEST_NUMBER = 999
 """Larger numbers in brackets are not read as citations."""

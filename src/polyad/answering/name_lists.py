@@ -14,7 +14,7 @@ from polyad.answering.citations import LARGEST_NUMBER, Citable
 from polyad.model import Citation, Span
 from polyad.text.json_repair import repaired
 from polyad.text.loose_json import NOT_JSON, json_values
-from polyad.text.outside import harmless
+from polyad.text.outside import sanitize
 
 SEPARATOR = "; "
 """Between the names, where they are shown as a text."""
@@ -91,7 +91,7 @@ def names_in(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1))
     distinct: dict[str, str] = {}
     for name in listed:
         whole = name.encode("utf-8", "ignore").decode("utf-8")  # JSON can spell half a character
-        cleaned = _uncited(" ".join(harmless(whole).split()))
+        cleaned = _uncited(" ".join(sanitize(whole).split()))
         if cleaned and not _is_no_answer(cleaned):
             distinct.setdefault(cleaned.casefold(), cleaned)
     return tuple(distinct.values())

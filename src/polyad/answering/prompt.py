@@ -25,7 +25,7 @@ from polyad.answering.layout import (
 )
 from polyad.config import AnswerSettings
 from polyad.model import Entity, Evidence, Shown
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 Sort = Literal["hyperedges", "entities", "passages"]
 
@@ -113,7 +113,7 @@ def _budget(sort: Sort, before: str, settings: AnswerSettings, count_tokens: Cou
     return TokenBudget(before, int(settings.max_context_tokens * shares[sort] + _ROUNDING), count_tokens)
 
 
-def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = USUAL) -> str:
+def instructions(settings: AnswerSettings, context: Context, prompts: Prompts = DEFAULT_PROMPTS) -> str:
     """Put the instructions together; without any evidence, those for answering from what the model knows.
 
     Each sort of evidence is explained only if there is some. An answer in names has no style of its own, so

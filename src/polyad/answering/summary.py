@@ -5,9 +5,9 @@ from __future__ import annotations
 from polyad.answering.layout import shortened, without_marks
 from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
-from polyad.protocols import LanguageModel, Prompt
-from polyad.text.outside import harmless
-from polyad.text.prompts import USUAL, Prompts
+from polyad.protocols.components import LanguageModel, Prompt
+from polyad.text.outside import sanitize
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.thoughts import without_thoughts
 from polyad.text.tokens import count_tokens
 
@@ -18,7 +18,7 @@ LONGEST = 24_000
 """Characters of descriptions that are summarised; what goes beyond is left out."""
 
 
-def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Prompts = USUAL) -> str:
+def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Prompts = DEFAULT_PROMPTS) -> str:
     """What is said of an entity: its descriptions while they are short, else a summary by the language model.
 
     Raises:
@@ -36,4 +36,4 @@ def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Pro
     (outcome,) = language_model.complete([Prompt(system=instructions, user=shown)])
     if isinstance(outcome, LanguageModelError):
         raise outcome
-    return harmless(without_thoughts(outcome.text)).strip()
+    return sanitize(without_thoughts(outcome.text)).strip()

@@ -19,7 +19,6 @@ import typer
 from typer.core import TyperGroup
 
 from polyad import __version__, sample
-from polyad.adapters.reading.files import require_reachable
 from polyad.cli import evaluate_experiments as cli_evaluate_experiments
 from polyad.cli import evaluate_runs as cli_evaluate_runs
 from polyad.cli import look as cli_look
@@ -60,10 +59,11 @@ from polyad.engine import Engine
 from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError, NoLanguageModelError, NotFoundError, PolyadError, StoreError
 from polyad.model import Evidence
-from polyad.protocols import Progress
-from polyad.shapes.evidence import answer_json, evidence_json, usage_json
-from polyad.shapes.indexing import index_json
-from polyad.shapes.measuring import demo_json
+from polyad.protocols.components import Progress
+from polyad.readers.files import require_reachable
+from polyad.schemas.evidence import answer_json, evidence_json, usage_json
+from polyad.schemas.indexing import index_json
+from polyad.schemas.measuring import demo_json
 from polyad.text.counting import counted
 
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
@@ -176,7 +176,7 @@ def _log_level(verbose: int) -> int:
 @app.command()
 def index(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --again also document ids.")
+        list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders; with --force also document ids.")
     ] = None,
     store: Store = None,
     preset: Preset = None,
@@ -198,10 +198,10 @@ def index(
             "--prune", help="Remove documents that came from a PATH and are gone, unless nothing else is there either."
         ),
     ] = False,
-    again: Annotated[
+    force: Annotated[
         bool,
         typer.Option(
-            "--again", help="Build anew what is unchanged too, asking the model anew; all files without a PATH."
+            "--force", help="Build anew what is unchanged too, asking the model anew; all files without a PATH."
         ),
     ] = False,
     strict: Annotated[
@@ -235,9 +235,9 @@ def index(
         reply_cache=reply_cache,
     )
     paths = paths or []
-    if not paths and not again:
+    if not paths and not force:
         raise ConfigurationError("no PATH is named; expected files or folders to index")
-    for path in () if again else paths:  # before an index is made for nothing
+    for path in () if force else paths:  # before an index is made for nothing
         require_reachable(path)
     method = settings.method
     if (
@@ -247,11 +247,11 @@ def index(
     ):
         raise NoLanguageModelError("the method 'facts'")
     if dry_run:
-        _show_estimate(settings, paths, json, again=again)
+        _show_estimate(settings, paths, json, force=force)
         return
     with output.progress_bar(quiet or json) as progress, open_engine(settings, create=True) as engine:
         report = engine.index(
-            paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, again=again, progress=progress
+            paths, method=method, max_cost=max_cost, max_tokens=max_tokens, prune=prune, force=force, progress=progress
         )
     output.warn_of_failures(report)
     output.warn_of_duplicates(report)
@@ -264,7 +264,7 @@ def index(
         raise typer.Exit(1)
 
 
-def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, again: bool) -> None:
+def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, force: bool) -> None:
     """Of a new index in a directory that is gone afterwards: estimating leaves nothing behind."""
     store = settings.command.store
     directory = store if store and Engine.exists(store) else None
@@ -272,7 +272,7 @@ def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, ag
         directory_for(directory) as place,
         open_engine(settings, create=True, directory=place) as engine,
     ):
-        usage = engine.estimate(paths, method=settings.method, again=again)
+        usage = engine.estimate(paths, method=settings.method, force=force)
     if json:
         output.say_json({"estimate": usage_json(usage)})
     else:

@@ -38,7 +38,7 @@ from polyad.evaluation.manifest import plain
 from polyad.evaluation.plans import Plan, Variant
 from polyad.evaluation.report import TABLES, write_report
 from polyad.evaluation.splits import queries_of
-from polyad.protocols import Progress
+from polyad.protocols.components import Progress
 from polyad.text.counting import counted
 
 _OF_THE_INDEX = ("read", "split", "embedding", "segmentation", "facts")

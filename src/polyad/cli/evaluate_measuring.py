@@ -39,8 +39,8 @@ from polyad.evaluation.statement_recall import Covered, StatementRecall
 from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
-from polyad.protocols import Embedder, Progress
-from polyad.shapes.measuring import eval_index_json
+from polyad.protocols.components import Embedder, Progress
+from polyad.schemas.measuring import eval_index_json
 from polyad.text.counting import counted
 from polyad.text.prompts import FILES, Prompts
 
@@ -193,7 +193,7 @@ def _cover(engine: Engine, dataset: Dataset, settings: Settings) -> Cover:
     if not any(query.evidence for query in dataset.queries):
         return experiment.covers_nothing
     splitter = SentenceSplitter(settings.of(SplitSettings))
-    recall = StatementRecall(engine.view("bm25"), splitter.sentences, BUDGETS)
+    recall = StatementRecall(engine.snapshot("bm25"), splitter.sentences, BUDGETS)
 
     def cover(query: Question, evidence: Evidence) -> Covered | None:
         texts = [hit.passage.text for hit in evidence.passages]
@@ -278,7 +278,7 @@ def _asked(
 
 def _tokens(engine: Engine) -> tuple[int, int]:
     """Spent on language models so far, and what they would be had no reply been recalled."""
-    return engine.models.usage.tokens, engine.models.usage_uncached.tokens
+    return engine.components.usage.tokens, engine.components.usage_uncached.tokens
 
 
 def _search(engine: Engine, retriever: str, question: str, k: int) -> Evidence:
@@ -324,10 +324,10 @@ def _answer(
 
 
 def _answered(engine: Engine, retriever: str, k: int, query: Question) -> Answered:
-    started, spent = time.perf_counter(), engine.models.usage.tokens  # of this thread
+    started, spent = time.perf_counter(), engine.components.usage.tokens  # of this thread
     answer = engine.ask(query.text, k, retriever=retriever)
-    in_names = engine.models.settings.of(AnswerSettings).form != "text"
-    tokens, milliseconds = engine.models.usage.tokens - spent, 1000 * (time.perf_counter() - started)
+    in_names = engine.components.settings.of(AnswerSettings).form != "text"
+    tokens, milliseconds = engine.components.usage.tokens - spent, 1000 * (time.perf_counter() - started)
     return answered(retriever, query, answer, tokens, milliseconds, in_names=in_names)
 
 

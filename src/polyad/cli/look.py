@@ -13,7 +13,7 @@ from polyad.engine.catalogue import Catalogue
 from polyad.engine.registry import TABLES
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
-from polyad.shapes import catalogue as shapes
+from polyad.schemas import catalogue as shapes
 from polyad.text.literals import condition, in_unit, number_of
 
 _NAMED = 10

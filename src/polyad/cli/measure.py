@@ -55,7 +55,7 @@ from polyad.evaluation.refusal import require_gold
 from polyad.evaluation.run_folder import RunWriter
 from polyad.evaluation.splits import queries_of
 from polyad.presets import PRESETS
-from polyad.shapes.measuring import eval_json
+from polyad.schemas.measuring import eval_json
 
 PLACE = "Holds corpus.jsonl, queries.jsonl, qrels/; or GraphRAG-Bench's *_questions.json, or WikiTopics's files."
 
@@ -65,7 +65,7 @@ def evaluate(
     retriever: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,...", help=f"Some of {', '.join(RETRIEVERS)}; `standard` and the preset's, else `default`."
+            metavar="A,B,...", help=f"Some of {', '.join(RETRIEVERS)}; `dense` and the preset's, else `default`."
         ),
     ] = None,
     preset: Preset = None,
@@ -122,7 +122,7 @@ def evaluate(
     asked again with all gold documents taken out of the index: the share that would be refused where a limit refuses 5
     per cent of those that can be answered.
 
-    Example: polyad eval musique/ --retriever bm25,standard,default --limit 200 --store musique-kb
+    Example: polyad eval musique/ --retriever bm25,dense,default --limit 200 --store musique-kb
     """
     settings = settings_from(
         preset=preset,
@@ -191,7 +191,7 @@ def evaluate(
 def _usual(settings: Configuration) -> str:
     """What is measured where nothing is named: the baseline, and the retriever of the preset or polyad's own."""
     preset = settings.command.preset
-    return f"standard,{PRESETS[preset].retriever if preset else 'default'}"
+    return f"dense,{PRESETS[preset].retriever if preset else 'default'}"
 
 
 def _require_kept(out: Path | None, *, answers: bool, judged: bool, refusal: bool) -> None:

@@ -16,7 +16,7 @@ from platformdirs import user_config_path
 from polyad.cli import output
 from polyad.cli.settings import FILE_NAME, Configuration, load
 from polyad.engine import METHODS, RETRIEVERS, Engine
-from polyad.engine.registry import Retrieval
+from polyad.engine.registry import RetrieverSpec
 from polyad.errors import ConfigurationError
 from polyad.presets import PRESETS
 
@@ -142,7 +142,7 @@ def open_engine(
     create: bool = False,
     bare: bool = False,
     reranks: bool = False,
-    searches: Retrieval | None = None,
+    searches: RetrieverSpec | None = None,
     directory: Path | None = None,
 ) -> Engine:
     """An engine on the index that the settings name, or on ``directory``.

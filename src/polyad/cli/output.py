@@ -22,12 +22,12 @@ from polyad.cli.places import also_in, file_of, named, place_in_words, shortened
 from polyad.evaluation.datasets import Question
 from polyad.indexing.report import IndexReport
 from polyad.model import Answer, Evidence, Usage
-from polyad.protocols import Progress, silent
-from polyad.shapes import versioned
-from polyad.shapes.catalogue import FactShape
-from polyad.shapes.measuring import missing
+from polyad.protocols.components import Progress, silent
+from polyad.schemas import versioned
+from polyad.schemas.catalogue import FactShape
+from polyad.schemas.measuring import missing
 from polyad.text.counting import counted
-from polyad.text.outside import harmless
+from polyad.text.outside import sanitize
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
 _LISTED = ("table", "id", "name", "text", "package", "version")
@@ -44,17 +44,17 @@ def say_json(value: Mapping[str, object]) -> None:
 
 def say(text: str = "") -> None:
     """Print a line of a result."""
-    typer.echo(harmless(text))
+    typer.echo(sanitize(text))
 
 
 def say_piece(text: str) -> None:
     """Print a piece of an answer as it comes."""
-    typer.echo(harmless(text), nl=False)
+    typer.echo(sanitize(text), nl=False)
 
 
 def warn(kind: str, text: str) -> None:
     """Print one line on the error stream: ``polyad: error: ...``."""
-    typer.echo(f"polyad: {kind}: {' '.join(harmless(text).split())}", err=True)
+    typer.echo(f"polyad: {kind}: {' '.join(sanitize(text).split())}", err=True)
 
 
 def console() -> Console:
@@ -424,4 +424,4 @@ def show_table(rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def _text(words: str, style: str = "") -> Text:
-    return Text(harmless(words), style=style)
+    return Text(sanitize(words), style=style)

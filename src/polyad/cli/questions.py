@@ -20,7 +20,7 @@ from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation import own_questions
 from polyad.evaluation.written_questions import BINARY, HOPS, N_ARY, WRITTEN, written_questions
 from polyad.indexing.split import SentenceSplitter
-from polyad.protocols import Progress
+from polyad.protocols.components import Progress
 from polyad.text.counting import counted
 
 _EMBEDDER = "hashing:16"
@@ -83,7 +83,7 @@ def questions(
         output.say_json({"passages": len(made.passages), "questions": counts, "folder": str(out)})
         return
     output.say(f"{out}: {', '.join(f'{number} {kind}' for kind, number in counts.items())} questions")
-    output.say(f"on {len(made.passages):,} passages. Next: polyad eval {out} --retriever bm25,standard,default")
+    output.say(f"on {len(made.passages):,} passages. Next: polyad eval {out} --retriever bm25,dense,default")
 
 
 def _counts(hops: str) -> list[int]:
@@ -100,7 +100,7 @@ def _write(
     if settings.language_model is None:
         raise NoLanguageModelError("--written")
     with output.progress_bar(quiet or json) as progress, _engine(settings, paths, progress, asks=True) as engine:
-        model = engine.models.require_language_model("--written")
+        model = engine.components.require_language_model("--written")
         made = written_questions(engine, model, out, hops, seed, progress)
     kinds = Counter(question.kind for question in made.questions)
     wanted = {f"{source}-{number}-hop": count for source in (BINARY, N_ARY) for number, count in enumerate(hops, 1)}
@@ -116,7 +116,7 @@ def _write(
         output.say_json({"passages": len(made.passages), "questions": counts, "folder": str(out)})
         return
     output.say(f"{out}: {counted(len(made.questions), 'question')} on {len(made.passages):,} passages")
-    output.say(f"Next: polyad eval {out} --retriever bm25,standard,default")
+    output.say(f"Next: polyad eval {out} --retriever bm25,dense,default")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from polyad.config import LanguageModelSettings, Settings, shown_address
 from polyad.engine.registry import by_section, methods, retrievers, sections
 from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import PRESETS, preset_named
-from polyad.retrieval.selection import DEFAULT_K, Wanted
+from polyad.retrieval.selection import DEFAULT_K, SearchOptions
 
 FILE_NAME = "polyad.toml"
 """Looked for in the working directory."""
@@ -109,7 +109,7 @@ class CommandSettings:
         if self.method:
             require_one_of("method", self.method, methods)
         require_one_of("retriever", self.retriever, retrievers)
-        Wanted(k=self.k, words=self.words, min_relevance=self.min_relevance)  # says what is wrong with them
+        SearchOptions(k=self.k, words=self.words, min_relevance=self.min_relevance)  # says what is wrong with them
 
     @property
     def depth(self) -> int:

@@ -34,10 +34,10 @@ from polyad.evaluation.splits import Splits, splits_of
 from polyad.evaluation.training_parts import signals_of, training_parts
 from polyad.evaluation.triple_examples import collect
 from polyad.indexing.report import IndexReport
-from polyad.protocols import Progress
+from polyad.protocols.components import Progress
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
-from polyad.shapes import measuring as shapes
+from polyad.schemas import measuring as shapes
 
 SCORERS = ("default", "hyperretriever")
 

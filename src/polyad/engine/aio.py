@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.engine import Engine
-from polyad.engine.searching import Chosen
+from polyad.engine.searching import RetrieverLike
 from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
 
@@ -131,7 +131,7 @@ class AsyncEngine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen | None = None,
+        retriever: RetrieverLike | None = None,
         min_relevance: float = 0.0,
     ) -> AsyncAnswerStream:
         """As :meth:`Engine.stream`: iterate over the text, then await ``answer()``."""

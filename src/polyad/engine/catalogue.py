@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from polyad.answering.summary import summarise
-from polyad.embedded.vectors import RECALLED
 from polyad.errors import ConfigurationError
 from polyad.indexing.facts.grounding import grounded_share
 from polyad.model import Document, Entity, Hyperedge, Incidence, Origin, Passage, Statistics
-from polyad.protocols import LanguageModel
+from polyad.protocols.components import LanguageModel
+from polyad.protocols.store import Store
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
-from polyad.storage import Store
+from polyad.snapshot.vectors import RECALLED
 from polyad.text.keys import given_key, name_key
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 
 class Catalogue:
@@ -32,7 +32,7 @@ class Catalogue:
         store: Store,
         language_model: LanguageModel | None,
         recall: Callable[[], Mapping[str, float]],
-        prompts: Prompts = USUAL,
+        prompts: Prompts = DEFAULT_PROMPTS,
     ) -> None:
         self._prompts = prompts
         self._store = store

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 
-from polyad.adapters.reading.sources import Gone, gone, places_of
-from polyad.adapters.reply_cache import CachedLanguageModel
 from polyad.answering.answer import CitingAnswerer
 from polyad.answering.citations import located
 from polyad.config import (
@@ -27,30 +25,32 @@ from polyad.config import (
     Settings,
     SplitSettings,
 )
-from polyad.embedded.files import ViewFiles
-from polyad.embedded.keeper import ViewKeeper
 from polyad.engine import registry
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import joined
+from polyad.engine.components import Components
 from polyad.engine.file_runs import FileRuns, Selected, selected
-from polyad.engine.models import Models
 from polyad.engine.registry import Limits, make_builder, methods
-from polyad.engine.searching import Chosen, Searcher
+from polyad.engine.searching import RetrieverLike, Searcher
 from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError
 from polyad.indexing.hyperedge_builder import HyperedgeBuilder
+from polyad.indexing.method_assignment import METHOD_OF, MethodAssignment
 from polyad.indexing.pipeline import IndexCounts, Indexer
-from polyad.indexing.redone import Redone
-from polyad.indexing.remembered import METHOD_OF, Remembered
+from polyad.indexing.rebuild_checkpoint import RebuildCheckpoint
 from polyad.indexing.report import IndexReport
 from polyad.indexing.split import SentenceSplitter
+from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage
 from polyad.presets import PRESETS
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Progress, Prompt, Reranker, silent
-from polyad.retrieval.selection import Wanted
-from polyad.storage import Store, StoreKind
+from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Prompt, Reranker, silent
+from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.store import Store, StoreKind
+from polyad.readers.sources import MissingDocuments, gone, places_of
+from polyad.retrieval.selection import SearchOptions
+from polyad.snapshot.files import SnapshotFiles
+from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.prompts import Prompts
-from polyad.view import View
 
 _LOG = logging.getLogger(__name__)
 
@@ -80,18 +80,20 @@ class Engine:
     Not tied to a thread: searches may run side by side, and beside one writer.
 
     Attributes:
-        models: And settings; each model is loaded when it is first needed.
+        components: And settings; each model is loaded when it is first needed.
         catalogue: Looks things up in the index.
     """
 
-    def __init__(self, store: Store, models: Models) -> None:
-        self.models = models
+    def __init__(self, store: Store, components: Components) -> None:
+        self.components = components
         self._store = store
-        files = ViewFiles(store.directory, models.settings.of(NearestSettings)) if store.directory else None
-        self.catalogue = Catalogue(store, models.language_model, files.recall if files else dict, models.prompts)
-        self._views = ViewKeeper(store, store.manifest.dimension, files)
-        self._searcher = Searcher(store, self._views, models)
-        preset = PRESETS.get(models.settings.preset)
+        files = SnapshotFiles(store.directory, components.settings.of(NearestSettings)) if store.directory else None
+        self.catalogue = Catalogue(
+            store, components.language_model, files.recall if files else dict, components.prompts
+        )
+        self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
+        self._searcher = Searcher(store, self._snapshots, components)
+        preset = PRESETS.get(components.settings.preset)
         self._method = preset.method if preset else DEFAULT_METHOD
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
 
@@ -168,7 +170,7 @@ class Engine:
             extractor = _extractor_of(opened, mentions, paid)
             built_with = opened.manifest.embedder, opened.manifest.dimension
             found = _embedder_of(opened, embedder)
-            return cls(opened, Models(settings, found, extractor, paid, reranker, told, built_with))
+            return cls(opened, Components(settings, found, extractor, paid, reranker, told, built_with))
         except BaseException:
             opened.close()
             raise
@@ -189,7 +191,7 @@ class Engine:
     def close(self) -> None:
         """Release the index's files."""
         self._store.close()
-        self.models.close()
+        self.components.close()
 
     # Indexing
 
@@ -201,7 +203,7 @@ class Engine:
         max_cost: float = 0.0,
         max_tokens: int = 0,
         prune: bool = False,
-        again: bool = False,
+        force: bool = False,
         progress: Progress = silent,
     ) -> IndexReport:
         """Index files and folders; what is unchanged since the last time is left alone.
@@ -216,7 +218,7 @@ class Engine:
             max_tokens: Tokens likewise.
             prune: Remove documents that came from these paths and are no longer there, except from a path in
                 which there is nothing at all: that looks like a disk that is missing.
-            again: Build also what is unchanged anew, and ask the language model anew; what is there stays until the new
+            force: Build also what is unchanged anew, and ask the language model anew; what is there stays until the new
                 is. Paths may then be ids of documents that are read from files. Where that was stopped, the same call
                 goes on from there.
             progress: Told how far it is.
@@ -225,7 +227,7 @@ class Engine:
             ConfigurationError: a path does not exist, there is no such method, or it lacks what it needs. Nothing was
                 changed.
         """
-        runs, redone = self._runs(_listed(paths), method, again=again)
+        runs, redone = self._runs(_listed(paths), method, force=force)
         given, remembered, limits = runs.wanted, runs.remembered, Limits(max_cost, max_tokens)
 
         def index(items: Iterable[Document | Failure], own: str, told: Progress, files: int) -> IndexReport:
@@ -240,7 +242,7 @@ class Engine:
         if given.ids:
             return report
         missing = (
-            Gone()
+            MissingDocuments()
             if report.counts.stopped
             else gone(
                 self._store.sources(places_of(given.paths)), given.paths, runs.read, report.failures, runs.skipped
@@ -255,26 +257,26 @@ class Engine:
         skipped = runs.skipped
         return replace(report, counts=counts, skipped=skipped, gone=missing.ids, spared=missing.spared, pruned=prune)
 
-    def _runs(self, paths: Sequence[Path], method: str, *, again: bool) -> tuple[FileRuns, Redone | None]:
+    def _runs(self, paths: Sequence[Path], method: str, *, force: bool) -> tuple[FileRuns, RebuildCheckpoint | None]:
         """The runs over some files; where all is built anew, with what the same has done before it was stopped."""
-        given = selected(paths, self._store.sources()) if again else Selected(paths)
-        remembered = Remembered(method) if method else self._remembered()
-        runs = FileRuns(given, remembered, self.models.settings.of(ReadSettings), is_named=bool(method))
-        model = self.models.language_model
+        given = selected(paths, self._store.sources()) if force else Selected(paths)
+        remembered = MethodAssignment(method) if method else self._remembered()
+        runs = FileRuns(given, remembered, self.components.settings.of(ReadSettings), is_named=bool(method))
+        model = self.components.language_model
         names = [method, model.kept_as if model else "", *map(str, paths)]
-        return runs, Redone(self._store, names) if again else None
+        return runs, RebuildCheckpoint(self._store, names) if force else None
 
-    def _remembered(self) -> Remembered:
+    def _remembered(self) -> MethodAssignment:
         """By which method each document of the index is built, and new ones are."""
         kinds = self._store.kinds()
         default = self._default_method(kinds) if kinds else self._method
         others = {kind for kind in kinds if METHOD_OF[kind] != default}
         if not others:
-            return Remembered(default)
+            return MethodAssignment(default)
         of_documents = self._store.kinds_of_documents(others)
         origins = self._store.origins(list(of_documents))
         sources = {id: origin.source for id, origin in zip(of_documents, origins, strict=True)}
-        return Remembered.of_index(default, of_documents, sources)
+        return MethodAssignment.of_index(default, of_documents, sources)
 
     @staticmethod
     def _default_method(kinds: Set[HyperedgeKind]) -> str:
@@ -319,18 +321,18 @@ class Engine:
         limits: Limits,
         progress: Progress,
         files: int | None = None,
-        redone: Redone | None = None,
+        redone: RebuildCheckpoint | None = None,
     ) -> IndexReport:
-        builder = make_builder(method, self.models, limits)
-        embedder, spent = self.models.embedder, self.models.usage
+        builder = make_builder(method, self.components, limits)
+        embedder, spent = self.components.embedder, self.components.usage
         started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.texts
-        model = self.models.language_model
+        model = self.components.language_model
         with model.asking_anew(redone) if model and redone is not None else nullcontext():
             counts = self._indexer(builder, method).index(documents, progress, files, redone=redone)
         self._searcher.written = self._store.version()
-        self._views.settle()
+        self._snapshots.settle()
         if methods[method].describes_entities and counts.passages:
-            self._views.described(embedder, progress)
+            self._snapshots.described(embedder, progress)
         return IndexReport(
             method,
             counts,
@@ -338,10 +340,10 @@ class Engine:
             seconds=time.perf_counter() - started,
             encode_seconds=embedder.seconds - encoding,
             embedded_texts=embedder.texts - texts,
-            usage=self.models.usage - spent,
+            usage=self.components.usage - spent,
         )
 
-    def estimate(self, paths: Paths, *, method: str = "facts", again: bool = False) -> Usage:
+    def estimate(self, paths: Paths, *, method: str = "facts", force: bool = False) -> Usage:
         """What indexing would spend on the language model: calls, tokens and cost, before anything is spent.
 
         Prompts are counted; what the model will say is guessed. A method that asks no model costs nothing.
@@ -349,32 +351,34 @@ class Engine:
         Args:
             paths: As for :meth:`index`.
             method: As for :meth:`index`; with ``""`` each document is counted by its own.
-            again: As for :meth:`index`.
+            force: As for :meth:`index`.
 
         Raises:
             ConfigurationError: as for :meth:`index`.
         """
-        runs, redone = self._runs(_listed(paths), method, again=again)
+        runs, redone = self._runs(_listed(paths), method, force=force)
 
         def estimate(items: Iterable[Document | Failure], own: str, _: Progress, __: int) -> IndexReport:
             return IndexReport(own, IndexCounts(), (), 0.0, 0.0, 0, self._estimated(items, own, redone))
 
         return runs.index(estimate, silent).usage
 
-    def _estimated(self, items: Iterable[Document | Failure], method: str, redone: Redone | None) -> Usage:
+    def _estimated(self, items: Iterable[Document | Failure], method: str, redone: RebuildCheckpoint | None) -> Usage:
         """What building some documents by one method would take."""
-        builder, models = make_builder(method, self.models, Limits()), self.models
-        if not methods[method].needs_language_model and not models.asks_for_names:
+        builder, components = make_builder(method, self.components, Limits()), self.components
+        if not methods[method].needs_language_model and not components.asks_for_names:
             return Usage()
-        model = models.language_model
+        model = components.language_model
         known = model.known if model else _nothing_known
         batches = self._indexer(builder, method).pending(items, redone)
         with model.asking_anew(redone) if model and redone is not None else nullcontext():
             return sum((builder.estimate(passages, known) for passages in batches), Usage())
 
     def _indexer(self, builder: HyperedgeBuilder, method: str) -> Indexer:
-        splitter = SentenceSplitter(self.models.settings.of(SplitSettings), methods[method].usual_passages)
-        return Indexer(self._store, self.models.embedder, splitter, builder, self.models.settings.of(EmbeddingSettings))
+        splitter = SentenceSplitter(self.components.settings.of(SplitSettings), methods[method].usual_passages)
+        return Indexer(
+            self._store, self.components.embedder, splitter, builder, self.components.settings.of(EmbeddingSettings)
+        )
 
     def remove(self, document_ids: str | Sequence[str]) -> None:
         """Remove a document or several, and everything that came from them.
@@ -393,7 +397,7 @@ class Engine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen | None = None,
+        retriever: RetrieverLike | None = None,
         merge: bool = True,
         min_relevance: float = 0.0,
         progress: Progress = silent,
@@ -408,8 +412,8 @@ class Engine:
             k: The most hits; 5 where there is no budget of words either, and no limit where there is one.
             words: The most words of text in all hits together.
             retriever: Finds them: a name, one of :data:`RETRIEVERS` or of another package; a retriever; or a
-                :class:`polyad.engine.registry.Retrieval`, which makes one of the engine's models. None for that of the
-                preset, else ``default``.
+                :class:`polyad.engine.registry.RetrieverSpec`, which makes one of the engine's components. None for
+                that of the preset, else ``default``.
             merge: Off, the hits are the passages as the retriever ranks them, for measurements.
             min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none.
             progress: Told of what the first search of an index makes once, such as the vectors of entities.
@@ -419,7 +423,7 @@ class Engine:
                 it does not say how relevant passages are and ``min_relevance`` is above 0.
         """
         self._searcher.require(question)
-        wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
+        wanted = SearchOptions(k=k, words=words, merge=merge, min_relevance=min_relevance)
         return self._searcher.search(question, wanted, retriever or self._retriever, progress)
 
     def search_many(
@@ -428,7 +432,7 @@ class Engine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen | None = None,
+        retriever: RetrieverLike | None = None,
         merge: bool = True,
         min_relevance: float = 0.0,
         progress: Progress = silent,
@@ -438,10 +442,10 @@ class Engine:
             raise ConfigurationError(f"questions is {questions[:60]!r}; expected a list of questions")
         for question in questions:
             self._searcher.require(question)
-        wanted = Wanted(k=k, words=words, merge=merge, min_relevance=min_relevance)
+        wanted = SearchOptions(k=k, words=words, merge=merge, min_relevance=min_relevance)
         return self._searcher.search_many(questions, wanted, retriever or self._retriever, progress)
 
-    def prepare(self, retriever: Chosen | None = None, progress: Progress = silent) -> None:
+    def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
         """Load and make what a retriever needs once: no part of a search's time. :meth:`search` does it by itself.
 
         Raises:
@@ -449,9 +453,9 @@ class Engine:
         """
         self._searcher.prepare(retriever or self._retriever, progress)
 
-    def view(self, retriever: Chosen | None = None, progress: Progress = silent) -> View:
+    def snapshot(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> Snapshot:
         """The index as it is now, for who works on it as retrievers do; made ready for that retriever."""
-        return self._searcher.view(retriever or self._retriever, progress)
+        return self._searcher.snapshot(retriever or self._retriever, progress)
 
     def ask(
         self,
@@ -459,7 +463,7 @@ class Engine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen | None = None,
+        retriever: RetrieverLike | None = None,
         min_relevance: float = 0.0,
         on_text: Callable[[str], None] | None = None,
         progress: Progress = silent,
@@ -481,11 +485,11 @@ class Engine:
             ConfigurationError: as for :meth:`search`.
             LanguageModelError: the language model gave no usable reply.
         """
-        spent = self.models.usage
+        spent = self.components.usage
         evidence = self.search(
             question, k, words=words, retriever=retriever, min_relevance=min_relevance, progress=progress
         )
-        return replace(self.answer(evidence, on_text), usage=self.models.usage - spent)
+        return replace(self.answer(evidence, on_text), usage=self.components.usage - spent)
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
         """Answer a question from evidence at hand, with citations; without a language model, the evidence alone.
@@ -497,9 +501,12 @@ class Engine:
         Raises:
             LanguageModelError: the language model gave no usable reply.
         """
-        models = self.models
+        components = self.components
         answerer = CitingAnswerer(
-            models.language_model, models.settings.of(AnswerSettings), models.splitter.count_tokens, models.prompts
+            components.language_model,
+            components.settings.of(AnswerSettings),
+            components.splitter.count_tokens,
+            components.prompts,
         )
         return located(answerer.answer(evidence, on_text), self._store)
 
@@ -509,7 +516,7 @@ class Engine:
         k: int | None = None,
         *,
         words: int | None = None,
-        retriever: Chosen | None = None,
+        retriever: RetrieverLike | None = None,
         min_relevance: float = 0.0,
         progress: Progress = silent,
     ) -> AnswerStream:
@@ -526,11 +533,11 @@ class Engine:
         Raises:
             ConfigurationError: as for :meth:`search`, at once; what the model fails with comes where it is read.
         """
-        spent = self.models.usage
+        spent = self.components.usage
         evidence = self.search(
             question, k, words=words, retriever=retriever, min_relevance=min_relevance, progress=progress
         )
-        searched = self.models.usage - spent
+        searched = self.components.usage - spent
 
         def answered(on_text: Callable[[str], None]) -> Answer:
             answer = self.answer(evidence, on_text)

@@ -7,14 +7,14 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from polyad.adapters.reading.sources import file_of, present
 from polyad.config import ReadSettings
 from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
-from polyad.indexing.remembered import GIVEN, Remembered
+from polyad.indexing.method_assignment import GIVEN, MethodAssignment
 from polyad.indexing.report import IndexReport
 from polyad.model import Document, Failure
-from polyad.protocols import Progress, Reader
+from polyad.protocols.components import Progress, Reader
+from polyad.readers.sources import file_of, present
 
 Index = Callable[[Iterable[Document | Failure], str, Progress, int], IndexReport]
 """Indexes documents from so many files by a method."""
@@ -70,7 +70,7 @@ class FileRuns:
     """
 
     wanted: Selected
-    remembered: Remembered
+    remembered: MethodAssignment
     settings: ReadSettings
     is_named: bool = False  # the method, which then is that of all
     read: set[str] = field(default_factory=set)

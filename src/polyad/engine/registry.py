@@ -16,9 +16,6 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from polyad.adapters.no_language_model import NoLanguageModel
-from polyad.adapters.reading.files import MANY_DOCUMENTS, ONE_DOCUMENT, FileReader
-from polyad.adapters.reading.tuples import TupleReader
 from polyad.config import (
     LONG_PASSAGES,
     SHORT_PASSAGES,
@@ -45,7 +42,11 @@ from polyad.indexing.hyperedge_builder import HyperedgeBuilder
 from polyad.indexing.segmentation_settings import SegmentationSettings
 from polyad.indexing.tuple_builder import TupleBuilder
 from polyad.indexing.unit_builder import SemanticUnitBuilder
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor, Reader, Reranker, Retriever
+from polyad.language_models.no_language_model import NoLanguageModel
+from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reader, Reranker, Retriever
+from polyad.protocols.store import StoreKind
+from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT, FileReader
+from polyad.readers.tuples import TupleReader
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.default.settings import DefaultSettings
@@ -59,10 +60,9 @@ from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question_names import QuestionNames
-from polyad.storage import StoreKind
 
 if TYPE_CHECKING:
-    from polyad.engine.models import Models  # made of what is registered here
+    from polyad.engine.components import Components  # made of what is registered here
 
 _LOG = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieval:
+class RetrieverSpec:
     """A way to find evidence.
 
     Attributes:
@@ -85,7 +85,7 @@ class Retrieval:
             by nearness.
     """
 
-    make: Callable[[Models], Retriever]
+    make: Callable[[Components], Retriever]
     settings: type | None = None
     training: type | None = None
     needs_language_model: bool = False
@@ -95,61 +95,70 @@ class Retrieval:
     lists_nearest: bool = False
 
 
-def _question_names(models: Models) -> MentionExtractor:
+def _question_names(components: Components) -> MentionExtractor:
     """Finds the names in questions by the language model, where there is one."""
-    language_model = models.language_model
-    return QuestionNames(language_model, models.extractor, models.prompts) if language_model else models.extractor
-
-
-def _names(models: Models) -> NamesLinked:
-    return models.settings.of(QuestionSettings).names
-
-
-def _hypersu(models: Models) -> Retriever:
-    settings, language_model = models.settings.of(HyperSUSettings), models.language_model
-    rules = QuestionClues(use_remainder=settings.use_remainder)
-    agent = LanguageModelClues(language_model, settings.max_clues, models.prompts) if language_model else rules
-    return HyperSURetriever(models.embedder, models.extractor, agent, settings, _names(models))
-
-
-def _hypergraphrag(models: Models) -> Retriever:
-    settings = models.settings.of(HyperGraphRAGSettings)
-    return HyperGraphRAGRetriever(models.embedder, _question_names(models), settings, _names(models))
-
-
-def _hyperretriever(models: Models) -> Retriever:
-    settings = models.settings.of(HyperRetrieverSettings)
-    return HyperRetriever(models.embedder, _question_names(models), settings, names=_names(models))
-
-
-def _hypermemory(models: Models) -> Retriever:
-    language_model = models.require_language_model("the retriever 'hypermemory'")
-    settings = models.settings.of(HyperMemorySettings)
-    return HyperMemoryRetriever(
-        models.embedder, _question_names(models), language_model, settings, names=_names(models), prompts=models.prompts
+    language_model = components.language_model
+    return (
+        QuestionNames(language_model, components.extractor, components.prompts)
+        if language_model
+        else components.extractor
     )
 
 
-def _default(models: Models) -> Retriever:
-    return DefaultRetriever(models.embedder, models.extractor, models.settings.of(DefaultSettings))
+def _names(components: Components) -> NamesLinked:
+    return components.settings.of(QuestionSettings).names
 
 
-retrievers: Table[Retrieval] = Table(
+def _hypersu(components: Components) -> Retriever:
+    settings, language_model = components.settings.of(HyperSUSettings), components.language_model
+    rules = QuestionClues(use_remainder=settings.use_remainder)
+    agent = LanguageModelClues(language_model, settings.max_clues, components.prompts) if language_model else rules
+    return HyperSURetriever(components.embedder, components.extractor, agent, settings, _names(components))
+
+
+def _hypergraphrag(components: Components) -> Retriever:
+    settings = components.settings.of(HyperGraphRAGSettings)
+    return HyperGraphRAGRetriever(components.embedder, _question_names(components), settings, _names(components))
+
+
+def _hyperretriever(components: Components) -> Retriever:
+    settings = components.settings.of(HyperRetrieverSettings)
+    return HyperRetriever(components.embedder, _question_names(components), settings, names=_names(components))
+
+
+def _hypermemory(components: Components) -> Retriever:
+    language_model = components.require_language_model("the retriever 'hypermemory'")
+    settings = components.settings.of(HyperMemorySettings)
+    return HyperMemoryRetriever(
+        components.embedder,
+        _question_names(components),
+        language_model,
+        settings,
+        names=_names(components),
+        prompts=components.prompts,
+    )
+
+
+def _default(components: Components) -> Retriever:
+    return DefaultRetriever(components.embedder, components.extractor, components.settings.of(DefaultSettings))
+
+
+retrievers: Table[RetrieverSpec] = Table(
     "retrievers",
     "retriever",
     {
-        "default": Retrieval(_default, DefaultSettings, lists_nearest=True),
-        "hypergraphrag": Retrieval(_hypergraphrag, HyperGraphRAGSettings, reads_entity_vectors=True),
-        "hypersu": Retrieval(_hypersu, HyperSUSettings),
-        "hyperretriever": Retrieval(
+        "default": RetrieverSpec(_default, DefaultSettings, lists_nearest=True),
+        "hypergraphrag": RetrieverSpec(_hypergraphrag, HyperGraphRAGSettings, reads_entity_vectors=True),
+        "hypersu": RetrieverSpec(_hypersu, HyperSUSettings),
+        "hyperretriever": RetrieverSpec(
             _hyperretriever, HyperRetrieverSettings, HyperRetrieverTraining, reads_entity_vectors=True
         ),
-        "hypermemory": Retrieval(_hypermemory, HyperMemorySettings, needs_language_model=True),
-        "standard": Retrieval(lambda models: DenseRetriever(models.embedder), reads_names=False),
-        "bm25": Retrieval(lambda _: LexicalRetriever(), embeds_question=False, reads_names=False),
-        "none": Retrieval(lambda _: NoRetriever(), embeds_question=False, reads_names=False),
+        "hypermemory": RetrieverSpec(_hypermemory, HyperMemorySettings, needs_language_model=True),
+        "dense": RetrieverSpec(lambda components: DenseRetriever(components.embedder), reads_names=False),
+        "bm25": RetrieverSpec(lambda _: LexicalRetriever(), embeds_question=False, reads_names=False),
+        "none": RetrieverSpec(lambda _: NoRetriever(), embeds_question=False, reads_names=False),
     },
-    lambda row: isinstance(row, Retrieval),
+    lambda row: isinstance(row, RetrieverSpec),
 )
 
 RETRIEVERS = retrievers.own
@@ -203,7 +212,7 @@ class Method:
         describes_entities: Whether it says what entities are, so that they are worth embedding at once.
     """
 
-    build: Callable[[Models, Limits], HyperedgeBuilder]
+    build: Callable[[Components, Limits], HyperedgeBuilder]
     read: Callable[[ReadSettings], Reader] = _file_reader
     section: tuple[str, type] | None = None
     needs_language_model: bool = False
@@ -211,26 +220,28 @@ class Method:
     describes_entities: bool = False
 
 
-def _facts(models: Models, limits: Limits) -> HyperedgeBuilder:
-    language_model = models.language_model or NoLanguageModel("extracting facts with the method 'facts'")
+def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
+    language_model = components.language_model or NoLanguageModel("extracting facts with the method 'facts'")
     if limits.max_cost and not language_model.cost(1_000_000, 1_000_000):
         raise ConfigurationError(
             "max_cost needs the language model's prices; set prompt_price and completion_price (US dollars a million "
             "tokens) in the section [language_model] of polyad.toml, or give max_tokens"
         )
-    settings = models.settings.of(FactSettings)
+    settings = components.settings.of(FactSettings)
     budget = Budget(language_model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
     style = PaperExtractionStyle if settings.style == "paper" else CompactExtractionStyle
-    return FactBuilder(models.splitter, language_model, style(settings.language, models.prompts), settings, budget)
+    return FactBuilder(
+        components.splitter, language_model, style(settings.language, components.prompts), settings, budget
+    )
 
 
-def _semantic_units(models: Models, _: Limits) -> HyperedgeBuilder:
+def _semantic_units(components: Components, _: Limits) -> HyperedgeBuilder:
     return SemanticUnitBuilder(
-        models.splitter,
-        models.extractor,
-        models.embedder,
-        models.settings.of(SegmentationSettings),
-        models.prompt_of_names,
+        components.splitter,
+        components.extractor,
+        components.embedder,
+        components.settings.of(SegmentationSettings),
+        components.prompt_of_names,
     )
 
 
@@ -255,7 +266,7 @@ METHODS = methods.own
 """Ways to build hyperedges that come with polyad."""
 
 
-def make_builder(name: str, models: Models, limits: Limits) -> HyperedgeBuilder:
+def make_builder(name: str, components: Components, limits: Limits) -> HyperedgeBuilder:
     """The builder of that method.
 
     Raises:
@@ -264,7 +275,7 @@ def make_builder(name: str, models: Models, limits: Limits) -> HyperedgeBuilder:
     method = methods[name]
     if limits != Limits() and not method.needs_language_model:
         raise ConfigurationError(f"max_cost and max_tokens limit the method 'facts' only, not {name!r}; leave them out")
-    return method.build(models, limits)
+    return method.build(components, limits)
 
 
 # Adapters: a name is that of a row, and after a colon what the row's function reads
@@ -277,16 +288,16 @@ embedders: Table[Callable[[str, EncoderSettings], Embedder]] = Table(
     "embedders",
     "embedder",
     {
-        "openai": "polyad.adapters.openai.embeddings:OpenAIEmbedder.from_name",
-        "hashing": "polyad.adapters.hashing:HashingEmbedder.from_name",
+        "openai": "polyad.embedders.openai:OpenAIEmbedder.from_name",
+        "hashing": "polyad.embedders.hashing:HashingEmbedder.from_name",
     },
     callable,
 )
 
-_LOCAL_EMBEDDER = "polyad.adapters.sentence_transformers:SentenceTransformerEmbedder.from_name"
+_LOCAL_EMBEDDER = "polyad.embedders.sentence_transformers:SentenceTransformerEmbedder.from_name"
 """Takes every other name, whole."""
 
-_LIGHT_EMBEDDER = "polyad.adapters.minilm:MiniLMEmbedder.from_name"
+_LIGHT_EMBEDDER = "polyad.embedders.minilm:MiniLMEmbedder.from_name"
 """Takes the default name without PyTorch."""
 
 _LAST_RESORT = "hashing:384"
@@ -296,7 +307,7 @@ mentions: Table[Callable[[str, LanguageModel | None], MentionExtractor]] = Table
     "mention extractor",
     {
         "rules": "polyad.indexing.mentions.rules:RuleMentionExtractor.from_name",
-        "gliner": "polyad.adapters.gliner:GlinerMentionExtractor.from_name",
+        "gliner": "polyad.indexing.mentions.gliner:GlinerMentionExtractor.from_name",
         "llm": "polyad.indexing.mentions.language_model:LanguageModelMentionExtractor.from_name",
         "given": "polyad.indexing.mentions.given:GivenMentionExtractor.from_name",
     },
@@ -308,8 +319,8 @@ rerankers: Table[Callable[[str, RerankerSettings], Reranker]] = Table(
     "rerankers",
     "reranker",
     {
-        "cross-encoder": "polyad.adapters.cross_encoder:CrossEncoderReranker.from_name",
-        "endpoint": "polyad.adapters.openai:EndpointReranker.from_name",
+        "cross-encoder": "polyad.rerankers.cross_encoder:CrossEncoderReranker.from_name",
+        "endpoint": "polyad.rerankers.endpoint:EndpointReranker.from_name",
     },
     callable,
     ("cross-encoder:MODEL_OR_FOLDER", "endpoint:MODEL"),
@@ -318,7 +329,7 @@ rerankers: Table[Callable[[str, RerankerSettings], Reranker]] = Table(
 stores: Table[StoreKind] = Table(
     "stores",
     "store",
-    {"sqlite": "polyad.adapters.sqlite:SqliteStore"},
+    {"sqlite": "polyad.stores.sqlite:SqliteStore"},
     lambda row: all(callable(getattr(row, name, None)) for name in ("exists", "create", "open", "replies")),
 )
 
@@ -333,7 +344,7 @@ def store_for(place: str | Path) -> StoreKind:
     return stores[scheme if separator else DEFAULT_STORE]
 
 
-_LANGUAGE_MODEL = "polyad.adapters.openai:OpenAILanguageModel"
+_LANGUAGE_MODEL = "polyad.language_models.openai.language_model:OpenAILanguageModel"
 
 
 def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedder:

@@ -10,7 +10,7 @@ from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesE
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.judging import TEXT, Judge, Shown
 from polyad.model import Answer
-from polyad.protocols import Embedder, LanguageModel, Progress, Prompt, Reply, silent
+from polyad.protocols.components import Embedder, LanguageModel, Progress, Prompt, Reply, silent
 
 ATTEMPTS = 3
 """At a judgement that can be read."""

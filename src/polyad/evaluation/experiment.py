@@ -14,7 +14,7 @@ from polyad.evaluation.measures import all_recall, hits, ndcg, recall, reciproca
 from polyad.evaluation.records import Asked, asked
 from polyad.evaluation.statement_recall import Covered
 from polyad.model import Evidence, Timings
-from polyad.protocols import Progress, silent
+from polyad.protocols.components import Progress, silent
 
 PASSAGES = 4
 """Passages asked for, for each document of the ranking: a document that is found may be found by several of them."""

@@ -11,16 +11,16 @@ from polyad.evaluation import experiment
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.training_parts import training_parts
-from polyad.protocols import Progress, Retriever, silent
+from polyad.protocols.components import Progress, Retriever, silent
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.linear_scorer import LinearScorer
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
-from polyad.view import View
 
-BESIDE = ("standard", "hypersu")
+BESIDE = ("dense", "hypersu")
 """Retrievers without training that are shown beside the trained ones."""
 
 
@@ -47,18 +47,18 @@ def held_out(
         k: Depth of the ranking.
         progress: Told after each question.
     """
-    view, embedder, extractor = training_parts(engine, progress)
-    names = engine.models.settings.of(QuestionSettings).names
+    snapshot, embedder, extractor = training_parts(engine, progress)
+    names = engine.components.settings.of(QuestionSettings).names
     retrievers: dict[str, Retriever] = {
         "hyperretriever": HyperRetriever(embedder, extractor, settings, scorer, names),
         "hyperretriever, untrained": HyperRetriever(
             embedder, extractor, settings, TripleScorer.untrained(scorer.recipe), names
         ),
-        **{name: registry.retrievers[name].make(engine.models) for name in BESIDE},
+        **{name: registry.retrievers[name].make(engine.components) for name in BESIDE},
         "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), linear),
     }
-    return [experiment.run(name, _search(made, view), queries, k, progress) for name, made in retrievers.items()]
+    return [experiment.run(name, _search(made, snapshot), queries, k, progress) for name, made in retrievers.items()]
 
 
-def _search(retriever: Retriever, view: View) -> experiment.Search:
-    return lambda question, k: retriever.retrieve(model.Query(question, k), view)
+def _search(retriever: Retriever, snapshot: Snapshot) -> experiment.Search:
+    return lambda question, k: retriever.retrieve(model.Query(question, k), snapshot)

@@ -12,7 +12,7 @@ from typing import Any
 
 from polyad.evaluation.judging import ACCEPTED, ANSWER, QUESTION, STATED, TEXT, Judge, Shown
 from polyad.text.json_schema import BOOLEAN, INTEGER, STRING, array_of, object_of
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _DIMENSIONS = {
     "correctness": (
@@ -46,7 +46,7 @@ _DIMENSIONS = {
         "it contradicts itself or has no order.",
     ),
     "diversity": (
-        "whether it brings in different points of view, kinds of evidence or wordings where that helps",
+        "whether it brings in different points of snapshot, kinds of evidence or wordings where that helps",
         "it is varied where that helps, without padding.",
         "it repeats one thing.",
     ),
@@ -56,7 +56,7 @@ _DIMENSIONS = {
 _G_E = "g_e."
 
 
-def _task(name: str, prompts: Prompts = USUAL) -> str:
+def _task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
     """What the judge of a name is asked to do."""
     if name.startswith(_G_E):
         respect = name.removeprefix(_G_E)
@@ -213,6 +213,6 @@ def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float
     return (sum(dimensions) / len(dimensions) + token_f1) / 2
 
 
-def requests_for(measures: Sequence[str], prompts: Prompts = USUAL) -> list[Judge]:
+def requests_for(measures: Sequence[str], prompts: Prompts = DEFAULT_PROMPTS) -> list[Judge]:
     """The judges that some measures need, each with the task that it has in ``prompts``."""
     return [replace(judge, task=_task(judge.name, prompts)) for measure in measures for judge in JUDGES[measure]]

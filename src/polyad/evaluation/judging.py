@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polyad.protocols import Prompt
+from polyad.protocols.components import Prompt
 from polyad.text.json_schema import Schema
 from polyad.text.thoughts import after_thoughts
 

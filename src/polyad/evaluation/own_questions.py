@@ -22,7 +22,7 @@ from polyad.errors import ConfigurationError
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import STRONG
 from polyad.model import SUBJECT, Passage
-from polyad.protocols import Progress, Splitter, silent
+from polyad.protocols.components import Progress, Splitter, silent
 from polyad.text.files import write_whole
 from polyad.text.keys import entity_key
 from polyad.text.words import count_words, terms

@@ -18,9 +18,9 @@ from polyad.evaluation.averages import ENOUGH
 from polyad.evaluation.comparison import System
 from polyad.evaluation.judging import said_in
 from polyad.evaluation.line_files import LineFile, json_lines
-from polyad.protocols import LanguageModel, Progress, Prompt, Reply, silent
+from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
 from polyad.text.json_schema import STRING, object_of
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 VERDICTS = "pairwise.jsonl"
 
@@ -59,7 +59,7 @@ class Duel:
     question: str
     first: str
     second: str
-    task: str = USUAL.text("judge_pairwise")
+    task: str = DEFAULT_PROMPTS.text("judge_pairwise")
 
     def prompts(self) -> tuple[Prompt, Prompt]:
         """What a judge is asked: in this order, and the other way round."""
@@ -219,7 +219,7 @@ def fought(
     model: LanguageModel,
     folder: Path,
     progress: Progress = silent,
-    prompts: Prompts = USUAL,
+    prompts: Prompts = DEFAULT_PROMPTS,
 ) -> list[Outcome]:
     """Have the answers of each pair of systems compared in both orders, as far as that has not been done.
 

@@ -61,7 +61,7 @@ class Plan:
 
     benchmarks: tuple[Path, ...]
     variants: tuple[Variant, ...] = (AS_SET,)
-    retrievers: tuple[str, ...] = ("standard", "default")
+    retrievers: tuple[str, ...] = ("dense", "default")
     k: int | None = None
     limit: int | None = None
     split: str = "all"
@@ -231,7 +231,7 @@ def _plan(folder: Path, content: Mapping[str, Any]) -> Plan:
     return Plan(
         benchmarks=tuple(folder / name for name in content["benchmarks"]),
         variants=tuple(_variants(content)),
-        retrievers=tuple(content.get("retrievers", ("standard", "default"))),
+        retrievers=tuple(content.get("retrievers", ("dense", "default"))),
         out=folder / content["out"] if "out" in content else None,
         answers=content.get("answers", False) or "answering" in content,
         judges=tuple(content.get("judges", ())),

@@ -15,8 +15,8 @@ import numpy as np
 
 from polyad.evaluation.evidence import cut
 from polyad.model import Span
-from polyad.text.indexed_words import telling_words, words_of
-from polyad.view import View
+from polyad.protocols.snapshot import Snapshot
+from polyad.text.indexed_words import query_terms, words_of
 
 WINDOW = 3
 """Consecutive sentences in which a statement has to be covered."""
@@ -78,13 +78,13 @@ class StatementRecall:
     """Tells what of a question's evidence was returned, by the words of an index.
 
     Args:
-        view: Of the index: its words say how much each one tells.
+        snapshot: Of the index: its words say how much each one tells.
         sentences: Those of its splitter.
         budgets: In words of returned text.
     """
 
-    def __init__(self, view: View, sentences: Sentences, budgets: Sequence[int]) -> None:
-        self._view, self._budgets = view, tuple(budgets)
+    def __init__(self, snapshot: Snapshot, sentences: Sentences, budgets: Sequence[int]) -> None:
+        self._snapshot, self._budgets = snapshot, tuple(budgets)
         self._words_of_sentences = lru_cache(maxsize=1 << 14)(
             lambda text: tuple(frozenset(words_of(span.of(text))) for span in sentences(text))
         )
@@ -96,8 +96,8 @@ class StatementRecall:
         That is its inverse document frequency as BM25 has it (Robertson and Sparck Jones): ``ln(1 + (N - n + 0.5) / (n
         + 0.5))`` of a word in n of N passages.
         """
-        words, total = telling_words(statement), self._view.passage_count
-        counts = self._view.words.frequencies(words)
+        words, total = query_terms(statement), self._snapshot.passage_count
+        counts = self._snapshot.words.frequencies(words)
         return {
             word: math.log(1 + (total - count + 0.5) / (count + 0.5))
             for word, count in zip(words, map(float, counts), strict=True)
@@ -120,11 +120,11 @@ class StatementRecall:
     def _is_coverable(self, weights: Mapping[str, float]) -> bool:
         """Whether any passage covers a statement; only those that hold enough of its words are read."""
         words, each = list(weights), np.array(list(weights.values()), dtype=np.float64)
-        for start in range(0, self._view.passage_count, _PASSAGES):
-            rows = np.arange(start, min(start + _PASSAGES, self._view.passage_count), dtype=np.int64)
-            held = self._view.words.holds(words, rows) @ each
+        for start in range(0, self._snapshot.passage_count, _PASSAGES):
+            rows = np.arange(start, min(start + _PASSAGES, self._snapshot.passage_count), dtype=np.int64)
+            held = self._snapshot.words.holds(words, rows) @ each
             near = rows[held >= ENOUGH * each.sum() * (1 - 1e-9)]
-            passages = self._view.passages([int(row) for row in near])
+            passages = self._snapshot.passages([int(row) for row in near])
             if any(covers(weights, self._words_of_sentences(passage.text)) for passage in passages):
                 return True
         return False

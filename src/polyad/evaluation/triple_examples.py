@@ -18,19 +18,19 @@ from polyad.evaluation.datasets import Question
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import Hypergraph, distinct
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.protocols import Embedder, MentionExtractor, Progress, silent
+from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.keys import entity_key
-from polyad.view import View
 
 POSITIVES = 32
 """Most positives taken of one question at one hop."""
 
-USUAL = HyperRetrieverTraining()
+DEFAULT_TRAINING = HyperRetrieverTraining()
 """What is read and learned where nothing else is wanted."""
 
 NEGATIVES = 96
@@ -107,14 +107,14 @@ def merged(sets: Sequence[TripleExamples]) -> TripleExamples:
 
 
 def collect(
-    view: View,
+    snapshot: Snapshot,
     embedder: Embedder,
     extractor: MentionExtractor,
     queries: Sequence[Question],
     settings: HyperRetrieverSettings,
     seed: int = 0,
     progress: Progress = silent,
-    learning: HyperRetrieverTraining = USUAL,
+    learning: HyperRetrieverTraining = DEFAULT_TRAINING,
     names: NamesLinked = "all",
 ) -> TripleExamples:
     """Walk towards the evidence of some questions and label what is met.
@@ -126,7 +126,7 @@ def collect(
     have no subject. Paths stay inside the hyperedges of gold passages if one does, since many others are as short.
 
     Args:
-        view: The index, its entities described.
+        snapshot: The index, its entities described.
         embedder: The one it was built with.
         extractor: Finds the names in the questions.
         queries: With gold documents.
@@ -137,17 +137,19 @@ def collect(
         names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
     """
     recipe = recipe_of(settings, embedder, learning)
-    preparer = QuestionPreparer(view, embedder, QuestionLinker(view, extractor, names=names), signals=recipe.signals)
-    space = SearchSpace.of(view, binary=settings.binary)
+    preparer = QuestionPreparer(
+        snapshot, embedder, QuestionLinker(snapshot, extractor, names=names), signals=recipe.signals
+    )
+    space = SearchSpace.of(snapshot, binary=settings.binary)
     graph = space.whole()
     passages = space.passages(np.arange(graph.edge_count))
-    gold_passages = _gold_passages(view, queries)
+    gold_passages = _gold_passages(snapshot, queries)
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
     found = [_no_triples(recipe)]
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = preparer.prepare(query.text)
         vectors[number] = question.vector
-        is_right = _rule_for(view, graph, passages, query, gold, question.topics, settings, learning)
+        is_right = _rule_for(snapshot, graph, passages, query, gold, question.topics, settings, learning)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
         random = np.random.default_rng([seed, _seed(query.id)])
         for _ in range(settings.depth or graph.node_count):
@@ -165,8 +167,8 @@ def collect(
         np.concatenate([hop[column] for hop in found]) for column in range(6)
     )
     entities, hyperedges = (
-        view.vectors("entity", np.arange(view.row_count("entity"))),
-        view.vectors("hyperedge", np.arange(view.row_count("hyperedge"))),
+        snapshot.vectors("entity", np.arange(snapshot.row_count("entity"))),
+        snapshot.vectors("hyperedge", np.arange(snapshot.row_count("hyperedge"))),
     )
     texts = tuple(query.text for query in queries)
     return TripleExamples(recipe, vectors, entities, hyperedges, numbers, heads, edges, tails, extras, labels, texts)
@@ -177,7 +179,9 @@ def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray,
     return none, none, none, none, np.empty((0, recipe.extras), dtype=np.float32), np.empty(0, dtype=bool)
 
 
-def recipe_of(settings: HyperRetrieverSettings, embedder: Embedder, learning: HyperRetrieverTraining = USUAL) -> Recipe:
+def recipe_of(
+    settings: HyperRetrieverSettings, embedder: Embedder, learning: HyperRetrieverTraining = DEFAULT_TRAINING
+) -> Recipe:
     """What a scorer trained with some settings reads."""
     return Recipe(
         embedder=embedder.name,
@@ -203,8 +207,8 @@ def distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: in
     found[starts] = 0
     frontier = starts
     for distance in range(1, depth + 1):
-        edges = distinct(graph.memberships.gather(frontier)[0])
-        reached = distinct(graph.members.gather(edges[allowed[edges]])[0])
+        edges = distinct(graph.memberships.assemble_hits(frontier)[0])
+        reached = distinct(graph.members.assemble_hits(edges[allowed[edges]])[0])
         frontier = reached[found[reached] < 0]
         found[frontier] = distance
         if not len(frontier):
@@ -217,7 +221,7 @@ Rule = Callable[[Triples], BoolArray]
 
 
 def _rule_for(
-    view: View,
+    snapshot: Snapshot,
     graph: Hypergraph,
     passages: IntArray,
     query: Question,
@@ -230,7 +234,7 @@ def _rule_for(
     in_gold = np.isin(passages, gold)
     if learning.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
-    targets = _targets(view, query, gold, topics)
+    targets = _targets(snapshot, query, gold, topics)
     depth = settings.depth or graph.node_count
     inside = _paths(graph, topics, targets, in_gold, depth)
     return inside or _paths(graph, topics, targets, np.ones_like(in_gold), depth) or _nothing
@@ -258,12 +262,12 @@ def _paths(graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: Bool
     return is_right if ways else None
 
 
-def _targets(view: View, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
+def _targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
     """Answers that are entities; else the subjects of the gold passages; else all of their entities. No topics."""
     keys = (entity_key(answer) for answer in query.answers)
-    answers = set(view.find(key for key in keys if key).values())
-    entities = distinct(view.graph.members(view.graph.hyperedges(gold)[0])[0])
-    about, owners, _ = view.graph.about(entities)
+    answers = set(snapshot.find(key for key in keys if key).values())
+    entities = distinct(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
+    about, owners, _ = snapshot.graph.about(entities)
     subject = np.bincount(owners[np.isin(about, gold)], minlength=len(entities)) > 0
     for rows in (np.array(sorted(answers), dtype=np.int64), entities[subject], entities):
         others = rows[~np.isin(rows, topics)]
@@ -272,12 +276,12 @@ def _targets(view: View, query: Question, gold: IntArray, topics: IntArray) -> I
     return topics[:0]
 
 
-def _gold_passages(view: View, queries: Sequence[Question]) -> list[IntArray]:
+def _gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list[IntArray]:
     """Rows of the passages of each question's gold documents."""
     rows: dict[str, list[int]] = {}
-    passages = view.graph.passages(np.arange(view.row_count("hyperedge")))
+    passages = snapshot.graph.passages(np.arange(snapshot.row_count("hyperedge")))
     for row in distinct(passages).tolist():
-        rows.setdefault(view.document_ids([row])[0], []).append(row)
+        rows.setdefault(snapshot.document_ids([row])[0], []).append(row)
     return [
         np.array(sorted(row for document in query.gold for row in rows.get(document, ())), dtype=np.int64)
         for query in queries

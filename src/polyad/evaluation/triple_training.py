@@ -17,7 +17,7 @@ import numpy as np
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.evaluation.triple_examples import TripleExamples, merged
-from polyad.protocols import Progress, silent
+from polyad.protocols.components import Progress, silent
 from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, weights_file
 from polyad.text.digests import question_digests
 from polyad.text.files import write_whole

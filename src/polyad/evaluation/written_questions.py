@@ -26,9 +26,9 @@ from polyad.evaluation.judging import said_in
 from polyad.evaluation.line_files import LineFile, json_lines
 from polyad.evaluation.own_questions import OwnQuestion, OwnQuestions
 from polyad.indexing.split import SentenceSplitter
-from polyad.protocols import LanguageModel, Progress, Prompt, Reply, silent
+from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
 from polyad.text.json_schema import STRING, object_of
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import terms
 
 WRITTEN = "written.jsonl"
@@ -93,7 +93,7 @@ class Sample:
         """What tells it from others."""
         return self.kind, *(fact.id for fact in self.facts)
 
-    def prompt(self, prompts: Prompts = USUAL) -> Prompt:
+    def prompt(self, prompts: Prompts = DEFAULT_PROMPTS) -> Prompt:
         """What the model is asked."""
         count = len(self.facts)
         listed = "\n".join(f"{number}. {fact.text}" for number, fact in enumerate(self.facts, 1))
@@ -209,7 +209,7 @@ def written_questions(
         raise ConfigurationError(
             "no question can be written: expected an index with hyperedges of two entities or more"
         )
-    prompts = engine.models.prompts
+    prompts = engine.components.prompts
     plan = {"seed": seed, "hops": list(hops), "model": model.name, "facts": _digest(facts)}
     if version := prompts.version("question"):
         plan["prompt"] = version

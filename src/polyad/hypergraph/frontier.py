@@ -17,7 +17,7 @@ import numpy as np
 
 from polyad.hypergraph.sparse import Order, Scores, among, union
 from polyad.model import FloatArray, IntArray
-from polyad.view import Graph
+from polyad.protocols.snapshot import Graph
 
 Activation = Callable[[IntArray], FloatArray]
 """alpha: the activation in [0, 1] of each of some hyperedges. Asked only about hyperedges the walk touches."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from polyad.model import FloatArray
-from polyad.protocols import Embedder
-from polyad.storage import Store
+from polyad.protocols.components import Embedder
+from polyad.protocols.store import Store
 
 BLOCK_CHARACTERS = 512_000
 """Of texts that are put in the order of their length: all of the documents that are read together, mostly."""

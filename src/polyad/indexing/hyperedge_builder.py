@@ -9,7 +9,7 @@ from typing import Protocol
 
 from polyad.errors import LanguageModelError
 from polyad.model import Hyperedge, Incidence, Passage, Usage
-from polyad.protocols import Prompt
+from polyad.protocols.components import Prompt
 
 OnMessage = Callable[[str], None]
 """Told, in a few words, how far a long piece of work is."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue
-from polyad.text.outside import harmless, writable
+from polyad.text.outside import sanitize, writable
 
 LONGEST = 1000
 """Characters of a string, or of a list of strings together, that are kept."""
@@ -41,18 +41,18 @@ def checked(document: Document) -> Document | Failure:
         kept[_cut(key)] = found
     clean = replace(
         document,
-        title=harmless(document.title),
-        url=harmless(url),
+        title=sanitize(document.title),
+        url=sanitize(url),
         arguments=tuple(map(_checked_argument, document.arguments)),
-        relation=harmless(document.relation),
+        relation=sanitize(document.relation),
         metadata=kept,
     )
     return document if clean == document else clean
 
 
 def _checked_argument(argument: Argument) -> Argument:
-    names = tuple(map(harmless, argument.names))
-    role, unit = harmless(argument.role), harmless(argument.unit)
+    names = tuple(map(sanitize, argument.names))
+    role, unit = sanitize(argument.role), sanitize(argument.unit)
     return replace(argument, role=role, value=writable(argument.value), unit=unit, names=names)
 
 
@@ -70,7 +70,7 @@ def _kept(value: object) -> MetadataValue | None:
 
 
 def _cut(text: str) -> str:
-    text = harmless(text)
+    text = sanitize(text)
     if len(text) <= LONGEST:
         return text
     note = f" ... (cut; {len(text):,} characters)"

@@ -15,7 +15,7 @@ from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, S
 from polyad.indexing.embedding import Pending, embed
 from polyad.indexing.hyperedge_builder import Built, HyperedgeBuilder, hyperedge_id, passage_id
 from polyad.indexing.metadata import checked
-from polyad.indexing.redone import Redone
+from polyad.indexing.rebuild_checkpoint import RebuildCheckpoint
 from polyad.indexing.run_progress import RunProgress
 from polyad.indexing.sections import headings_in, sections_in, title_of
 from polyad.model import (
@@ -30,8 +30,8 @@ from polyad.model import (
     Passage,
     Span,
 )
-from polyad.protocols import Embedder, Progress, Splitter
-from polyad.storage import Store
+from polyad.protocols.components import Embedder, Progress, Splitter
+from polyad.protocols.store import Store
 from polyad.text.paragraphs import begins_paragraph
 
 INCOMPLETE = ""
@@ -101,7 +101,7 @@ class _Run:
 
     known: dict[str, str] = field(default_factory=dict)
     met: dict[str, tuple[str, str]] = field(default_factory=dict)
-    redone: Redone | None = None
+    redone: RebuildCheckpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class _Whole:
     notes: Counter[str]
 
 
-_USUAL = EmbeddingSettings()
+_DEFAULT_SETTINGS = EmbeddingSettings()
 
 
 class Indexer:
@@ -159,7 +159,7 @@ class Indexer:
         embedder: Embedder,
         splitter: Splitter,
         builder: HyperedgeBuilder,
-        settings: EmbeddingSettings = _USUAL,
+        settings: EmbeddingSettings = _DEFAULT_SETTINGS,
     ) -> None:
         self._settings = settings
         self._store = store
@@ -175,7 +175,7 @@ class Indexer:
         progress: Progress,
         files: int | None = None,
         *,
-        redone: Redone | None = None,
+        redone: RebuildCheckpoint | None = None,
     ) -> IndexCounts:
         """Index every document of ``items``; failures among them are passed into the report.
 
@@ -205,7 +205,9 @@ class Indexer:
         duplicates = sorted(self._store.duplicates(tried).items())
         return total + IndexCounts(duplicates=tuple(duplicates))
 
-    def pending(self, items: Iterable[Document | Failure], redone: Redone | None = None) -> Iterator[list[Passage]]:
+    def pending(
+        self, items: Iterable[Document | Failure], redone: RebuildCheckpoint | None = None
+    ) -> Iterator[list[Passage]]:
         """Passages that indexing ``items`` would build, a batch of documents at a time; changes nothing.
 
         Of passages with equal contents there is one: the others cost nothing.
@@ -218,7 +220,7 @@ class Indexer:
         yielded: set[str] = set()
         for batch in _batches(items):
             changed, _ = self._changed(batch, run)
-            contents = self._contents(changed, is_again=redone is not None)
+            contents = self._contents(changed, is_forced=redone is not None)
             digests = contents.digests
             first = {digests[passage.id]: passage for passage in reversed(contents.missing)}
             new = [passage for passage in contents.missing if first[digests[passage.id]] is passage]
@@ -258,12 +260,12 @@ class Indexer:
                 changed.append(_Changed(item, digest, is_update, self._passages(item)))
         return changed, IndexCounts(unchanged=unchanged, failures=tuple(failures))
 
-    def _put(self, changed: Sequence[_Changed], told: RunProgress, redone: Redone | None) -> IndexCounts:
+    def _put(self, changed: Sequence[_Changed], told: RunProgress, redone: RebuildCheckpoint | None) -> IndexCounts:
         """Build and store documents; when the batch fails, each by itself, to find the one at fault."""
         if not changed:
             return IndexCounts()
         try:
-            whole, counts = self._build(changed, told, is_again=redone is not None)
+            whole, counts = self._build(changed, told, is_forced=redone is not None)
         except (ConfigurationError, StoreError):
             raise  # no document is at fault
         except Exception as error:  # whatever a plug-in raises, one bad document must not end the run
@@ -275,7 +277,7 @@ class Indexer:
             return counts
         return counts + self._stored(whole, redone)
 
-    def _stored(self, whole: Sequence[_Whole], redone: Redone | None) -> IndexCounts:
+    def _stored(self, whole: Sequence[_Whole], redone: RebuildCheckpoint | None) -> IndexCounts:
         """Store documents together; where they cannot be written, each by itself, to find the one at fault."""
         try:
             self._store.put(*(item.indexed for item in whole if item.indexed.passages))
@@ -288,10 +290,10 @@ class Indexer:
         return _counts_of(whole)
 
     def _build(
-        self, changed: Sequence[_Changed], told: RunProgress, *, is_again: bool
+        self, changed: Sequence[_Changed], told: RunProgress, *, is_forced: bool
     ) -> tuple[list[_Whole], IndexCounts]:
         """The documents that can be stored, and what was wrong with passages or stopped the run."""
-        contents = self._contents(changed, is_again)
+        contents = self._contents(changed, is_forced)
         ids = [passage.id for passage in contents.missing]
         built = dict(zip(ids, self._builder.build(contents.missing, told.tell), strict=True))
         failed = {id: found.failure for id, found in built.items() if found.failure}
@@ -348,13 +350,13 @@ class Indexer:
                 kept[passage.id] = replace(_moved(item, passage), digest=INCOMPLETE)
         return kept
 
-    def _contents(self, changed: Sequence[_Changed], is_again: bool = False) -> _Contents:
+    def _contents(self, changed: Sequence[_Changed], is_forced: bool = False) -> _Contents:
         passages = [passage for item in changed for passage in item.passages]
         digests = {
             passage.id: _digest(self._made_by, *_content(passage), str(passage.begins_paragraph))
             for passage in passages
         }
-        stored = {} if is_again else self._store.known_passages(list(digests.values()))
+        stored = {} if is_forced else self._store.known_passages(list(digests.values()))
         return _Contents(
             digests,
             {p.id: _moved(stored[digests[p.id]], p) for p in passages if digests[p.id] in stored},

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from polyad.model import Document, Failure
-from polyad.protocols import Progress
+from polyad.protocols.components import Progress
 
 _RECORD = re.compile(r":\d+$")
 """What stands behind a file's name in the source of one of its many documents."""

@@ -10,7 +10,7 @@ from polyad.indexing.hyperedge_builder import Built, DraftHyperedge, OnMessage, 
 from polyad.model import Argument, Hyperedge, HyperedgeKind, Incidence, Passage, Usage
 from polyad.text.keys import given_key
 from polyad.text.literals import extent_of, one_line
-from polyad.text.outside import harmless
+from polyad.text.outside import sanitize
 
 
 class TupleBuilder:
@@ -65,7 +65,7 @@ def _hyperedge(passage: Passage) -> DraftHyperedge:
     for argument in passage.arguments:
         key = given_key(argument.value) if argument.type == "entity" else ""
         if key:
-            name = one_line(harmless((*argument.names, argument.value)[0])) or key
+            name = one_line(sanitize((*argument.names, argument.value)[0])) or key
             found.setdefault((key, argument.role), Incidence(key, id, name, argument.role))
     return DraftHyperedge(edge, tuple(found[place] for place in sorted(found)))
 

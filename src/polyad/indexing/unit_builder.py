@@ -30,7 +30,7 @@ from polyad.model import (
     Span,
     Usage,
 )
-from polyad.protocols import Embedder, MentionExtractor, Prompt, Splitter
+from polyad.protocols.components import Embedder, MentionExtractor, Prompt, Splitter
 from polyad.text.keys import labelled_key
 
 _IDEOGRAPH = re.compile("[\u3040-\u9fff]")

@@ -66,7 +66,7 @@ PRESET = Preset(
             why="what everything names is in thousands",
         ),
         Line(
-            "hypergraphrag.handed_on",
+            "hypergraphrag.passage_source",
             "chunks",
             "section 4.3: K* = K_H and K_chunk",
             code="the source passages of what was retrieved",

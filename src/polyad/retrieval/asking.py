@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.protocols import LanguageModel, Prompt, Reply
+from polyad.protocols.components import LanguageModel, Prompt, Reply
 
 T = TypeVar("T")
 

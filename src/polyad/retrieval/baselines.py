@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from polyad.model import Evidence, FloatArray, IntArray, Query
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import evidence
 from polyad.retrieval.ranking import RankedPassage
-from polyad.view import View
 
 
 class DenseRetriever:
     """StandardRAG: the passages whose vectors are nearest to the question's."""
 
-    name = "standard"
+    name = "dense"
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
-    def retrieve(self, query: Query, view: View) -> Evidence:
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The nearest passages; the score is the cosine."""
-        ((rows, cosines),) = view.nearest("passage", self._embedder.encode([query.text], "query"), query.k)
-        return evidence(view, query.text, self.name, _hits(rows, cosines, "similar to the question"))
+        ((rows, cosines),) = snapshot.nearest("passage", self._embedder.encode([query.text], "query"), query.k)
+        return evidence(snapshot, query.text, self.name, _hits(rows, cosines, "similar to the question"))
 
 
 class LexicalRetriever:
@@ -28,10 +28,10 @@ class LexicalRetriever:
 
     name = "bm25"
 
-    def retrieve(self, query: Query, view: View) -> Evidence:
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The passages with the highest BM25 score; fewer when fewer share a word with the question."""
-        rows, scores = view.words.best(query.text, query.k)
-        return evidence(view, query.text, self.name, _hits(rows, scores, "shares words with the question"))
+        rows, scores = snapshot.words.best(query.text, query.k)
+        return evidence(snapshot, query.text, self.name, _hits(rows, scores, "shares words with the question"))
 
 
 class NoRetriever:
@@ -39,9 +39,9 @@ class NoRetriever:
 
     name = "none"
 
-    def retrieve(self, query: Query, view: View) -> Evidence:
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Nothing."""
-        return evidence(view, query.text, self.name, [])
+        return evidence(snapshot, query.text, self.name, [])
 
 
 def _hits(rows: IntArray, scores: FloatArray, reason: str) -> list[RankedPassage]:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from polyad.model import Entity, Evidence, ScoredEntity, ScoredHyperedge, ScoredPassage, TraceStep
-from polyad.view import View
+from polyad.protocols.snapshot import Snapshot
 
 
 def evidence(
-    view: View,
+    snapshot: Snapshot,
     question: str,
     retriever: str,
     passages: Sequence[tuple[int, float, str]],
@@ -22,7 +22,7 @@ def evidence(
     """Turn scored rows into evidence.
 
     Args:
-        view: The index.
+        snapshot: The index.
         question: What was asked.
         retriever: Who answers.
         passages: (row, score, reason), best first.
@@ -31,12 +31,12 @@ def evidence(
         trace: Why the hyperedges are there.
 
     Raises:
-        StaleViewError: some of it has been removed since.
+        StaleSnapshotError: some of it has been removed since.
     """
     rows = [row for row, _, _ in passages]
-    with view.reading():
-        edges, shown = _hyperedges(view, hyperedges, [row for row, _ in entities])
-        found, origins = view.passages(rows), view.origins(rows)
+    with snapshot.reading():
+        edges, shown = _hyperedges(snapshot, hyperedges, [row for row, _ in entities])
+        found, origins = snapshot.passages(rows), snapshot.origins(rows)
     return Evidence(
         question,
         retriever,
@@ -50,31 +50,31 @@ def evidence(
     )
 
 
-def scored_hyperedges(view: View, scored: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
+def scored_hyperedges(snapshot: Snapshot, scored: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
     """Hyperedges with their members as stored, sorted by key; ``scored`` are (row, score)."""
-    with view.reading():
-        return _hyperedges(view, scored, [])[0]
+    with snapshot.reading():
+        return _hyperedges(snapshot, scored, [])[0]
 
 
 def _hyperedges(
-    view: View, scored: Sequence[tuple[int, float]], others: Sequence[int]
+    snapshot: Snapshot, scored: Sequence[tuple[int, float]], others: Sequence[int]
 ) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
     """Hyperedges with their members, and some other entities, which are read with these."""
     if not scored:
-        return (), view.entities(others)
+        return (), snapshot.entities(others)
     rows = np.array([row for row, _ in scored], dtype=np.int64)
-    members, owners = view.graph.stored_members(rows)
-    order = np.lexsort((view.order("entity", members), owners))
-    entities = view.entities([*members[order].tolist(), *others])
+    members, owners = snapshot.graph.stored_members(rows)
+    order = np.lexsort((snapshot.order("entity", members), owners))
+    entities = snapshot.entities([*members[order].tolist(), *others])
     own: list[list[Entity]] = [[] for _ in scored]
     for entity, owner in zip(entities[: len(members)], owners[order].tolist(), strict=True):
         own[owner].append(entity)
-    edges = zip(view.hyperedges(rows.tolist()), own, scored, strict=True)
+    edges = zip(snapshot.hyperedges(rows.tolist()), own, scored, strict=True)
     found = tuple(ScoredHyperedge(edge, tuple(joined), score) for edge, joined, (_, score) in edges)
     return found, entities[len(members) :]
 
 
-def entity_names(view: View, rows: Iterable[int]) -> dict[int, str]:
+def entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]:
     """Display names of entities, by row."""
     wanted = list(rows)
-    return {row: entity.name for row, entity in zip(wanted, view.entities(wanted), strict=True)}
+    return {row: entity.name for row, entity in zip(wanted, snapshot.entities(wanted), strict=True)}

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from polyad.model import FloatArray, Hyperedge, IntArray, Passage, Span
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Snapshot
 from polyad.text.lexicon import FUNCTION_WORDS
 from polyad.text.words import terms
-from polyad.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class NearestParts:
     """Measures the hyperedges of passages against one question: by cosine, or where nothing is embedded by words.
 
     Args:
-        view: The index.
+        snapshot: The index.
         question: What was asked.
         embedder: Embeds the question when the first passage is asked about; None to count words that both have.
     """
 
-    def __init__(self, view: View, question: str, embedder: Embedder | None) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, question: str, embedder: Embedder | None) -> None:
+        self._snapshot = snapshot
         self._question = question
         self._embedder = embedder
         self._known: dict[str, Sequence[Part]] = {}
@@ -50,11 +50,11 @@ class NearestParts:
         return [self._known[passage.id] for passage in passages]
 
     def _parts(self, passages: Sequence[Passage]) -> list[Sequence[Part]]:
-        known = self._view.passage_rows([passage.id for passage in passages])
+        known = self._snapshot.passage_rows([passage.id for passage in passages])
         places = [place for place, passage in enumerate(passages) if passage.id in known]
         rows = np.array([known[passages[place].id] for place in places], dtype=np.int64)
-        found, owners = self._view.graph.hyperedges(rows)
-        edges = self._view.hyperedges(found.tolist())
+        found, owners = self._snapshot.graph.hyperedges(rows)
+        edges = self._snapshot.hyperedges(found.tolist())
         nearness = self._by_cosine(found) if self._embedder else [self._by_words(edge) for edge in edges]
         parts: list[list[Part]] = [[] for _ in passages]
         for edge, owner, near in zip(edges, owners.tolist(), nearness, strict=True):
@@ -68,7 +68,7 @@ class NearestParts:
         ]
 
     def _by_cosine(self, rows: IntArray) -> list[float]:
-        found: list[float] = self._view.cosines("hyperedge", rows, self._vector).tolist()
+        found: list[float] = self._snapshot.cosines("hyperedge", rows, self._vector).tolist()
         return found
 
     def _by_words(self, edge: Hyperedge) -> float:

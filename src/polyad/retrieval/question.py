@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from polyad.config import NamesLinked
 from polyad.model import Mention
-from polyad.protocols import MentionExtractor
+from polyad.protocols.components import MentionExtractor
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.keys import given_key, labelled_key, name_key
 from polyad.text.vocabulary import Vocabulary
-from polyad.view import View
 
 _MOST_CALLED = 20
 """Entities that one name leads to by what facts call them; one that more share is not telling."""
@@ -35,14 +35,14 @@ class LinkedQuestion:
 
 
 class QuestionLinker:
-    """Links the names in a question to the entities of a view.
+    """Links the names in a question to the entities of a snapshot.
 
     Names are what the extractor finds and, because questions are short and badly capitalised, also the longest runs
     of words that are the name of an entity. A single word in small letters is taken for a name only where the question
     has no other.
 
     Args:
-        view: The index.
+        snapshot: The index.
         extractor: The one the index was built with.
         similar: Links names that are no entity's to the entity with the most similar name; None for exact names only.
         names: ``found`` for names that the extractor finds and no others, each an entity's exactly.
@@ -50,12 +50,12 @@ class QuestionLinker:
 
     def __init__(
         self,
-        view: View,
+        snapshot: Snapshot,
         extractor: MentionExtractor,
         similar: SimilarNames | None = None,
         names: NamesLinked = "all",
     ) -> None:
-        self._view = view
+        self._snapshot = snapshot
         self._links_all = names == "all"
         self._extractor = extractor
         self._similar = similar
@@ -86,13 +86,13 @@ class QuestionLinker:
         """The key of a name: of an entity given as data, spelt just so, or told by its label; else as in texts."""
         key, exact = name_key(mention.name), given_key(mention.name)
         exacter = [one for one in (exact, labelled_key(key, mention.type)) if one != key]
-        found = self._view.find(exacter) if exacter else {}
+        found = self._snapshot.find(exacter) if exacter else {}
         return next((one for one in exacter if one in found), key)
 
     def _known(self, keys: Iterable[str]) -> Container[str]:
         """Those of some keys that any entity has, or is called by."""
         wanted = list(keys)
-        return self._view.find(wanted).keys() | self._view.called(wanted).keys()
+        return self._snapshot.find(wanted).keys() | self._snapshot.called(wanted).keys()
 
     def _rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """The rows of the entities that each key stands for, where there is one: of that name, or of a similar one.
@@ -100,10 +100,10 @@ class QuestionLinker:
         A name that facts gave beside an id stands for what is known by this id, and for what else has it as its name.
         """
         wanted = [key for key in dict.fromkeys(keys) if key]
-        known, called = self._view.find(wanted), self._view.called(wanted)
+        known, called = self._snapshot.find(wanted), self._snapshot.called(wanted)
         left = [key for key in wanted if key not in known and key not in called]
         if self._links_all:
-            known |= self._view.subjects_of(left)
+            known |= self._snapshot.subjects_of(left)
         if self._similar:
             known |= self._similar.nearest([key for key in left if key not in known])
         return {

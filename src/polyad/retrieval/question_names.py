@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 
 from polyad.model import Mention
-from polyad.protocols import LanguageModel, MentionExtractor, Prompt
+from polyad.protocols.components import LanguageModel, MentionExtractor, Prompt
 from polyad.retrieval.asking import BestEffortPrompter
 from polyad.text.json_schema import STRING, array_of, object_of
 from polyad.text.loose_json import strings_under
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 MOST = 16
 """Names of one question."""
@@ -30,7 +30,9 @@ class QuestionNames:
         prompts: What the model is told.
     """
 
-    def __init__(self, language_model: LanguageModel, otherwise: MentionExtractor, prompts: Prompts = USUAL) -> None:
+    def __init__(
+        self, language_model: LanguageModel, otherwise: MentionExtractor, prompts: Prompts = DEFAULT_PROMPTS
+    ) -> None:
         self._prompter = BestEffortPrompter(language_model, "names in the question are found by rules")
         self._otherwise = otherwise
         self._instructions = prompts.text("question_names", most=MOST)
@@ -41,7 +43,7 @@ class QuestionNames:
         return "question names"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """The names in each question; see :class:`polyad.protocols.MentionExtractor`."""
+        """The names in each question; see :class:`polyad.protocols.components.MentionExtractor`."""
         return [self._mentions(text) for text in texts]
 
     def _mentions(self, text: str) -> list[Mention]:

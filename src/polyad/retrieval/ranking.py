@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyad.model import FloatArray
-from polyad.view import View
+from polyad.protocols.snapshot import Snapshot
 
 RankedPassage = tuple[int, float, str]
 """Row, score and reason of a passage."""
@@ -14,11 +14,11 @@ HYPEREDGES_SHOWN = 3
 """Of each passage, in the evidence."""
 
 
-def filled(view: View, hits: Sequence[RankedPassage], question: FloatArray, k: int) -> list[RankedPassage]:
+def filled(snapshot: Snapshot, hits: Sequence[RankedPassage], question: FloatArray, k: int) -> list[RankedPassage]:
     """The first ``k`` of ``hits``, and if they are fewer, the passages nearest to the question, scored below them.
 
     Args:
-        view: The index.
+        snapshot: The index.
         hits: Best first.
         question: Its vector, ``[dimension]``.
         k: How many are wanted.
@@ -28,7 +28,7 @@ def filled(view: View, hits: Sequence[RankedPassage], question: FloatArray, k: i
         return filled
     found = {row for row, _, _ in filled}
     floor = min([0.0, *(score for _, score, _ in filled)])
-    ((rows, cosines),) = view.nearest("passage", question[None], k + len(found))
+    ((rows, cosines),) = snapshot.nearest("passage", question[None], k + len(found))
     for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         if len(filled) < k and row not in found:
             filled.append((row, floor + min(0.0, cosine - 1), "similar to the question, not reached"))

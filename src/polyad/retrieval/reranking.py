@@ -9,7 +9,7 @@ import numpy as np
 
 from polyad.errors import RerankerError
 from polyad.model import Evidence, FloatArray, ScoredPassage
-from polyad.protocols import Reranker
+from polyad.protocols.components import Reranker
 
 RERANKED = 50
 """Passages that a reranker reads, where no more are wanted. It costs as much a passage as a language model's prompt."""

@@ -8,7 +8,7 @@ from itertools import islice
 
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
-from polyad.storage import LookUps
+from polyad.protocols.store import LookUps
 from polyad.text.keys import given_key, name_key
 from polyad.text.literals import condition, one_line
 

@@ -37,7 +37,7 @@ _FILLERS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class SearchOptions:
     """What a search is to give back.
 
     Attributes:
@@ -71,9 +71,9 @@ class Wanted:
         return self.most or max(DEFAULT_K, (self.words or 0) // _WORDS_OF_A_PASSAGE)
 
 
-def gather(
+def assemble_hits(
     retrieve: Callable[[int], Evidence],
-    wanted: Wanted,
+    wanted: SearchOptions,
     nearest: Nearest,
     *,
     is_listed: bool = False,
@@ -138,7 +138,7 @@ class _Selection:
         was_cut: Whether a passage was cut though there was room for more of it.
     """
 
-    def __init__(self, wanted: Wanted, nearest: Nearest, longest: int) -> None:
+    def __init__(self, wanted: SearchOptions, nearest: Nearest, longest: int) -> None:
         self.hits: list[Hit] = []
         self.is_full = False
         self.was_cut = False
@@ -206,7 +206,7 @@ class _Selection:
 
 
 def _selection(
-    passages: Sequence[ScoredPassage], wanted: Wanted, nearest: Nearest, longest: int = _LONGEST
+    passages: Sequence[ScoredPassage], wanted: SearchOptions, nearest: Nearest, longest: int = _LONGEST
 ) -> _Selection:
     selection = _Selection(wanted, nearest, longest)
     for scored in passages:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyad.hypergraph.cosines import cosines
-from polyad.protocols import Embedder
-from polyad.view import View
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Snapshot
 
 MOST = 32
 """Names compared with one mention; a word of more entities than this is not telling enough."""
@@ -20,13 +20,13 @@ class SimilarNames:
     """Finds the entity nearest to a name.
 
     Args:
-        view: The index.
+        snapshot: The index.
         embedder: Embeds the names.
         threshold: Lowest cosine of two names for the same thing, in (0, 1].
     """
 
-    def __init__(self, view: View, embedder: Embedder, threshold: float) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, embedder: Embedder, threshold: float) -> None:
+        self._snapshot = snapshot
         self._embedder = embedder
         self._threshold = threshold
 
@@ -48,9 +48,9 @@ class SimilarNames:
         return linked
 
     def _sharing_rarest_word(self, key: str) -> list[int]:
-        known = [rows for word in key.split() if (rows := self._view.named_with(word))]
+        known = [rows for word in key.split() if (rows := self._snapshot.named_with(word))]
         rarest = min(known, key=len, default=[])
         return rarest if len(rarest) <= MOST else []
 
     def _key(self, row: int) -> str:
-        return self._view.ids("entity", [row])[0]
+        return self._snapshot.ids("entity", [row])[0]

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from polyad.adapters.reading.files import FileReader
 from polyad.evaluation.datasets import Question
 from polyad.model import Document, Failure
+from polyad.readers.files import FileReader
 
 _FILES = importlib.resources.files(__name__)
 

@@ -63,7 +63,7 @@ def codes_of(text: str) -> list[str]:
     return _parts(_folded(text))
 
 
-def telling_words(question: str) -> list[str]:
+def query_terms(question: str) -> list[str]:
     """The stems of a question's words, each once; without those that tell no passage from another, unless all do."""
     words = dict.fromkeys(_WORD.findall(_folded(question)))
     telling = [word for word in words if word not in _STOP_WORDS] or list(words)
@@ -72,7 +72,7 @@ def telling_words(question: str) -> list[str]:
 
 def searched_words(question: str) -> list[str]:
     """What a search for a question's words looks up: its telling words, then its codes."""
-    return list(dict.fromkeys([*telling_words(question), *codes_of(question)]))
+    return list(dict.fromkeys([*query_terms(question), *codes_of(question)]))
 
 
 def in_pairs(text: str) -> str:

@@ -307,8 +307,8 @@ def _is_unit(text: str) -> bool:
     return all(_POWER.sub("", part.strip()) in _UNITS or part.strip() in _UNITS for part in _UNIT_PART.split(text))
 
 
-def _seconds(moment: datetime) -> Decimal:
-    return Decimal((moment - datetime(1, 1, 1, tzinfo=UTC)) // timedelta(seconds=1))
+def _seconds(transaction: datetime) -> Decimal:
+    return Decimal((transaction - datetime(1, 1, 1, tzinfo=UTC)) // timedelta(seconds=1))
 
 
 def _offset(zone: str | None) -> int:

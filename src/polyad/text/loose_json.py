@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from polyad.text.json_repair import repaired
-from polyad.text.outside import harmless
+from polyad.text.outside import sanitize
 
 _OPENING = re.compile(r"[{\[]")
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
@@ -118,4 +118,4 @@ def strings_under(reply: str, key: str) -> list[str] | None:
 
 def _first_string(item: object) -> str:
     values = list(item.values()) if isinstance(item, dict) else [item]
-    return next((harmless(value).strip() for value in values if isinstance(value, str)), "")
+    return next((sanitize(value).strip() for value in values if isinstance(value, str)), "")

@@ -7,7 +7,7 @@ _DIRECTION = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _HARMLESS = {**dict.fromkeys(_CONTROL, " "), **dict.fromkeys((ord("\r"), *_DIRECTION))}
 
 
-def harmless(text: str) -> str:
+def sanitize(text: str) -> str:
     r"""``text``, writable, without what drives a terminal or makes letters stand in another order than they are read.
 
     Character by character, so that a text may be treated in pieces.
@@ -24,7 +24,7 @@ def harmless_line(text: str) -> str:
     >>> harmless_line("Ada\r\n \x1b[1mLovelace\u202e ")
     'Ada [1mLovelace'
     """
-    return " ".join(harmless(" ".join(text.split())).split())
+    return " ".join(sanitize(" ".join(text.split())).split())
 
 
 def writable(text: str) -> str:

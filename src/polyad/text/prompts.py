@@ -126,5 +126,5 @@ def _text(path: Path) -> str:
     return text
 
 
-USUAL = Prompts()
+DEFAULT_PROMPTS = Prompts()
 """Those that come with polyad."""

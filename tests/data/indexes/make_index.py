@@ -6,10 +6,10 @@ PYTHONPATH=src python tests/data/indexes/make_index.py DIRECTORY && gzip -9n DIR
 import sys
 
 from polyad import Document, Engine
-from polyad.adapters.hashing import HashingEmbedder
-from polyad.adapters.scripted import ScriptedLanguageModel
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Usage
-from polyad.protocols import Reply
+from polyad.protocols.components import Reply
 
 TEXTS = {
     "bell": "Ines Moreau cast the Bell of Tarn. The bell hangs in Oslo.",

@@ -6,7 +6,7 @@ PYTHONPATH=src python tests/data/indexes/make_tuples.py DIRECTORY && gzip -9n DI
 import sys
 
 from polyad import Engine
-from polyad.adapters.hashing import HashingEmbedder
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.model import Argument, Document
 
 FACTS = {

@@ -6,7 +6,7 @@ import threading
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
-from polyad.protocols import LanguageModel, Prompt
+from polyad.protocols.components import LanguageModel, Prompt
 from polyad.text.counting import counted
 from polyad.text.tokens import count_tokens
 
@@ -24,7 +24,9 @@ NOTHING = Usage()
 
 
 class Budget:
-    """Lets prompts pass as long as they and their likely replies fit; a :data:`polyad.protocols.Gate`.
+    """Checks that a prompt and its expected reply fit the budget.
+
+    Use it as a :data:`polyad.protocols.components.BudgetCheck`.
 
     What is under way counts with its expected tokens, so that many requests at a time do not overshoot together. What
     to expect is learnt from the replies: how many tokens the endpoint counts for each one counted here, and how many

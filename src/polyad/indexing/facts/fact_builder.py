@@ -21,7 +21,7 @@ from polyad.indexing.mentions.keys import named_key
 from polyad.indexing.reply_scores import ENTITY_SCORES, FACT_SCORES
 from polyad.indexing.subjects import NO_SUBJECTS, RULES, Subjects, subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
-from polyad.protocols import LanguageModel, Prompt, Reply, Splitter
+from polyad.protocols.components import LanguageModel, Prompt, Reply, Splitter
 from polyad.text.counting import counted
 from polyad.text.keys import entity_key, name_key
 from polyad.text.tokens import count_tokens

@@ -10,9 +10,9 @@ from typing import ClassVar
 from polyad.errors import SettingError, UnreadableReplyError
 from polyad.indexing.facts.extraction import ExtractedEntity, Extraction, extraction, one_line
 from polyad.model import Passage
-from polyad.protocols import Prompt
+from polyad.protocols.components import Prompt
 from polyad.text.json_schema import Schema
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.quoting import quoted_passage, quoted_replies
 from polyad.text.thoughts import after_thoughts
 
@@ -37,7 +37,7 @@ class ExtractionStyle(ABC):
     schema: ClassVar[Schema | None] = None
     """Of the reply; None for one that is not JSON."""
 
-    def __init__(self, language: str = "", prompts: Prompts = USUAL) -> None:
+    def __init__(self, language: str = "", prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._language = language.strip()
         if "\n" in self._language:
             raise SettingError("language", self._language, 'the name of one, such as "German"')

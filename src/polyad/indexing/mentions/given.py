@@ -12,8 +12,8 @@ from typing import Self
 from polyad.errors import ConfigurationError
 from polyad.indexing.locate import occurrences
 from polyad.model import Mention
-from polyad.protocols import LanguageModel
-from polyad.text.outside import harmless
+from polyad.protocols.components import LanguageModel
+from polyad.text.outside import sanitize
 
 _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -129,7 +129,7 @@ def _mention(entity: object) -> Mention:
             entity["name"].strip(),
             -1,
             -1,
-            type=harmless(str(entity.get("type", ""))),
-            description=harmless(str(entity.get("description", ""))),
+            type=sanitize(str(entity.get("type", ""))),
+            description=sanitize(str(entity.get("description", ""))),
         )
     raise TypeError(f"{entity!r} is neither a name nor an object with a name")

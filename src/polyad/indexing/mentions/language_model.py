@@ -13,12 +13,12 @@ from polyad.errors import ConfigurationError, CutReplyError, LanguageModelError,
 from polyad.indexing.locate import name_spans
 from polyad.indexing.reply_scores import ENTITY_SCORES, are_shares
 from polyad.model import Mention, Usage
-from polyad.protocols import LanguageModel, Prompt, Reply
+from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.text.json_repair import closed
 from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
 from polyad.text.loose_json import listed_under, normal_keys
-from polyad.text.outside import harmless
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.outside import sanitize
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.quoting import quoted_passage, quoted_replies
 from polyad.text.tokens import count_tokens
 
@@ -45,7 +45,7 @@ class LanguageModelMentionExtractor:
         prompts: What it is told.
     """
 
-    def __init__(self, language_model: LanguageModel, prompts: Prompts = USUAL) -> None:
+    def __init__(self, language_model: LanguageModel, prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._language_model = language_model
         self._prompts = prompts
         self.dropped = 0
@@ -177,8 +177,8 @@ def _valid(listed: Sequence[Any]) -> Iterator[Mention]:
         name = entity.get("name", entity.get("entity"))
         if isinstance(name, str) and name.strip():
             score = ENTITY_SCORES.read(entity.get("importance"), Counter())
-            kind = harmless(str(entity.get("type") or ""))
-            yield Mention(harmless(name).strip(), -1, -1, type=kind, score=math.nan if score is None else score)
+            kind = sanitize(str(entity.get("type") or ""))
+            yield Mention(sanitize(name).strip(), -1, -1, type=kind, score=math.nan if score is None else score)
 
 
 def _scored(entities: Sequence[Mention]) -> list[Mention]:

@@ -11,7 +11,7 @@ from polyad.indexing.mentions.capitalised import names
 from polyad.indexing.mentions.phrases import phrases
 from polyad.indexing.mentions.values import dates, quantities, works
 from polyad.model import Mention
-from polyad.protocols import LanguageModel
+from polyad.protocols.components import LanguageModel
 
 SCORES = {"name": 100.0, "work": 100.0, "acronym": 100.0, "date": 60.0, "quantity": 50.0, "phrase": 40.0}
 """Score of a mention by the rule that found it, in (0, 100]."""

@@ -15,7 +15,7 @@ import numpy as np
 from polyad.hypergraph.incidence import distinct, first_of_equals
 from polyad.hypergraph.sparse import Scores
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.view import View
+from polyad.protocols.snapshot import Snapshot
 
 NEAREST = 200
 """Passages ranked by similarity; the signals of ranks are 0 for all others."""
@@ -38,7 +38,7 @@ class SimilarityScale:
 
     Args:
         vectors: Of the question and of its remainder, ``[2, dimension]``.
-        view: The index; of at least one passage.
+        snapshot: The index; of at least one passage.
 
     Attributes:
         vectors: As given.
@@ -48,15 +48,15 @@ class SimilarityScale:
         spreads: Highest cosine of the corpus to each, less its mean, ``[2]``.
     """
 
-    def __init__(self, vectors: FloatArray, view: View) -> None:
-        found = view.nearest("passage", vectors, NEAREST)
+    def __init__(self, vectors: FloatArray, snapshot: Snapshot) -> None:
+        found = snapshot.nearest("passage", vectors, NEAREST)
         highest = np.array([cosines[0] for _, cosines in found], dtype=np.float32)
         self.vectors = vectors
-        self.means = view.mean_cosines(vectors)
+        self.means = snapshot.mean_cosines(vectors)
         self.spreads = np.maximum(highest - self.means, 1e-6)
         self.nearest = tuple(rows for rows, _ in found)
         self.similar = tuple(rows[cosines > mean] for (rows, cosines), mean in zip(found, self.means, strict=True))
-        self._view = view
+        self._snapshot = snapshot
         last = np.array([np.iinfo(np.int64).max]), np.zeros((1, len(vectors)), dtype=np.float32)
         self._known = {"passage": last, "hyperedge": last}
 
@@ -67,7 +67,7 @@ class SimilarityScale:
         missing = rows[known[places] != rows]
         if len(missing):
             missing = distinct(missing)
-            found = self._view.cosines(kind, missing, self.vectors)
+            found = self._snapshot.cosines(kind, missing, self.vectors)
             relative = np.maximum(0, (found - self.means) / self.spreads).astype(np.float32, copy=False)
             known = np.concatenate([known, missing])
             order = known.argsort(kind="stable")  # of two sorted runs: they are merged
@@ -118,20 +118,20 @@ class Mentions:
 
     @classmethod
     def of(
-        cls, view: View, entities: IntArray, sources: IntArray, weights: FloatArray, nearness: FloatArray
+        cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, nearness: FloatArray
     ) -> Mentions:
         """Those of entities that are not too common, from parallel arrays."""
-        degrees = view.graph.degrees(entities)
+        degrees = snapshot.graph.degrees(entities)
         telling = (degrees <= COMMON).nonzero()[0]
         entities, sources, weights, nearness = entities[telling], sources[telling], weights[telling], nearness[telling]
-        passages, pairs, strengths = view.graph.mentions(entities)
+        passages, pairs, strengths = snapshot.graph.mentions(entities)
         away = (passages != sources[pairs]).nonzero()[0]
         return cls(
             entities,
             sources,
             weights,
             nearness,
-            rarity(view, degrees[telling]),
+            rarity(snapshot, degrees[telling]),
             passages[away],
             pairs[away],
             linked(passages, pairs, strengths, len(entities)),
@@ -180,9 +180,9 @@ class Hop:
         return float(self.link.values[place]), int(self.sources[place]), int(self.entities[place])
 
 
-def rarity(view: View, degrees: IntArray) -> FloatArray:
+def rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
     """How telling entities of some degrees are: 1 for one passage, falling with the logarithm; ``[degrees]``."""
-    everywhere = np.log(view.passage_count + 1)
+    everywhere = np.log(snapshot.passage_count + 1)
     telling: FloatArray = (1 - np.log(np.maximum(degrees, 1)) / everywhere).astype(np.float32)
     return telling
 
@@ -207,22 +207,22 @@ def linked(passages: IntArray, owners: IntArray, strengths: FloatArray, count: i
     return Links(passages, owners, shares, sure)
 
 
-def follow(view: View, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
+def follow(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
     """Follow the mentions of the best passages.
 
     Args:
-        view: The index.
+        snapshot: The index.
         scores: Of passages; the best :data:`SOURCES` are the sources.
         about: Of passages about an entity of the question.
         scale: Says how near a hyperedge is to the question.
     """
-    mentions = _mentions(view, scores, scale)
+    mentions = _mentions(snapshot, scores, scale)
     away = (mentions.about.passages != mentions.sources[mentions.about.owners]).nonzero()[0]
     targets, pairs, share, is_strong = (column[away] for column in mentions.about)
     entities, sources, nearness = mentions.entities[pairs], mentions.sources[pairs], mentions.nearness[pairs]
     values = mentions.weights[pairs] * share
     # By target, then the strongest, then source and entity by id: the first of each target is where its link is from.
-    ties = view.order("entity", entities), view.order("passage", sources)
+    ties = snapshot.order("entity", entities), snapshot.order("passage", sources)
     order = np.lexsort((*ties, -values, targets))
     starts = first_of_equals(targets[order]).nonzero()[0]
     first = order[starts]
@@ -245,15 +245,15 @@ def follow(view: View, scores: Scores, about: Scores, scale: SimilarityScale) ->
     )
 
 
-def _mentions(view: View, scores: Scores, scale: SimilarityScale) -> Mentions:
-    sources = scores.best(SOURCES, partial(view.order, "passage"))
+def _mentions(snapshot: Snapshot, scores: Scores, scale: SimilarityScale) -> Mentions:
+    sources = scores.best(SOURCES, partial(snapshot.order, "passage"))
     own = scores.at(sources)
     weights = np.maximum(own / max(float(own.max(initial=0)), 1e-6), 0).astype(np.float32)
-    edges, source_of_edge = view.graph.hyperedges(sources)
+    edges, source_of_edge = snapshot.graph.hyperedges(sources)
     nearness = scale.similarities("hyperedge", edges).max(axis=1)
-    entities, edge_of = view.graph.members(edges)
+    entities, edge_of = snapshot.graph.members(edges)
     places = source_of_edge[edge_of]
-    return Mentions.of(view, entities, sources[places], weights[places], nearness[edge_of])
+    return Mentions.of(snapshot, entities, sources[places], weights[places], nearness[edge_of])
 
 
 class Anchors(NamedTuple):
@@ -270,18 +270,18 @@ class Anchors(NamedTuple):
     values: FloatArray
 
 
-def anchored(view: View, entities: IntArray, weights: FloatArray, scale: SimilarityScale) -> Anchors:
+def anchored(snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale) -> Anchors:
     """The hyperedges that hold one of some entities and resemble the remainder of the question.
 
     They say what the question asks, of an entity that counts, in one place: the words of a passage alone do not tell
     whether its name and its answer stand together.
 
     Args:
-        view: The index.
+        snapshot: The index.
         entities: Rows, of none that is too common.
         weights: What each counts, times its rarity.
         scale: Measures similarity to the remainder.
     """
-    edges, owners = view.graph.memberships(entities)
+    edges, owners = snapshot.graph.memberships(entities)
     values = weights[owners] * scale.similarities("hyperedge", edges)[:, 1]
-    return Anchors(view.graph.passages(edges), owners, values)
+    return Anchors(snapshot.graph.passages(edges), owners, values)

@@ -9,9 +9,9 @@ import numpy as np
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import among
 from polyad.model import BoolArray, FloatArray, IntArray
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import Mentions
-from polyad.text.indexed_words import telling_words
-from polyad.view import View
+from polyad.text.indexed_words import query_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class QuestionWords:
     holds: BoolArray
 
     @classmethod
-    def of(cls, question: str, view: View, passages: IntArray) -> QuestionWords:
+    def of(cls, question: str, snapshot: Snapshot, passages: IntArray) -> QuestionWords:
         """The words of a question, over an index, in some of its passages."""
-        words = telling_words(question)
-        counts = np.maximum(1, view.words.frequencies(words)).astype(np.float32)
-        rarity = np.log(1 + view.passage_count / counts)
+        words = query_terms(question)
+        counts = np.maximum(1, snapshot.words.frequencies(words)).astype(np.float32)
+        rarity = np.log(1 + snapshot.passage_count / counts)
         weights: FloatArray = (rarity / max(float(rarity.sum()), 1e-9)).astype(np.float32)
-        return cls(weights, passages, view.words.holds(words, passages))
+        return cls(weights, passages, snapshot.words.holds(words, passages))
 
     def held(self, passages: IntArray) -> BoolArray:
         """Which words each of some passages holds that were looked into, ``[passages, words]``."""

@@ -14,7 +14,8 @@ import numpy as np
 from polyad.hypergraph.incidence import places_within
 from polyad.hypergraph.sparse import best_places
 from polyad.model import Evidence, FloatArray, IntArray, Query, ScoredHyperedge, TraceStep
-from polyad.protocols import Embedder, MentionExtractor
+from polyad.protocols.components import Embedder, MentionExtractor
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.linear_scorer import LinearScorer
 from polyad.retrieval.default.settings import DefaultSettings
 from polyad.retrieval.default.signals import (
@@ -29,16 +30,15 @@ from polyad.retrieval.default.signals import (
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN
-from polyad.view import View
 
 _REASONS = 3  # signals named for each passage
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """The candidates of a question in a view, what each signal adds to the score of each, and the scores."""
+    """The candidates of a question in a snapshot, what each signal adds to the score of each, and the scores."""
 
-    view: View
+    snapshot: Snapshot
     inputs: SignalInputs
     parts: FloatArray
     scores: FloatArray
@@ -75,20 +75,20 @@ class DefaultRetriever:
         self._calibration = scorer.calibration
         self._last: _Ranked | None = None
 
-    def retrieve(self, query: Query, view: View) -> Evidence:
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The best passages, with the signals that placed them and their hyperedges nearest to the question."""
-        if not view.passage_count:
-            return evidence(view, query.text, self.name, [])
-        ranked = self._ranked(query.text, view)
+        if not snapshot.passage_count:
+            return evidence(snapshot, query.text, self.name, [])
+        ranked = self._ranked(query.text, snapshot)
         inputs, parts, scores = ranked.inputs, ranked.parts, ranked.scores
-        chosen = best_places(scores, query.k, lambda places: view.order("passage", inputs.candidates[places]))
+        chosen = best_places(scores, query.k, lambda places: snapshot.order("passage", inputs.candidates[places]))
         rows = inputs.candidates[chosen]
         origins = {row: origin for row in rows.tolist() if (origin := _origin(inputs, row))[0] >= 0}
-        edges, similarities, owners = _hyperedges(view, inputs, rows)
+        edges, similarities, owners = _hyperedges(snapshot, inputs, rows)
         relevance = self._calibration.relevance(measures_of(inputs, scores)[chosen])
-        with view.reading():
+        with snapshot.reading():
             found = evidence(
-                view,
+                snapshot,
                 query.text,
                 self.name,
                 [(row, score, "") for row, score in zip(rows.tolist(), scores[chosen].tolist(), strict=True)],
@@ -96,9 +96,9 @@ class DefaultRetriever:
                 [(entity, 1.0) for entity in inputs.question.entities],
             )
             # Only now: most of what links is among what is shown, and is not read again.
-            names = entity_names(view, sorted({entity for _, entity in origins.values()}))
+            names = entity_names(snapshot, sorted({entity for _, entity in origins.values()}))
             linking = {row: names[entity] for row, (_, entity) in origins.items()}
-            links = _links(view, origins, linking)
+            links = _links(snapshot, origins, linking)
         passages = (
             replace(hit, reason="; ".join([*strongest, *links.get(row, ())]), relevance=own)
             for hit, row, strongest, own in zip(
@@ -108,16 +108,16 @@ class DefaultRetriever:
         trace = _trace(query.text, found.hyperedges, [linking.get(row) for row in rows[owners].tolist()])
         return replace(found, passages=tuple(passages), trace=tuple(trace))
 
-    def _ranked(self, question: str, view: View) -> _Ranked:
+    def _ranked(self, question: str, snapshot: Snapshot) -> _Ranked:
         """The candidates of a question; kept for a while, as who merges hits may ask for more of them."""
         last = self._last
-        if last is None or last.view is not view or last.inputs.question.text != question:
-            linker = QuestionLinker(view, self._extractor)
-            inputs = SignalExtractor(view, self._embedder, linker, rewriting=self._rewriting).inputs(question)
-            share = np.float32(view.linkability)
+        if last is None or last.snapshot is not snapshot or last.inputs.question.text != question:
+            linker = QuestionLinker(snapshot, self._extractor)
+            inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).inputs(question)
+            share = np.float32(snapshot.linkability)
             weights = share * self._linked + (1 - share) * self._unlinked
             parts = signal_matrix(inputs, self._rewriting) * weights
-            last = self._last = _Ranked(view, inputs, parts, parts.sum(axis=1))
+            last = self._last = _Ranked(snapshot, inputs, parts, parts.sum(axis=1))
         return last
 
     def _strongest(self, parts: FloatArray) -> list[list[str]]:
@@ -130,27 +130,31 @@ class DefaultRetriever:
         ]
 
 
-def _links(view: View, origins: Mapping[int, tuple[int, int]], linking: Mapping[int, str]) -> dict[int, tuple[str]]:
+def _links(
+    snapshot: Snapshot, origins: Mapping[int, tuple[int, int]], linking: Mapping[int, str]
+) -> dict[int, tuple[str]]:
     """In words, the strongest link to each passage that any leads to.
 
     Args:
-        view: The index.
+        snapshot: The index.
         origins: Source and entity of each link, by the row it leads to.
         linking: The names of the entities.
     """
     sources = sorted({source for source, _ in origins.values()})
-    titles = {row: passage.title or passage.id for row, passage in zip(sources, view.passages(sources), strict=True)}
+    titles = {
+        row: passage.title or passage.id for row, passage in zip(sources, snapshot.passages(sources), strict=True)
+    }
     return {
         row: (f"linked from {titles[source]!r}, which mentions {linking[row]!r}",)
         for row, (source, _) in origins.items()
     }
 
 
-def _hyperedges(view: View, inputs: SignalInputs, passages: IntArray) -> tuple[IntArray, FloatArray, IntArray]:
+def _hyperedges(snapshot: Snapshot, inputs: SignalInputs, passages: IntArray) -> tuple[IntArray, FloatArray, IntArray]:
     """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
-    edges, owners = view.graph.hyperedges(passages)
-    similarities = view.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
-    order = np.lexsort((view.order("hyperedge", edges), -similarities, owners))
+    edges, owners = snapshot.graph.hyperedges(passages)
+    similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
+    order = np.lexsort((snapshot.order("hyperedge", edges), -similarities, owners))
     edges, owners, similarities = edges[order], owners[order], similarities[order]
     shown = places_within(owners) < HYPEREDGES_SHOWN
     return edges[shown], similarities[shown], owners[shown]

@@ -21,11 +21,11 @@ import numpy as np
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores, among, union
 from polyad.model import FloatArray, IntArray
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import COMMON, Hop, SimilarityScale, anchored, follow, linked, rarity
 from polyad.retrieval.default.question_words import QuestionWords
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.view import View
 
 # Numbers set by hand: they decide what becomes a candidate and a source of links, which learned weights then weigh.
 
@@ -229,7 +229,7 @@ def profiled(signals: FloatArray, linkability: float) -> FloatArray:
 
     Args:
         signals: float32 ``[candidates, signals]``.
-        linkability: See :attr:`polyad.view.View.linkability`.
+        linkability: See :attr:`polyad.protocols.snapshot.Snapshot.linkability`.
 
     Returns:
         float32 ``[candidates, 2 x signals]``.
@@ -280,48 +280,48 @@ class Candidates(NamedTuple):
 
 
 class SignalExtractor:
-    """Computes the signals of a question over a view.
+    """Computes the signals of a question over a snapshot.
 
     Args:
-        view: The index; at least one passage.
+        snapshot: The index; at least one passage.
         embedder: The one it was built with.
         linker: Finds the question's entities.
         rewriting: Whether rewritten questions are embedded, one more batch of :data:`REWRITES` short texts.
     """
 
-    def __init__(self, view: View, embedder: Embedder, linker: QuestionLinker, *, rewriting: bool) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, rewriting: bool) -> None:
+        self._snapshot = snapshot
         self._embedder = embedder
         self._linker = linker
         self._rewriting = rewriting
-        self._order = partial(view.order, "passage")
+        self._order = partial(snapshot.order, "passage")
 
     def candidates(self, question: str) -> Candidates:
         """The candidate passages and their signals, to train a scorer on."""
-        inputs, view = self.inputs(question), self._view
+        inputs, snapshot = self.inputs(question), self._snapshot
         return Candidates(
-            view.document_ids(inputs.candidates),
+            snapshot.document_ids(inputs.candidates),
             signal_matrix(inputs, self._rewriting),
-            view.ids("passage", inputs.candidates),
-            view.linkability,
+            snapshot.ids("passage", inputs.candidates),
+            snapshot.linkability,
             measures_of(inputs, np.zeros(len(inputs.candidates), dtype=np.float32)),
         )
 
     def inputs(self, question: str) -> SignalInputs:
         """Everything the signals need."""
-        view = self._view
+        snapshot = self._snapshot
         named = self._linker.link(question)
-        scale = SimilarityScale(self._embedder.encode([question, named.remainder], "query"), view)
+        scale = SimilarityScale(self._embedder.encode([question, named.remainder], "query"), snapshot)
         found, words = self._words(question)
         entities = np.array(list(named.entities), dtype=np.int64)
-        degrees = view.graph.degrees(entities)
-        telling, is_hub = rarity(view, degrees), degrees > EVERYWHERE
+        degrees = snapshot.graph.degrees(entities)
+        telling, is_hub = rarity(snapshot, degrees), degrees > EVERYWHERE
         strong, weak, mentions = self._question_entities(entities[~is_hub], telling[~is_hub])
         about = Scores.highest(np.concatenate([strong.rows, weak.rows]), np.concatenate([strong.values, weak.values]))
         rows = union([scale.nearest[0], words.rows, about.rows])
         prior = Scores(rows, _prior(scale.similarities("passage", rows)[:, 0], words.at(rows), about.at(rows)))
-        first = follow(view, prior, about, scale)
-        second = follow(view, self._after(first, words, about, scale), about, scale)
+        first = follow(snapshot, prior, about, scale)
+        second = follow(snapshot, self._after(first, words, about, scale), about, scale)
         hops = first, second
         is_rare = degrees <= COMMON
         asked = Scores.of(entities[is_rare], telling[is_rare])
@@ -341,7 +341,7 @@ class SignalExtractor:
         dense, remainder = scale.similarities("passage", candidates).T
         words_of_them, about_them = words.at(candidates), about.at(candidates)
         sources = [hop.mentions.sources for hop in hops]
-        question_words = QuestionWords.of(question, view, union([candidates, *sources]))
+        question_words = QuestionWords.of(question, snapshot, union([candidates, *sources]))
         held = question_words.held(candidates)
         return SignalInputs(
             named,
@@ -374,7 +374,7 @@ class SignalExtractor:
 
     def _words(self, question: str) -> tuple[IntArray, Scores]:
         """The passages with words of the question, best first, and their BM25 relative to the best."""
-        rows, scores = self._view.words.best(question, WORD_HITS)
+        rows, scores = self._snapshot.words.best(question, WORD_HITS)
         return rows, Scores.of(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _question_entities(self, entities: IntArray, telling: FloatArray) -> tuple[Scores, Scores, Scores]:
@@ -384,7 +384,7 @@ class SignalExtractor:
             entities: Of the question, but hubs.
             telling: The rarity of each.
         """
-        mentioned, owners, strengths = self._view.graph.mentions(entities)
+        mentioned, owners, strengths = self._snapshot.graph.mentions(entities)
         rows, _, shares, sure = linked(mentioned, owners, strengths, len(entities))
         return (
             Scores.highest(rows[sure], shares[sure]),
@@ -394,7 +394,7 @@ class SignalExtractor:
 
     def _mentions_of_hubs(self, hubs: IntArray, telling: FloatArray, passages: IntArray) -> FloatArray:
         """Summed rarity, as given, of some entities that are mentioned everywhere, in each of some passages."""
-        graph = self._view.graph
+        graph = self._snapshot.graph
         found = np.zeros(len(passages), dtype=np.float32)
         if len(hubs):
             order = hubs.argsort()
@@ -423,7 +423,7 @@ class SignalExtractor:
             np.concatenate([own.weights * own.rarities for own in mentions]),
         )
         passages, owners, values = anchored(
-            self._view,
+            self._snapshot,
             np.concatenate([asked.rows, followed.rows]),
             np.concatenate([asked.values, followed.values]),
             scale,
@@ -440,7 +440,7 @@ class SignalExtractor:
         return Scores(rows, prior + hop.link.at(rows) * (LINK_FLOOR + remainder))
 
     def _hyperedge_similarities(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
-        edges, owners = self._view.graph.hyperedges(candidates)
+        edges, owners = self._snapshot.graph.hyperedges(candidates)
         found = np.zeros((len(candidates), 2), dtype=np.float32)
         np.maximum.at(found, owners, scale.similarities("hyperedge", edges))
         return found
@@ -448,17 +448,19 @@ class SignalExtractor:
     def _rewrites(
         self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
     ) -> FloatArray:
-        view, none = self._view, np.zeros((len(candidates), 2), dtype=np.float32)
+        snapshot, none = self._snapshot, np.zeros((len(candidates), 2), dtype=np.float32)
         if not self._rewriting:
             return none
         rows, values = (np.concatenate(column) for column in zip(*(hop.followed for hop in hops), strict=True))
         followed = Scores.highest(rows, values)
-        chosen = followed.best(REWRITES, partial(view.order, "entity"))
+        chosen = followed.best(REWRITES, partial(snapshot.order, "entity"))
         if not len(chosen):
             return none
-        vectors = self._embedder.encode([f"{question.remainder} {key}" for key in view.ids("entity", chosen)], "query")
-        found = view.cosines("passage", candidates, vectors)
-        similarities = np.maximum(0, (found - view.mean_cosines(vectors)) / scale.spreads[0])
+        vectors = self._embedder.encode(
+            [f"{question.remainder} {key}" for key in snapshot.ids("entity", chosen)], "query"
+        )
+        found = snapshot.cosines("passage", candidates, vectors)
+        similarities = np.maximum(0, (found - snapshot.mean_cosines(vectors)) / scale.spreads[0])
         weights = followed.at(chosen)
         return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)
 

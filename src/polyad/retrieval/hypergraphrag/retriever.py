@@ -22,12 +22,12 @@ from polyad.calibration import PAPERS, Calibration, calibration_for
 from polyad.config import NamesLinked
 from polyad.hypergraph.sparse import Order, Scores, best_places, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
-from polyad.protocols import Embedder, MentionExtractor
+from polyad.protocols.components import Embedder, MentionExtractor
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import RankedPassage, filled
-from polyad.view import View
 
 _RANK_CONSTANT = 5.0
 """Added to ranks before they are inverted: the lower, the more the first places of a list count. Set by hand."""
@@ -80,30 +80,30 @@ class HyperGraphRAGRetriever:
         self._settings = settings
         self._thresholds = _thresholds(settings, embedder.name)
 
-    def retrieve(self, query: Query, view: View) -> Evidence:
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The best passages, with the best of K_H: retrieved hyperedges and entities. Entities have to be described.
 
         Where K* has fewer passages than are wanted the most similar others follow, unless ``use_passages`` is off.
         """
         question = query.text
-        linked = QuestionLinker(view, self._extractor, names=self._names).link(question)
+        linked = QuestionLinker(snapshot, self._extractor, names=self._names).link(question)
         names = _names(linked) or [question]
         each = names if self._settings.names == "each" and len(names) > 1 else []
         vectors = self._embedder.encode([question, ", ".join(names), *each], "query")
-        knowledge = self._knowledge(view, vectors[0], vectors[1:])
-        choose = self._ranked if self._settings.handed_on == "ranked" else self._chunks
-        hits = choose(view, knowledge, vectors[0], query.k)
-        return self._evidence(view, question, ", ".join(names), knowledge, hits)
+        knowledge = self._knowledge(snapshot, vectors[0], vectors[1:])
+        choose = self._ranked if self._settings.passage_source == "ranked" else self._chunks
+        hits = choose(snapshot, knowledge, vectors[0], query.k)
+        return self._evidence(snapshot, question, ", ".join(names), knowledge, hits)
 
-    def _knowledge(self, view: View, question: FloatArray, names: FloatArray) -> _Knowledge:
+    def _knowledge(self, snapshot: Snapshot, question: FloatArray, names: FloatArray) -> _Knowledge:
         """K_H of a question, given its vector and those of its names, ``[names, dimension]``."""
-        entities = self._entities(view, names)
-        retrieved = self._hyperedges(view, question)
-        edges, owners = view.graph.memberships(entities.rows)
-        similarity = view.cosines("hyperedge", edges, question) * view.graph.scores(edges)
+        entities = self._entities(snapshot, names)
+        retrieved = self._hyperedges(snapshot, question)
+        edges, owners = snapshot.graph.memberships(entities.rows)
+        similarity = snapshot.cosines("hyperedge", edges, question) * snapshot.graph.scores(edges)
         strength = (entities.values[owners] / 100 * np.maximum(similarity, 0)).astype(np.float32)
         # By hyperedge, then strength, then entity: the first of each hyperedge brought it in.
-        order = np.lexsort((view.order("entity", entities.rows)[owners], -strength, edges))
+        order = np.lexsort((snapshot.order("entity", entities.rows)[owners], -strength, edges))
         reached, first = np.unique(edges[order], return_index=True)
         expanded = Scores(reached, strength[order][first])
         rows = union([reached, retrieved.rows])
@@ -113,57 +113,57 @@ class HyperGraphRAGRetriever:
             scores[is_retrieved] = retrieved.values[places[is_retrieved]]
         via = np.full(len(rows), -1)
         via[np.searchsorted(rows, reached)] = entities.rows[owners[order][first]]
-        ranked = best_places(scores, len(rows), lambda places: view.order("hyperedge", rows[places]))
-        best_entities = entities.best(len(entities), partial(view.order, "entity"))
+        ranked = best_places(scores, len(rows), lambda places: snapshot.order("hyperedge", rows[places]))
+        best_entities = entities.best(len(entities), partial(snapshot.order, "entity"))
         return _Knowledge(
             best_entities, entities.at(best_entities), retrieved, rows[ranked], scores[ranked], via[ranked]
         )
 
-    def _entities(self, view: View, names: FloatArray) -> Scores:
+    def _entities(self, snapshot: Snapshot, names: FloatArray) -> Scores:
         """R_V: scores in (0, 100]."""
         settings = self._settings
         if not settings.use_entities:
             return Scores.none()
-        found = view.nearest("entity", names, settings.entities, weighted=True)
+        found = snapshot.nearest("entity", names, settings.entities, weighted=True)
         rows, values = (np.concatenate(column) for column in zip(*found, strict=True))
         best = Scores.highest(rows, values).above(self._thresholds.entity_threshold)
-        chosen = best.best(settings.entities, partial(view.order, "entity"))
+        chosen = best.best(settings.entities, partial(snapshot.order, "entity"))
         return Scores.of(chosen, best.at(chosen))
 
-    def _hyperedges(self, view: View, question: FloatArray) -> Scores:
+    def _hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
         """R_H: scores in (0, 10]."""
         settings = self._settings
         if not settings.use_hyperedges:
             return Scores.none()
-        ((rows, values),) = view.nearest("hyperedge", question[None], settings.hyperedges, weighted=True)
+        ((rows, values),) = snapshot.nearest("hyperedge", question[None], settings.hyperedges, weighted=True)
         return Scores.of(rows, values).above(self._thresholds.hyperedge_threshold)
 
-    def _chunks(self, view: View, _: _Knowledge, question: FloatArray, k: int) -> list[RankedPassage]:
+    def _chunks(self, snapshot: Snapshot, _: _Knowledge, question: FloatArray, k: int) -> list[RankedPassage]:
         """K_chunk, the best first; none where no passage is retrieved by similarity."""
         if not self._settings.use_passages:
             return []
-        ((near, cosines),) = view.nearest("passage", question[None], min(k, self._settings.passages))
+        ((near, cosines),) = snapshot.nearest("passage", question[None], min(k, self._settings.passages))
         return [
             (row, cosine, "similar to the question")
             for row, cosine in zip(near.tolist(), cosines.tolist(), strict=True)
             if cosine > self._thresholds.passage_threshold
         ]
 
-    def _ranked(self, view: View, knowledge: _Knowledge, question: FloatArray, k: int) -> list[RankedPassage]:
+    def _ranked(self, snapshot: Snapshot, knowledge: _Knowledge, question: FloatArray, k: int) -> list[RankedPassage]:
         """(row, score, reason) of the best passages of K*."""
         lists = {
-            "similar hyperedge": _by_hyperedge(view, knowledge),
-            "similar entity": _by_entity(view, knowledge),
-            "about what similar hyperedges name": _by_member(view, knowledge),
+            "similar hyperedge": _by_hyperedge(snapshot, knowledge),
+            "similar entity": _by_entity(snapshot, knowledge),
+            "about what similar hyperedges name": _by_member(snapshot, knowledge),
         }
         if self._settings.use_passages:
-            ((near, cosines),) = view.nearest("passage", question[None], self._settings.passages)
+            ((near, cosines),) = snapshot.nearest("passage", question[None], self._settings.passages)
             known = union(
                 [near[cosines > self._thresholds.passage_threshold], *(found.rows for found in lists.values())]
             )
-            similarity = Scores(known, np.maximum(view.cosines("passage", known, question), 0))
+            similarity = Scores(known, np.maximum(snapshot.cosines("passage", known, question), 0))
             lists["similar to the question"] = similarity.above(0)
-        order = partial(view.order, "passage")
+        order = partial(snapshot.order, "passage")
         shares = {reason: _reciprocal_ranks(scores, order) for reason, scores in lists.items()}
         rows = union(found.rows for found in shares.values())
         total = np.sum([found.at(rows) for found in shares.values()], axis=0)
@@ -172,18 +172,18 @@ class HyperGraphRAGRetriever:
             for row in Scores(rows, total).best(k, order).tolist()
             for score in [float(total[np.searchsorted(rows, row)])]
         ]
-        return filled(view, hits, question, k) if self._settings.use_passages else hits
+        return filled(snapshot, hits, question, k) if self._settings.use_passages else hits
 
     def _evidence(
-        self, view: View, question: str, names: str, knowledge: _Knowledge, hits: list[RankedPassage]
+        self, snapshot: Snapshot, question: str, names: str, knowledge: _Knowledge, hits: list[RankedPassage]
     ) -> Evidence:
         shown = min(len(knowledge.edges), self._settings.expanded or len(knowledge.edges))
         by_similarity = np.isin(knowledge.edges[:shown], knowledge.retrieved.rows).tolist()
         edges, scores = knowledge.edges[:shown].tolist(), knowledge.edge_scores[:shown].tolist()
         brought = knowledge.via[:shown].tolist()
-        known = entity_names(view, sorted({via for via in brought if via >= 0}))
-        edge_ids = view.ids("hyperedge", edges)
-        passage_ids = view.ids("passage", view.graph.passages(knowledge.edges[:shown]))
+        known = entity_names(snapshot, sorted({via for via in brought if via >= 0}))
+        edge_ids = snapshot.ids("hyperedge", edges)
+        passage_ids = snapshot.ids("passage", snapshot.graph.passages(knowledge.edges[:shown]))
         trace = [
             TraceStep(
                 edge_id,
@@ -198,7 +198,7 @@ class HyperGraphRAGRetriever:
             )
         ]
         return evidence(
-            view,
+            snapshot,
             question,
             self.name,
             hits,
@@ -208,23 +208,23 @@ class HyperGraphRAGRetriever:
         )
 
 
-def _by_hyperedge(view: View, knowledge: _Knowledge) -> Scores:
+def _by_hyperedge(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     """Of each passage its best hyperedge in R_H."""
     retrieved = knowledge.retrieved
-    return Scores.highest(view.graph.passages(retrieved.rows), retrieved.values).above(0)
+    return Scores.highest(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
 
 
-def _by_entity(view: View, knowledge: _Knowledge) -> Scores:
+def _by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     """Of each passage the best entity in R_V that it mentions, the less the more passages do."""
-    graph = view.graph
+    graph = snapshot.graph
     passages, owners, _ = graph.mentions(knowledge.entities)
     shares = knowledge.entity_scores / np.sqrt(graph.degrees(knowledge.entities))
     return Scores.highest(passages, shares[owners]).above(0)
 
 
-def _by_member(view: View, knowledge: _Knowledge) -> Scores:
+def _by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     """Of each passage the best hyperedge in R_H, of another passage, that names what the passage is about."""
-    graph, retrieved = view.graph, knowledge.retrieved
+    graph, retrieved = snapshot.graph, knowledge.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.about(members)
     counts = np.bincount(pairs, minlength=len(members))

@@ -18,7 +18,8 @@ class HyperGraphRAGSettings:
         passages: k_C, passages added by similarity (5; 3 in the paper's first version).
         expanded: Hyperedges of K_H in the evidence, best first; 0 for all, as in the paper, which for entities that
             everything names are thousands. 200.
-        handed_on: Passages in the evidence: ``ranked``, the best of K* and where these are too few the most similar; or
+        passage_source: Passages in the evidence: ``ranked``, the best of K* and where these are too few the most
+        similar; or
             ``chunks``, K_chunk alone, the k_C most similar of those above tau_C, as the paper has it (section 4.3).
         thresholds: ``measured`` takes those found for the embedder, ``paper`` those of the paper (50, 5 and 0.5), which
             are also taken for an embedder that was not measured. Encoders differ in how high their cosines are.
@@ -36,7 +37,7 @@ class HyperGraphRAGSettings:
     hyperedges: int = 60
     passages: int = 5
     expanded: int = 200
-    handed_on: Literal["ranked", "chunks"] = "ranked"
+    passage_source: Literal["ranked", "chunks"] = "ranked"
     names: Literal["together", "each"] = "each"
     thresholds: Literal["measured", "paper"] = "measured"
     entity_threshold: float | None = None
@@ -56,7 +57,7 @@ class HyperGraphRAGSettings:
                 require_idle(self, [one, threshold], f"use_{one}")
         require(self.names in ("together", "each"), "names", self.names, "together or each")
         require(self.thresholds in ("measured", "paper"), "thresholds", self.thresholds, "measured or paper")
-        require(self.handed_on in ("ranked", "chunks"), "handed_on", self.handed_on, "ranked or chunks")
+        require(self.passage_source in ("ranked", "chunks"), "passage_source", self.passage_source, "ranked or chunks")
         require(self.expanded >= 0, "expanded", self.expanded, "0 or more")
         for name in ("entities", "hyperedges", "passages"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.model import Usage
-from polyad.protocols import LanguageModel, Prompt, Reply
+from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.retrieval.hypermemory.replies import Reading, Repair, read_scores, read_verdict, shares
 from polyad.text.counting import counted
 from polyad.text.json_schema import BOOLEAN, INTEGER, NUMBER, STRING, array_of, object_of
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _SCORES_SCHEMA = object_of(scores=array_of(object_of(number=INTEGER, score=NUMBER)))
 
@@ -90,7 +90,7 @@ class Judge:
         max_seconds: float = math.inf,
         max_failures: int = 6,
         clock: Callable[[], float] = time.monotonic,
-        prompts: Prompts = USUAL,
+        prompts: Prompts = DEFAULT_PROMPTS,
     ) -> None:
         self._language_model = language_model
         self._question = question

@@ -16,7 +16,8 @@ import numpy as np
 
 from polyad.config import NamesLinked
 from polyad.model import Evidence, FloatArray, Query, TraceStep
-from polyad.protocols import Embedder, LanguageModel, MentionExtractor
+from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor
+from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypermemory.judge import Judge
 from polyad.retrieval.hypermemory.replies import Repair
@@ -25,8 +26,7 @@ from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import RankedPassage, filled
 from polyad.text.counting import counted
-from polyad.text.prompts import USUAL, Prompts
-from polyad.view import Kind, View
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class HyperMemoryRetriever:
         *,
         extractor_calls: int = 1,
         names: NamesLinked = "all",
-        prompts: Prompts = USUAL,
+        prompts: Prompts = DEFAULT_PROMPTS,
     ) -> None:
         self._prompts = prompts
         self._names = names
@@ -69,7 +69,7 @@ class HyperMemoryRetriever:
         self._settings = settings
         self._extractor_calls = extractor_calls
 
-    def retrieve(self, query: Query, view: View) -> Evidence:
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The best passages; where the search reaches fewer, the nearest others follow with score 0 or less.
 
         A passage's score is the sum over the kept paths that lead through its hyperedges, not the best of them: the
@@ -96,8 +96,8 @@ class HyperMemoryRetriever:
             prompts=self._prompts,
         )
         vector = self._embedder.encode([question], "query")[0]
-        search = BeamSearch(view, self._embedder, judge, settings, vector)
-        topics = list(QuestionLinker(view, self._extractor, names=self._names).link(question).entities)
+        search = BeamSearch(snapshot, self._embedder, judge, settings, vector)
+        topics = list(QuestionLinker(snapshot, self._extractor, names=self._names).link(question).entities)
         search.run(topics or search.starts())
         failed = judge.repairs[Repair.FAILED]
         if 2 * failed > judge.calls - self._extractor_calls:
@@ -107,12 +107,12 @@ class HyperMemoryRetriever:
                 self._language_model.name,
                 judge.failure,
             )
-        hits = _ranked(view, search.steps, vector, query.k)
-        found = self._evidence(view, question, hits, search, set(topics))
+        hits = _ranked(snapshot, search.steps, vector, query.k)
+        found = self._evidence(snapshot, question, hits, search, set(topics))
         return replace(found, notes={**judge.notes(), **search.notes()})
 
     def _evidence(
-        self, view: View, question: str, hits: list[RankedPassage], search: BeamSearch, topics: set[int]
+        self, snapshot: Snapshot, question: str, hits: list[RankedPassage], search: BeamSearch, topics: set[int]
     ) -> Evidence:
         entities = dict.fromkeys(search.topics, 1.0)
         through: defaultdict[int, list[Step]] = defaultdict(list)
@@ -121,14 +121,14 @@ class HyperMemoryRetriever:
             if step.tail >= 0:
                 entities[step.tail] = entities.get(step.tail, 0.0) + step.score
         edges = _by_score(
-            view, "hyperedge", {edge: sum(step.score for step in steps) for edge, steps in through.items()}
+            snapshot, "hyperedge", {edge: sum(step.score for step in steps) for edge, steps in through.items()}
         )
         rows = np.array([edge for edge, _ in edges], dtype=np.int64)
         parents = [max(through[edge], key=lambda step: step.score).parent for edge, _ in edges]
         known = np.array([parent for parent in parents if parent >= 0], dtype=np.int64)
-        ids = dict(zip(known.tolist(), view.ids("hyperedge", known), strict=True))
+        ids = dict(zip(known.tolist(), snapshot.ids("hyperedge", known), strict=True))
         names = entity_names(
-            view, sorted({row for step in search.steps for row in (step.topic, *step.heads, step.tail) if row >= 0})
+            snapshot, sorted({row for step in search.steps for row in (step.topic, *step.heads, step.tail) if row >= 0})
         )
         trace = [
             TraceStep(
@@ -142,33 +142,33 @@ class HyperMemoryRetriever:
                 ids.get(parent, ""),
             )
             for edge_id, passage_id, (edge, score), parent in zip(
-                view.ids("hyperedge", rows),
-                view.ids("passage", view.graph.passages(rows)),
+                snapshot.ids("hyperedge", rows),
+                snapshot.ids("passage", snapshot.graph.passages(rows)),
                 edges,
                 parents,
                 strict=True,
             )
         ]
-        return evidence(view, question, self.name, hits, edges, _by_score(view, "entity", entities), trace)
+        return evidence(snapshot, question, self.name, hits, edges, _by_score(snapshot, "entity", entities), trace)
 
 
-def _by_score(view: View, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:
+def _by_score(snapshot: Snapshot, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:
     """Rows and scores, best first, ties by id."""
-    order = view.order(kind, np.array(list(scores), dtype=np.int64)).tolist()
+    order = snapshot.order(kind, np.array(list(scores), dtype=np.int64)).tolist()
     ranked = sorted(zip(scores.items(), order, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
     return [pair for pair, _ in ranked]
 
 
-def _ranked(view: View, steps: Sequence[Step], question: FloatArray, k: int) -> list[RankedPassage]:
+def _ranked(snapshot: Snapshot, steps: Sequence[Step], question: FloatArray, k: int) -> list[RankedPassage]:
     """(row, score, reason) of the best passages: by the paths through them, then by similarity alone."""
     scores: defaultdict[int, float] = defaultdict(float)
     edges: defaultdict[int, set[int]] = defaultdict(set)
-    passages = view.graph.passages(np.array([step.edge for step in steps], dtype=np.int64)).tolist()
+    passages = snapshot.graph.passages(np.array([step.edge for step in steps], dtype=np.int64)).tolist()
     for step, passage in zip(steps, passages, strict=True):
         scores[passage] += step.score
         edges[passage].add(step.edge)
     hits = [
         (passage, score, f"{counted(len(edges[passage]), 'hyperedge')} on the paths kept")
-        for passage, score in _by_score(view, "passage", scores)
+        for passage, score in _by_score(snapshot, "passage", scores)
     ]
-    return filled(view, hits, question, k)
+    return filled(snapshot, hits, question, k)

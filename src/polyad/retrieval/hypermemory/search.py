@@ -11,13 +11,13 @@ import numpy as np
 from polyad.hypergraph.cosines import cosines
 from polyad.hypergraph.sparse import best_places
 from polyad.model import FloatArray, ScoredHyperedge
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import entity_names, scored_hyperedges
 from polyad.retrieval.hypermemory.judge import Judge, Offer, Surroundings, one_line
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.text.quoting import in_one_line
 from polyad.text.tokens import count_tokens
-from polyad.view import View
 
 _START_HYPEREDGES = 3
 """Nearest hyperedges whose entities the search starts from when the question names none."""
@@ -71,18 +71,18 @@ class BeamSearch:
 
     def __init__(
         self,
-        view: View,
+        snapshot: Snapshot,
         embedder: Embedder,
         judge: Judge,
         settings: HyperMemorySettings,
         vector: FloatArray,
     ) -> None:
-        self._view = view
+        self._snapshot = snapshot
         self._embedder = embedder
         self._judge = judge
         self._settings = settings
         self._vector = vector
-        self._views: dict[int, ScoredHyperedge] = {}
+        self._snapshots: dict[int, ScoredHyperedge] = {}
         self._texts: dict[int, str] = {}
         self._used: set[int] = set()
         self._visited: set[int] = set()
@@ -94,7 +94,7 @@ class BeamSearch:
     def starts(self) -> list[int]:
         """Entities to start from when the question names none: of the nearest hyperedges, those with nearest names."""
         entities: dict[int, None] = {}
-        ((edges, _),) = self._view.nearest("hyperedge", self._vector[None], _START_HYPEREDGES)
+        ((edges, _),) = self._snapshot.nearest("hyperedge", self._vector[None], _START_HYPEREDGES)
         for edge in edges.tolist():
             entities.update(dict.fromkeys(self._nearest(self._members(edge), self._settings.width)))
         return list(entities)
@@ -159,13 +159,15 @@ class BeamSearch:
             )
         )
         by_tail = (
-            np.where(tails >= 0, self._view.order("entity", np.maximum(tails, 0)), -np.inf) if len(listed) else tails
+            np.where(tails >= 0, self._snapshot.order("entity", np.maximum(tails, 0)), -np.inf)
+            if len(listed)
+            else tails
         )
         ranked = np.lexsort(
             (
                 by_tail,
-                self._view.order("hyperedge", edges),
-                self._view.order("entity", heads),
+                self._snapshot.order("hyperedge", edges),
+                self._snapshot.order("entity", heads),
                 np.array([-step.score for step in listed]),
             )
         )
@@ -178,7 +180,7 @@ class BeamSearch:
             for reached in frontier
             if (edges := self._offered(reached.entity, self._settings.edge_tokens))
         ]
-        names = entity_names(self._view, [reached.entity for reached, _ in offers])
+        names = entity_names(self._snapshot, [reached.entity for reached, _ in offers])
         scored = self._judge.edge_scores(
             [
                 Offer(
@@ -204,7 +206,7 @@ class BeamSearch:
             return [], {}
         members = {edge: self._unvisited(edge) for edge in edges}
         rows = list(dict.fromkeys(row for edge in edges for row in members[edge]))
-        names = entity_names(self._view, sorted({*rows, *(reached.entity for reached in frontier)}))
+        names = entity_names(self._snapshot, sorted({*rows, *(reached.entity for reached in frontier)}))
         scored = self._judge.depth_scores(
             Surroundings(
                 [one_line(names[reached.entity]) for reached in frontier],
@@ -242,12 +244,12 @@ class BeamSearch:
 
     def _offered(self, entity: int, most: int) -> list[int]:
         """The unused hyperedges of an entity nearest to the question, as many as fit ``most`` tokens; one at least."""
-        found = self._view.graph.memberships(np.array([entity]))[0]
+        found = self._snapshot.graph.memberships(np.array([entity]))[0]
         edges = found[~np.isin(found, list(self._used))]
         if not len(edges):
             return []
-        near = self._view.cosines("hyperedge", edges, self._vector)
-        ordered = edges[np.lexsort((self._view.order("hyperedge", edges), -near))].tolist()
+        near = self._snapshot.cosines("hyperedge", edges, self._vector)
+        ordered = edges[np.lexsort((self._snapshot.order("hyperedge", edges), -near))].tolist()
         offered: list[int] = []
         tokens = 0
         for begin in range(0, len(ordered), _BLOCK):
@@ -267,7 +269,7 @@ class BeamSearch:
             tails[edge] = {}
             if members := self._unvisited(edge):
                 offers.append((edge, members))
-        names = entity_names(self._view, sorted({row for _, members in offers for row in members}))
+        names = entity_names(self._snapshot, sorted({row for _, members in offers for row in members}))
         scored = self._judge.entity_scores(
             [
                 Offer(
@@ -290,16 +292,16 @@ class BeamSearch:
 
     def _members(self, edge: int) -> list[int]:
         """The entities of a hyperedge, sorted by key."""
-        members = self._view.graph.members(np.array([edge]))[0]
-        ordered: list[int] = members[np.argsort(self._view.order("entity", members))].tolist()
+        members = self._snapshot.graph.members(np.array([edge]))[0]
+        ordered: list[int] = members[np.argsort(self._snapshot.order("entity", members))].tolist()
         return ordered
 
     def _closeness(self, edges: Sequence[int]) -> list[float]:
-        near: list[float] = self._view.cosines("hyperedge", np.array(edges), self._vector).tolist()
+        near: list[float] = self._snapshot.cosines("hyperedge", np.array(edges), self._vector).tolist()
         return near
 
     def _name_closeness(self, entities: Sequence[int]) -> list[float]:
-        names = entity_names(self._view, entities)
+        names = entity_names(self._snapshot, entities)
         vectors = self._embedder.encode([names[row] for row in entities], "query")
         closeness: list[float] = cosines(vectors, self._vector).tolist()
         return closeness
@@ -309,27 +311,27 @@ class BeamSearch:
 
         The title goes before a text that does not contain it: "She was born there" says nothing by itself.
         """
-        view = self._view
-        new = [edge for edge in edges if edge not in self._views]
+        snapshot = self._snapshot
+        new = [edge for edge in edges if edge not in self._snapshots]
         if not new:
             return
-        scored = scored_hyperedges(view, [(edge, 0.0) for edge in new])
-        passages = view.passages(view.graph.passages(np.array(new)).tolist())
+        scored = scored_hyperedges(snapshot, [(edge, 0.0) for edge in new])
+        passages = snapshot.passages(snapshot.graph.passages(np.array(new)).tolist())
         for edge, shown, passage in zip(new, scored, passages, strict=True):
             title, text = one_line(passage.title), one_line(shown.hyperedge.text)
-            self._views[edge] = shown
+            self._snapshots[edge] = shown
             self._texts[edge] = text if title.casefold() in text.casefold() else f"{title}: {text}"
 
     def _context(self) -> str:
         """All evidence so far: each hyperedge with its entities, and what is known of the entities on the paths."""
         edges = list(dict.fromkeys(step.edge for step in self.steps))
         on_path = {
-            *self._view.ids("entity", [row for step in self.steps for row in (*step.heads, step.tail) if row >= 0])
+            *self._snapshot.ids("entity", [row for step in self.steps for row in (*step.heads, step.tail) if row >= 0])
         }
         lines = []
         described: dict[str, str] = {}
         for number, edge in enumerate(edges, start=1):
-            members = self._views[edge].members
+            members = self._snapshots[edge].members
             names = ", ".join(one_line(entity.name) for entity in members[: self._settings.entity_limit])
             lines.append(f"{number}. {self._texts[edge]}\n   Entities: {names}")
             for entity in members:

@@ -18,7 +18,8 @@ from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.incidence import distinct, places_within
 from polyad.hypergraph.sparse import Scores, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
-from polyad.protocols import Embedder, MentionExtractor
+from polyad.protocols.components import Embedder, MentionExtractor
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hyperretriever.expansion import KeptTriples, expanded
@@ -28,7 +29,6 @@ from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, Search
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN
 from polyad.text.counting import counted
-from polyad.view import View
 
 _HYPEREDGES_BEYOND = 30
 """Hyperedges of passages that are not among the best, offered for the hyperedges' part of the context: about what that
@@ -72,31 +72,33 @@ class HyperRetriever:
         self._space: SearchSpace | None = None
         self._preparing = threading.Lock()
 
-    def retrieve(self, query: Query, view: View) -> Evidence:
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The best passages; those that no kept hyperedge leads to count by similarity alone.
 
-        The entities of the view have to be described.
+        The entities of the snapshot have to be described.
         """
         question = query.text
-        if not view.passage_count:
-            return evidence(view, question, self.name, [])
-        linker = QuestionLinker(view, self._extractor, names=self._names)
-        walked = QuestionPreparer(view, self._embedder, linker, signals=self._scorer.recipe.signals).prepare(question)
-        found = self._search(walked, view)
+        if not snapshot.passage_count:
+            return evidence(snapshot, question, self.name, [])
+        linker = QuestionLinker(snapshot, self._extractor, names=self._names)
+        walked = QuestionPreparer(snapshot, self._embedder, linker, signals=self._scorer.recipe.signals).prepare(
+            question
+        )
+        found = self._search(walked, snapshot)
         strongest = _strongest_of_each(found)
         edges, plausibilities = found.edges[strongest], found.plausibilities[strongest]
-        owners = view.graph.passages(edges)
+        owners = snapshot.graph.passages(edges)
         reached = _means(owners, plausibilities, self._settings.hyperedges_per_passage)
-        ((nearest, _),) = view.nearest("passage", walked.vector[None], query.k)
+        ((nearest, _),) = snapshot.nearest("passage", walked.vector[None], query.k)
         rows = union([reached.rows, nearest])
         share = self._settings.dense_weight
-        dense = view.cosines("passage", rows, walked.vector)
+        dense = snapshot.cosines("passage", rows, walked.vector)
         scores = Scores(rows, ((1 - share) * reached.at(rows) + share * dense).astype(np.float32))
-        best = scores.best(query.k, partial(view.order, "passage"))
-        shown = strongest[_shown(view, edges, plausibilities, best)]
+        best = scores.best(query.k, partial(snapshot.order, "passage"))
+        shown = strongest[_shown(snapshot, edges, plausibilities, best)]
         counts = Scores.summed(owners, np.ones(len(owners))).at(best)
         return evidence(
-            view,
+            snapshot,
             question,
             self.name,
             [
@@ -104,58 +106,62 @@ class HyperRetriever:
                 for row, score, count in zip(best.tolist(), scores.at(best).tolist(), counts.tolist(), strict=True)
             ],
             list(zip(found.edges[shown].tolist(), found.plausibilities[shown].tolist(), strict=True)),
-            _entities(view, walked.topics, found),
-            _trace(view, question, found, shown),
+            _entities(snapshot, walked.topics, found),
+            _trace(snapshot, question, found, shown),
         )
 
-    def prepare(self, view: View) -> SearchSpace:
-        """Make what is made once for a view, and keep it for the view that was prepared last."""
+    def prepare(self, snapshot: Snapshot) -> SearchSpace:
+        """Make what is made once for a snapshot, and keep it for the snapshot that was prepared last."""
         with self._preparing:
-            if self._space is None or self._space.view is not view:
-                self._space = SearchSpace.of(view, binary=self._settings.binary)
+            if self._space is None or self._space.snapshot is not snapshot:
+                self._space = SearchSpace.of(snapshot, binary=self._settings.binary)
             return self._space
 
-    def _search(self, question: WalkQuestion, view: View) -> KeptTriples:
-        space = self.prepare(view)
+    def _search(self, question: WalkQuestion, snapshot: Snapshot) -> KeptTriples:
+        space = self.prepare(snapshot)
         walk = TripleWalk(space, self._scorer.recipe, question, self._settings.triples_per_hop)
 
         def plausibilities(triples: Triples, extras: FloatArray) -> FloatArray:
-            return self._scores(view, question.vector, triples, extras)
+            return self._scores(snapshot, question.vector, triples, extras)
 
         return expanded(walk, space, question.topics, plausibilities, self._settings)
 
-    def _scores(self, view: View, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
+    def _scores(self, snapshot: Snapshot, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
         """The plausibility of each triple; each vector is multiplied once, in however many triples it is."""
         heads, edges, tails = map(distinct, (triples.heads, triples.edges, triples.tails))
-        vectors = view.vectors("entity", heads), view.vectors("hyperedge", edges), view.vectors("entity", tails)
+        vectors = (
+            snapshot.vectors("entity", heads),
+            snapshot.vectors("hyperedge", edges),
+            snapshot.vectors("entity", tails),
+        )
         places = Triples(
             heads.searchsorted(triples.heads), edges.searchsorted(triples.edges), tails.searchsorted(triples.tails)
         )
         return PrecomputedScorer(self._scorer, *vectors).scores(question, places, extras)
 
 
-def _shown(view: View, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
+def _shown(snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
     """Positions of the best hyperedges: most plausible first, then best connected, then by id.
 
     Of each of ``passages`` the best few, and as many as the context has room for of all others: the paper fills
     its context with hyperedges whatever passage they are from (section 3.1.6).
     """
-    owners, by_id = view.graph.passages(edges), view.order("hyperedge", edges)
+    owners, by_id = snapshot.graph.passages(edges), snapshot.order("hyperedge", edges)
     order = np.lexsort((by_id, -plausibilities, owners))
     order = order[places_within(owners[order]) < HYPEREDGES_SHOWN]
     is_own = np.isin(owners[order], passages)
     order = np.concatenate([order[is_own], _highest(order[~is_own], plausibilities, _HYPEREDGES_BEYOND)])
-    connected = _connectivity(view, edges, order)
+    connected = _connectivity(snapshot, edges, order)
     order = order[np.lexsort((by_id[order], -connected, -plausibilities[order]))]
     is_other = ~np.isin(owners[order], passages)
     shown: IntArray = order[~is_other | (np.cumsum(is_other) <= _HYPEREDGES_BEYOND)]
     return shown
 
 
-def _entities(view: View, topics: IntArray, found: KeptTriples) -> list[tuple[int, float]]:
+def _entities(snapshot: Snapshot, topics: IntArray, found: KeptTriples) -> list[tuple[int, float]]:
     """The topics, which are certain, then the tails by the most plausible triple that leads to them."""
     scores = dict.fromkeys(topics.tolist(), 1.0)
-    order = np.lexsort((view.order("entity", found.tails), -found.plausibilities))
+    order = np.lexsort((snapshot.order("entity", found.tails), -found.plausibilities))
     for tail, score in zip(found.tails[order].tolist(), found.plausibilities[order].tolist(), strict=True):
         if len(scores) >= _ENTITIES_SHOWN:
             break
@@ -163,8 +169,8 @@ def _entities(view: View, topics: IntArray, found: KeptTriples) -> list[tuple[in
     return list(scores.items())[:_ENTITIES_SHOWN]
 
 
-def _trace(view: View, question: str, found: KeptTriples, shown: IntArray) -> list[TraceStep]:
-    names = entity_names(view, distinct(found.heads[shown]).tolist())
+def _trace(snapshot: Snapshot, question: str, found: KeptTriples, shown: IntArray) -> list[TraceStep]:
+    names = entity_names(snapshot, distinct(found.heads[shown]).tolist())
     edges = found.edges[shown]
     return [
         TraceStep(
@@ -176,8 +182,8 @@ def _trace(view: View, question: str, found: KeptTriples, shown: IntArray) -> li
             plausibility,
         )
         for edge_id, passage_id, hop, head, plausibility in zip(
-            view.ids("hyperedge", edges),
-            view.ids("passage", view.graph.passages(edges)),
+            snapshot.ids("hyperedge", edges),
+            snapshot.ids("passage", snapshot.graph.passages(edges)),
             found.hops[shown].tolist(),
             found.heads[shown].tolist(),
             found.plausibilities[shown].tolist(),
@@ -210,12 +216,12 @@ def _means(owners: IntArray, plausibilities: FloatArray, most: int) -> Scores:
     return Scores(sums.rows, sums.values / counts.values)
 
 
-def _connectivity(view: View, edges: IntArray, positions: IntArray) -> IntArray:
+def _connectivity(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> IntArray:
     """How many of ``edges`` share a member with each of those at ``positions``, itself not counted."""
     counts = []
     for edge in edges[positions].tolist():
-        members = view.graph.members(np.array([edge]))[0]
-        meeting = view.graph.memberships(members)[0]
+        members = snapshot.graph.members(np.array([edge]))[0]
+        meeting = snapshot.graph.memberships(members)[0]
         counts.append(len(distinct(meeting[np.isin(meeting, edges)])) - 1)
     return np.array(counts, dtype=np.int64)
 

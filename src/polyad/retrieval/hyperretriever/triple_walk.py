@@ -16,11 +16,11 @@ from polyad.hypergraph.incidence import Hypergraph, distinct, first_of_equals
 from polyad.hypergraph.pairs import binary as cut_into_pairs
 from polyad.hypergraph.sparse import among, best_places, union
 from polyad.model import FloatArray, IntArray
-from polyad.protocols import Embedder
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import SignalExtractor, signal_matrix, signal_names
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
-from polyad.view import View
 
 _NEAREST = 3  # hyperedges whose entities a question starts from when it names none
 
@@ -30,58 +30,62 @@ _MOST_STARTS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSpace:
-    """What is walked: the hypergraph of a view, or its pairs. A walk asks for what it reaches.
+    """What is walked: the hypergraph of a snapshot, or its pairs. A walk asks for what it reaches.
 
     Attributes:
-        view: Its entities described.
-        pairs: Its hyperedges cut into pairs (:mod:`polyad.hypergraph.pairs`), all of them, and the row in the view
+        snapshot: Its entities described.
+        pairs: Its hyperedges cut into pairs (:mod:`polyad.hypergraph.pairs`), all of them, and the row in the snapshot
             of the hyperedge each came from; None where hyperedges are walked as they are.
         density: Delta(G): hyperedges an entity; 0 for an empty index.
     """
 
-    view: View
+    snapshot: Snapshot
     pairs: tuple[Hypergraph, IntArray] | None
     density: float
 
     @classmethod
-    def of(cls, view: View, *, binary: bool) -> SearchSpace:
+    def of(cls, snapshot: Snapshot, *, binary: bool) -> SearchSpace:
         """The space of an index.
 
         Args:
-            view: The index.
+            snapshot: The index.
             binary: Cut its hyperedges into pairs.
         """
         if not binary:
-            return cls(view, None, view.density)
-        graph, origins = cut_into_pairs(_whole(view))
+            return cls(snapshot, None, snapshot.density)
+        graph, origins = cut_into_pairs(_whole(snapshot))
         joined, there = (int((side.degrees() > 0).sum()) for side in (graph.memberships, graph.members))
-        return cls(view, (graph, origins), there / joined if joined else 0.0)
+        return cls(snapshot, (graph, origins), there / joined if joined else 0.0)
 
     def whole(self) -> Hypergraph:
         """All of it, for training."""
-        return self.pairs[0] if self.pairs else _whole(self.view)
+        return self.pairs[0] if self.pairs else _whole(self.snapshot)
 
     def members(self, edges: IntArray) -> tuple[IntArray, IntArray]:
         """The entities of each of some hyperedges, sorted, and the position in ``edges`` each belongs to."""
-        return self.pairs[0].members.gather(edges) if self.pairs else self.view.graph.members(edges)
+        return self.pairs[0].members.assemble_hits(edges) if self.pairs else self.snapshot.graph.members(edges)
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some entities, and the position in ``entities`` each belongs to."""
-        return self.pairs[0].memberships.gather(entities) if self.pairs else self.view.graph.memberships(entities)
+        return (
+            self.pairs[0].memberships.assemble_hits(entities)
+            if self.pairs
+            else self.snapshot.graph.memberships(entities)
+        )
 
     def origins(self, edges: IntArray) -> IntArray:
-        """The row in the view of each of some hyperedges."""
+        """The row in the snapshot of each of some hyperedges."""
         return self.pairs[1][edges] if self.pairs else edges
 
     def passages(self, edges: IntArray) -> IntArray:
         """The row of the passage of each of some hyperedges."""
-        return self.view.graph.passages(self.origins(edges))
+        return self.snapshot.graph.passages(self.origins(edges))
 
 
-def _whole(view: View) -> Hypergraph:
-    count = view.row_count("hyperedge")
-    members, owners = view.graph.members(np.arange(count))
-    return Hypergraph.from_incidences(members, owners, view.row_count("entity"), count)
+def _whole(snapshot: Snapshot) -> Hypergraph:
+    count = snapshot.row_count("hyperedge")
+    members, owners = snapshot.graph.members(np.arange(count))
+    return Hypergraph.from_incidences(members, owners, snapshot.row_count("entity"), count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,18 +118,20 @@ class QuestionPreparer:
     """Makes questions ready for a walk.
 
     Args:
-        view: The index, its entities described.
+        snapshot: The index, its entities described.
         embedder: The one it was built with.
         linker: Finds the question's entities.
         signals: Names of the signals of the default retriever to compute; mostly none.
     """
 
-    def __init__(self, view: View, embedder: Embedder, linker: QuestionLinker, *, signals: Sequence[str]) -> None:
-        self._view = view
+    def __init__(
+        self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, signals: Sequence[str]
+    ) -> None:
+        self._snapshot = snapshot
         self._embedder = embedder
         self._linker = linker
         self._columns = [signal_names(rewriting=False).index(name) for name in signals]
-        self._extractor = SignalExtractor(view, embedder, linker, rewriting=False) if signals else None
+        self._extractor = SignalExtractor(snapshot, embedder, linker, rewriting=False) if signals else None
 
     def prepare(self, question: str) -> WalkQuestion:
         """Its vector, topic entities and signals.
@@ -147,13 +153,15 @@ class QuestionPreparer:
         return WalkQuestion(question, vector, topics, candidates, signals)
 
     def _starts(self, vector: FloatArray) -> IntArray:
-        view = self._view
-        ((nearest, _),) = view.nearest("hyperedge", vector[None], _NEAREST)
-        entities = distinct(view.graph.members(nearest)[0])
+        snapshot = self._snapshot
+        ((nearest, _),) = snapshot.nearest("hyperedge", vector[None], _NEAREST)
+        entities = distinct(snapshot.graph.members(nearest)[0])
         if len(entities) <= _MOST_STARTS:
             return entities
-        near = view.cosines("entity", entities, vector)
-        return np.sort(entities[best_places(near, _MOST_STARTS, lambda places: view.order("entity", entities[places]))])
+        near = snapshot.cosines("entity", entities, vector)
+        return np.sort(
+            entities[best_places(near, _MOST_STARTS, lambda places: snapshot.order("entity", entities[places]))]
+        )
 
 
 class TripleWalk:
@@ -221,9 +229,9 @@ class TripleWalk:
         """As many of some entities as ``count`` says, those with the nearest names, sorted by row."""
         if len(entities) <= max(1, count):
             return entities
-        view = self._space.view
-        near = view.cosines("entity", entities, self._question.vector)
-        chosen = best_places(near, max(1, count), lambda places: view.order("entity", entities[places]))
+        snapshot = self._space.snapshot
+        near = snapshot.cosines("entity", entities, self._question.vector)
+        chosen = best_places(near, max(1, count), lambda places: snapshot.order("entity", entities[places]))
         return np.sort(entities[chosen])
 
     def _nearest_edges(self) -> IntArray:
@@ -237,7 +245,7 @@ class TripleWalk:
         triples = heads * (np.bincount(space.members(edges)[1], minlength=len(edges)) - 1)
         if triples.sum() <= self._limit:
             return edges
-        by_id = space.view.order("hyperedge", space.origins(edges))
+        by_id = space.snapshot.order("hyperedge", space.origins(edges))
         order = np.lexsort((edges, by_id, -self._closeness(edges)))
         fitting = np.cumsum(triples[order]) <= self._limit
         fitting[0] = True
@@ -251,7 +259,7 @@ class TripleWalk:
         rows, encodings = directional_distances(met, starts, recipe.rounds, recipe.directions)
         columns = [triple_encoding(triples, rows, encodings)]
         if recipe.closeness:
-            near = space.view.cosines("entity", rows, question.vector)
+            near = space.snapshot.cosines("entity", rows, question.vector)
             head, tail = (near[rows.searchsorted(ends)] for ends in (triples.heads, triples.tails))
             columns.append(np.column_stack([head, self._closeness(triples.edges), tail]))
         if recipe.signals:
@@ -262,5 +270,5 @@ class TripleWalk:
         """Cosine of each of some hyperedges to the question; that of a pair is that of what it was cut from."""
         origins = self._space.origins(edges)
         rows = distinct(origins)
-        near: FloatArray = self._space.view.cosines("hyperedge", rows, self._question.vector)
+        near: FloatArray = self._space.snapshot.cosines("hyperedge", rows, self._question.vector)
         return near[rows.searchsorted(origins)]

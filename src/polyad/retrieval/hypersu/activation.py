@@ -7,7 +7,7 @@ import numpy as np
 from polyad.hypergraph.incidence import distinct
 from polyad.hypergraph.sparse import Scores, among
 from polyad.model import FloatArray, IntArray
-from polyad.view import View
+from polyad.protocols.snapshot import Snapshot
 
 
 class ClueActivation:
@@ -17,14 +17,14 @@ class ClueActivation:
     frontier only, so here they are computed on demand and kept. The values are the same.
 
     Args:
-        view: The index.
+        snapshot: The index.
         clues: Vectors of the clues, float32 ``[clues, dimension]``.
         threshold: delta, in [0, 1).
         sharpening: gamma, above 0.
     """
 
-    def __init__(self, view: View, clues: FloatArray, threshold: float, sharpening: float) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, clues: FloatArray, threshold: float, sharpening: float) -> None:
+        self._snapshot = snapshot
         self._clues = clues
         self._threshold = threshold
         self._sharpening = sharpening
@@ -35,7 +35,7 @@ class ClueActivation:
         """Alpha of each of ``edges``, in [0, 1]."""
         missing = distinct(edges[~among(edges, self._values.rows)])
         if len(missing):
-            similarity = self._view.cosines("hyperedge", missing, self._clues)
+            similarity = self._snapshot.cosines("hyperedge", missing, self._clues)
             scaled = (similarity.max(axis=1) - self._threshold) / (1 - self._threshold)
             self._values = self._values.with_more(missing, np.clip(scaled, 0, 1) ** self._sharpening)
             self._matched = self._matched.with_more(missing, similarity.argmax(axis=1))

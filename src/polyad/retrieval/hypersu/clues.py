@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from polyad.protocols import LanguageModel, Prompt
+from polyad.protocols.components import LanguageModel, Prompt
 from polyad.retrieval.asking import BestEffortPrompter
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.json_schema import STRING, array_of, object_of
 from polyad.text.loose_json import strings_under
-from polyad.text.prompts import USUAL, Prompts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _SCHEMA = object_of(clues=array_of(STRING))
 
@@ -42,7 +42,7 @@ class QuestionClues:
 class LanguageModelClues:
     """Clues by a language model (the paper's prompt A); an unusable reply falls back to the question."""
 
-    def __init__(self, language_model: LanguageModel, max_clues: int, prompts: Prompts = USUAL) -> None:
+    def __init__(self, language_model: LanguageModel, max_clues: int, prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._prompter = BestEffortPrompter(language_model, "the question itself is the clue")
         self._max_clues = max_clues
         self._instructions = prompts.text("hypersu_clues", max_clues=max_clues)

@@ -15,7 +15,7 @@ import numpy as np
 
 from polyad.hypergraph.sparse import among, union
 from polyad.model import FloatArray, IntArray
-from polyad.view import View
+from polyad.protocols.snapshot import Snapshot
 
 EVERYWHERE = 5000
 """Passages from which on an entity is everywhere."""
@@ -44,29 +44,29 @@ class _Near:
 
 
 class WithinReach:
-    """Implements :class:`polyad.view.Graph` for one question.
+    """Implements :class:`polyad.protocols.snapshot.Graph` for one question.
 
     Args:
-        view: The index.
+        snapshot: The index.
         clues: Vectors of the clues, float32 ``[clues, dimension]``.
         threshold: Cosine to a clue above which a hyperedge is active.
     """
 
-    def __init__(self, view: View, clues: FloatArray, threshold: float) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, clues: FloatArray, threshold: float) -> None:
+        self._snapshot = snapshot
         self._clues = clues
         self._threshold = threshold
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
         """The entities of each of some hyperedges, and the position in ``hyperedges`` each belongs to."""
-        return self._view.graph.members(hyperedges)
+        return self._snapshot.graph.members(hyperedges)
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some entities, and the position in ``entities`` each belongs to."""
-        graph = self._view.graph
+        graph = self._snapshot.graph
         degrees = graph.degrees(entities)
         everywhere = degrees > EVERYWHERE
-        if degrees.sum() > LARGE * self._view.row_count("hyperedge") and self._near.are_all:
+        if degrees.sum() > LARGE * self._snapshot.row_count("hyperedge") and self._near.are_all:
             everywhere[:] = True
         few, many = np.flatnonzero(~everywhere), np.flatnonzero(everywhere)
         edges, owners = graph.memberships(entities[few])
@@ -83,8 +83,8 @@ class WithinReach:
 
     @cached_property
     def _near(self) -> _Near:
-        found = self._view.nearest("hyperedge", self._clues, NEAREST)
+        found = self._snapshot.nearest("hyperedge", self._clues, NEAREST)
         are_all = all(len(rows) < NEAREST or cosines[-1] <= self._threshold for rows, cosines in found)
         near = union(rows[cosines > self._threshold] if are_all else rows for rows, cosines in found)
-        members, owners = self._view.graph.members(near)
+        members, owners = self._snapshot.graph.members(near)
         return _Near(near[owners], members, are_all)

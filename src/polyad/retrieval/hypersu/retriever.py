@@ -18,7 +18,8 @@ from polyad.config import NamesLinked
 from polyad.hypergraph.frontier import Walk, expand
 from polyad.hypergraph.sparse import Scores, best_places, union
 from polyad.model import Evidence, FloatArray, Query, TraceStep
-from polyad.protocols import Embedder, MentionExtractor
+from polyad.protocols.components import Embedder, MentionExtractor
+from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent
@@ -28,7 +29,6 @@ from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, RankedPassage, filled
 from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.counting import counted
-from polyad.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +71,37 @@ class HyperSURetriever:
         threshold = settings.activation_threshold
         self._threshold = calibration_for(embedder.name).activation_threshold if threshold is None else threshold
 
-    def retrieve(self, query: Query, view: View) -> Evidence:
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The best passages; where the walk reaches fewer, the nearest others follow with score 0 or less."""
-        linked = self._linker(view).link(query.text)
+        linked = self._linker(snapshot).link(query.text)
         clues = self._clue_agent.clues(linked) if self._settings.use_clues else [query.text]
         texts = list(dict.fromkeys([query.text, *clues]))
         vectors = self._embedder.encode(texts, "query")
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
-        expansion = self._expand(view, linked, clues, clue_vectors, vectors[0])
+        expansion = self._expand(snapshot, linked, clues, clue_vectors, vectors[0])
         activated: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
-        passages = view.graph.passages(np.array(list(expansion.scores), dtype=np.int64)).tolist()
+        passages = snapshot.graph.passages(np.array(list(expansion.scores), dtype=np.int64)).tolist()
         for passage, (edge, score) in zip(passages, expansion.scores.items(), strict=True):
             activated[passage].append((score, edge))
-        hits = self._ranked(view, activated, vectors[0], query.k)
-        return self._evidence(view, query.text, expansion, activated, hits)
+        hits = self._ranked(snapshot, activated, vectors[0], query.k)
+        return self._evidence(snapshot, query.text, expansion, activated, hits)
 
-    def _linker(self, view: View) -> QuestionLinker:
+    def _linker(self, snapshot: Snapshot) -> QuestionLinker:
         threshold = self._settings.link_threshold
-        similar = SimilarNames(view, self._embedder, threshold) if threshold < 1 else None
-        return QuestionLinker(view, self._extractor, similar, self._names)
+        similar = SimilarNames(snapshot, self._embedder, threshold) if threshold < 1 else None
+        return QuestionLinker(snapshot, self._extractor, similar, self._names)
 
     def _expand(
-        self, view: View, linked: LinkedQuestion, clues: list[str], clue_vectors: FloatArray, question: FloatArray
+        self,
+        snapshot: Snapshot,
+        linked: LinkedQuestion,
+        clues: list[str],
+        clue_vectors: FloatArray,
+        question: FloatArray,
     ) -> _Expansion:
         settings = self._settings
-        activation = ClueActivation(view, clue_vectors, self._threshold, settings.sharpening)
-        graph, order = WithinReach(view, clue_vectors, self._threshold), partial(view.order, "entity")
+        activation = ClueActivation(snapshot, clue_vectors, self._threshold, settings.sharpening)
+        graph, order = WithinReach(snapshot, clue_vectors, self._threshold), partial(snapshot.order, "entity")
         forward = expand(
             graph,
             dict.fromkeys(linked.entities, 1.0),
@@ -106,8 +111,10 @@ class HyperSURetriever:
             width=settings.width,
             decay=settings.decay,
         )
-        ((anchors, _),) = view.nearest("passage", question[None], settings.anchors if settings.backward_depth else 0)
-        starts = union([view.graph.members(view.graph.hyperedges(anchors)[0])[0]])
+        ((anchors, _),) = snapshot.nearest(
+            "passage", question[None], settings.anchors if settings.backward_depth else 0
+        )
+        starts = union([snapshot.graph.members(snapshot.graph.hyperedges(anchors)[0])[0]])
         backward = expand(
             graph,
             dict.fromkeys(starts.tolist(), 1.0),
@@ -124,27 +131,27 @@ class HyperSURetriever:
         return _Expansion(forward, backward, activation, clues, scores)
 
     def _ranked(
-        self, view: View, activated: dict[int, list[tuple[float, int]]], question: FloatArray, k: int
+        self, snapshot: Snapshot, activated: dict[int, list[tuple[float, int]]], question: FloatArray, k: int
     ) -> list[RankedPassage]:
         """(row, score, reason) of the best passages: capped means first, then by similarity alone."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
         passages = np.array(list(activated), dtype=np.int64)
-        similarities = view.cosines("passage", passages, question).tolist()
+        similarities = snapshot.cosines("passage", passages, question).tolist()
         scores = []
         for found, similarity in zip(activated.values(), similarities, strict=True):
             strongest = sorted((score for score, _ in found), reverse=True)[:limit]
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
-        chosen = best_places(np.array(scores), k, lambda places: view.order("passage", passages[places]))
+        chosen = best_places(np.array(scores), k, lambda places: snapshot.order("passage", passages[places]))
         hits = [
             (int(passages[place]), scores[place], counted(len(activated[passages[place]]), "activated hyperedge"))
             for place in chosen.tolist()
         ]
-        return filled(view, hits, question, k)
+        return filled(snapshot, hits, question, k)
 
     def _evidence(
         self,
-        view: View,
+        snapshot: Snapshot,
         question: str,
         expansion: _Expansion,
         activated: dict[int, list[tuple[float, int]]],
@@ -153,12 +160,12 @@ class HyperSURetriever:
         shown = [
             (edge, score, passage)
             for passage, _, _ in hits
-            for score, edge in _strongest(view, activated.get(passage, ()))[:HYPEREDGES_SHOWN]
+            for score, edge in _strongest(snapshot, activated.get(passage, ()))[:HYPEREDGES_SHOWN]
         ]
         forward, backward = expansion.forward, expansion.backward
-        names = entity_names(view, sorted({forward.entered_from[edge] for edge, _, _ in shown}))
-        edge_ids = view.ids("hyperedge", [edge for edge, _, _ in shown])
-        passage_ids = view.ids("passage", [passage for _, _, passage in shown])
+        names = entity_names(snapshot, sorted({forward.entered_from[edge] for edge, _, _ in shown}))
+        edge_ids = snapshot.ids("hyperedge", [edge for edge, _, _ in shown])
+        passage_ids = snapshot.ids("passage", [passage for _, _, passage in shown])
         trace = [
             TraceStep(
                 edge_id,
@@ -171,9 +178,9 @@ class HyperSURetriever:
             for edge_id, passage_id, (edge, score, _) in zip(edge_ids, passage_ids, shown, strict=True)
         ]
         nodes = Scores.of(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
-        strongest = nodes.best(self._settings.width, partial(view.order, "entity")).tolist()
+        strongest = nodes.best(self._settings.width, partial(snapshot.order, "entity")).tolist()
         return evidence(
-            view,
+            snapshot,
             question,
             self.name,
             hits,
@@ -183,7 +190,7 @@ class HyperSURetriever:
         )
 
 
-def _strongest(view: View, found: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+def _strongest(snapshot: Snapshot, found: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     """Hyperedges of one passage with their scores, best first, ties by id."""
-    order = view.order("hyperedge", np.array([edge for _, edge in found], dtype=np.int64)).tolist()
+    order = snapshot.order("hyperedge", np.array([edge for _, edge in found], dtype=np.int64)).tolist()
     return [pair for _, pair in sorted(zip(order, found, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]

@@ -1,1 +1,0 @@
-"""Adapters: one outside system a module or a folder."""

@@ -1,5 +1,0 @@
-"""The default embedding model, all-MiniLM-L6-v2, computed with numpy alone."""
-
-from polyad.adapters.minilm.embedder import MiniLMEmbedder
-
-__all__ = ["MiniLMEmbedder"]

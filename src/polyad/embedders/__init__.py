@@ -1,0 +1,1 @@
+"""Embedding models, one a file or folder."""

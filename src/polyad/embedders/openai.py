@@ -1,0 +1,201 @@
+"""Embeddings from any endpoint that speaks OpenAI's protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from polyad.config import EncoderSettings
+from polyad.errors import ConfigurationError, EmbedderError
+from polyad.model import FloatArray
+from polyad.openai_api.failure import UnusableReplyError
+from polyad.openai_api.rate_limit import RateLimiter
+from polyad.protocols.components import TextKind
+from polyad.text.counting import counted
+
+if TYPE_CHECKING:
+    from polyad.openai_api.endpoint import Endpoint
+
+_PROBE = "dimension"
+
+
+class OpenAIEmbedder:
+    """Embeds through an endpoint: OpenAI's, or a local server of that protocol. Retries as the language model does.
+
+    A blank text, which many endpoints refuse, is not sent: its vector is the first axis, all but orthogonal to any
+    other text's.
+
+    Args:
+        model: The model's name at the endpoint.
+        base_url: Such as ``http://localhost:11434/v1``; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI).
+        api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``); local servers need none.
+        dimension: Length of the vectors, where it is known; otherwise one text is embedded on first use to find out.
+        query_prefix: Put before questions.
+        passage_prefix: Put before all other texts.
+        batch_size: Texts a request. 64 passages of 1,200 tokens stay within OpenAI's 300,000 tokens a request.
+        concurrency: Requests under way at once.
+        timeout: Seconds the endpoint may be silent; its reply has to be whole in four times as many.
+        max_retries: Further tries after a failure that may pass.
+        retry_delay: Seconds before the first further try; doubles with each, up to 8.
+        max_reply_bytes: Longest reply, unpacked. 64 MiB: ten times what 64 vectors of 4,096 numbers take.
+
+    Raises:
+        MissingExtraError: the extra ``llm`` is not installed.
+        ConfigurationError: the API key cannot be sent.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str = "",
+        api_key: str = "",
+        *,
+        dimension: int | None = None,
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        batch_size: int = 64,
+        concurrency: int = 4,
+        timeout: float = 120.0,
+        max_retries: int = 5,
+        retry_delay: float = 0.5,
+        max_reply_bytes: int = 64 * 1024 * 1024,
+    ) -> None:
+        # Imported here, so that naming this class costs nothing and works without the extra.
+        from polyad.openai_api.endpoint import Endpoint
+
+        self._model = model
+        self._dimension = dimension
+        self._probing = threading.Lock()
+        self._prefixes: dict[TextKind, str] = {"query": query_prefix, "passage": passage_prefix}
+        self._batch_size = batch_size
+        self._concurrency = concurrency
+        self._endpoint: Endpoint = Endpoint(
+            base_url=base_url,
+            api_key=api_key,
+            model=model,
+            timeout=timeout,
+            max_retries=max_retries,
+            retry_delay=retry_delay,
+            max_reply_bytes=max_reply_bytes,
+            limiter=RateLimiter(),
+        )
+
+    @classmethod
+    def from_name(cls, model: str, settings: EncoderSettings) -> Self:
+        """The embedder of ``openai:MODEL``, from what follows the colon, at an endpoint as above.
+
+        Raises:
+            MissingExtraError: the extra ``llm`` is not installed.
+            ConfigurationError: no model is named, or the API key cannot be sent.
+        """
+        if not model:
+            raise ConfigurationError("no embedder 'openai:'; expected openai:MODEL, a model that the endpoint serves")
+        return cls(model, settings.base_url, settings.api_key)
+
+    @property
+    def name(self) -> str:
+        """``openai:MODEL``, as on the command line; with prefixes, also a short hash of them.
+
+        Vectors with other prefixes are not comparable. An embedder with prefixes is not loaded by its name: whoever
+        opens the index again has to give it.
+        """
+        name = f"openai:{self._model}"
+        prefixes = "\0".join(self._prefixes.values())
+        if len(prefixes) == 1:
+            return name
+        return f"{name}+{hashlib.sha256(prefixes.encode()).hexdigest()[:8]}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector.
+
+        Raises:
+            EmbedderError: it had to be asked for, and the endpoint failed.
+        """
+        with self._probing:
+            if self._dimension is None:
+                self._dimension = self._request([_PROBE]).shape[1]
+            return self._dimension
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        """Embed ``texts``; see :class:`polyad.protocols.components.Embedder`.
+
+        Raises:
+            EmbedderError: the endpoint failed for good, or returned something that is not a vector for each text.
+        """
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        filled = [row for row, text in enumerate(texts) if text.strip()]
+        batches = [filled[start : start + self._batch_size] for start in range(0, len(filled), self._batch_size)]
+        sent = [[self._prefixes[kind] + texts[row] for row in rows] for rows in batches]
+        for rows, found in zip(batches, self._requests(sent), strict=True):
+            if found.shape[1] != self.dimension:
+                raise EmbedderError(
+                    f"model {self._model!r} returned vectors of length {found.shape[1]}; expected {self.dimension}; "
+                    "check which model the endpoint serves"
+                )
+            vectors[rows] = found
+        if len(filled) < len(texts):
+            vectors[[row for row, text in enumerate(texts) if not text.strip()], 0] = 1.0
+        return vectors
+
+    def _requests(self, batches: Sequence[Sequence[str]]) -> list[FloatArray]:
+        if len(batches) < 2:
+            return [self._request(batch) for batch in batches]
+        pool = ThreadPoolExecutor(min(self._concurrency, len(batches)), thread_name_prefix="polyad-embed")
+        try:
+            return list(pool.map(self._request, batches))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _request(self, texts: Sequence[str]) -> FloatArray:
+        """Unit vectors of shape ``[len(texts), any]`` from one request."""
+        from polyad.openai_api.endpoint import EndpointError, json_object, sendable
+
+        create = self._endpoint.client.embeddings.with_raw_response.create
+        inputs = [sendable(text) for text in texts]
+
+        def attempt() -> FloatArray:
+            self._endpoint.begin()
+            # "float" because not every server knows the SDK's default, base64.
+            reply = create(model=self._model, input=inputs, encoding_format="float").text
+            body = json_object(reply, self._endpoint.secrets)
+            try:
+                return _unit_vectors(body, len(inputs))
+            except ValueError as error:
+                raise UnusableReplyError(str(error), may_pass=False) from error
+
+        try:
+            return self._endpoint.run(attempt)
+        except EndpointError as error:
+            raise EmbedderError(str(error)) from error
+
+
+def _unit_vectors(body: Mapping[str, object], count: int) -> FloatArray:
+    """The vectors of a reply in the order of its texts, of length 1.
+
+    Raises:
+        ValueError: there is not one finite vector, other than zero, for each text.
+    """
+    data = body.get("data")
+    if not isinstance(data, list) or len(data) != count or not all(isinstance(item, dict) for item in data):
+        found = len(data) if isinstance(data, list) else "no list of"
+        raise ValueError(f"asked for {counted(count, 'vector')}, the reply has {found}")
+    rows = {str(item.get("index", position)): item.get("embedding") for position, item in enumerate(data)}
+    if rows.keys() != {str(index) for index in range(count)}:
+        raise ValueError(f"the indices of the vectors are not 0 to {count - 1}")
+    try:
+        vectors = np.array([rows[str(index)] for index in range(count)], dtype=np.float64)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError("the vectors are not lists of numbers of one length") from error
+    if vectors.ndim != 2 or vectors.shape[1] == 0:
+        raise ValueError("the vectors are not lists of numbers")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or not (lengths > 0).all():
+        raise ValueError("a vector is zero or has numbers that are not finite")
+    unit: FloatArray = (vectors / lengths).astype(np.float32)
+    return unit

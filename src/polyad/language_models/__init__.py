@@ -1,0 +1,1 @@
+"""Language models, one a file or folder, and the cache of their replies."""

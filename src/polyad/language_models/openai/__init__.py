@@ -1,0 +1,1 @@
+"""Chat models behind any endpoint that speaks OpenAI's chat-completions protocol."""

@@ -1,0 +1,129 @@
+"""What one OpenAI-compatible endpoint accepts in a request, learnt from what it rejects."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from polyad.openai_api.endpoint import sendable
+from polyad.protocols.components import Prompt
+
+Structured = Literal["json_schema", "json_object", "none"]
+
+_logger = logging.getLogger(__name__)
+
+_SCHEMA_REQUEST = (
+    "Reply with one JSON value and nothing else: no explanation, no code fence. It has to fit this JSON schema:\n"
+)
+
+_TELLTALES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("stream_usage", ("stream_options", "include_usage")),
+    ("length_field", ("max_completion_tokens",)),
+    ("temperature", ("temperature",)),
+    ("system_role", ("system role", "'system'", "developer instruction", "roles must alternate", "assistant roles")),
+    ("structured", ("response_format", "schema", "json_object", "structured output", "guided", "grammar")),
+)
+"""Words in a server's complaint, and what of the request they are about. The wordings differ; the names do not."""
+
+_NEXT: Final[dict[str, dict[Any, Any]]] = {
+    "stream_usage": {True: False},
+    "length_field": {"max_tokens": "max_completion_tokens"},
+    "temperature": {True: False},
+    "system_role": {True: False},
+    "structured": {"json_schema": "json_object", "json_object": "none"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a request is written.
+
+    Attributes:
+        structured: How a JSON schema is asked for; below ``json_schema`` it is also put into words.
+        length_field: Local servers know ``max_tokens``; OpenAI's reasoning models insist on the other.
+        temperature: Whether to send it; reasoning models allow only their own.
+        system_role: Whether instructions have a message of their own; Gemma's templates want them in the user's.
+        stream_usage: Whether to ask for the token counts at the end of a stream.
+    """
+
+    structured: Structured = "json_schema"
+    length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: bool = True
+    system_role: bool = True
+    stream_usage: bool = True
+
+    def request(self, model: str, prompt: Prompt, *, stream: bool) -> dict[str, Any]:
+        """The body of a chat-completions request."""
+        body: dict[str, Any] = {"model": model, "messages": self._messages(prompt), "stream": stream}
+        if self.temperature:
+            body["temperature"] = prompt.temperature
+        if prompt.max_tokens:
+            body[self.length_field] = prompt.max_tokens
+        if stream and self.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+        if prompt.json_schema is not None and self.structured == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        elif prompt.json_schema is not None and self.structured == "json_schema":
+            schema = {"name": "reply", "schema": prompt.json_schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body
+
+    def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
+        system, user = sendable(self._system(prompt)), sendable(prompt.user)
+        if not self.system_role:
+            system, user = "", f"{system}\n\n{user}".strip()
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        return messages if system else messages[1:]
+
+    def _system(self, prompt: Prompt) -> str:
+        if prompt.json_schema is None or self.structured == "json_schema":
+            return prompt.system
+        words = _SCHEMA_REQUEST + json.dumps(prompt.json_schema, default=dict, ensure_ascii=False)
+        return f"{prompt.system}\n\n{words}" if prompt.system else words
+
+
+class DialectInUse:
+    """The dialect one endpoint is spoken to in: the fullest at first, then what it accepts. Safe with many threads."""
+
+    def __init__(self) -> None:
+        self._dialect = Dialect()
+        self._lock = threading.Lock()
+
+    @property
+    def now(self) -> Dialect:
+        """What to write the next request in."""
+        return self._dialect
+
+    def learn(self, complaint: str, spoken: Dialect, body: dict[str, Any]) -> bool:
+        """Give up what the endpoint complains of, if it was in the request and can be done without.
+
+        Args:
+            complaint: The server's own words for why it rejects the request.
+            spoken: The dialect of that request; another thread may have learnt the same meanwhile.
+            body: The request.
+
+        Returns:
+            Whether the request is worth sending again, in the dialect that is now in use.
+        """
+        complaint = complaint.lower()
+        for field, words in _TELLTALES:
+            value = getattr(spoken, field)
+            if value not in _NEXT[field] or not _was_sent(field, spoken, body):
+                continue
+            if any(word in complaint for word in words):
+                with self._lock:
+                    if getattr(self._dialect, field) == value:
+                        self._dialect = replace(self._dialect, **{field: _NEXT[field][value]})
+                        _logger.info("the endpoint rejects %s=%s; doing without", field, value)
+                return True
+        return False
+
+
+def _was_sent(field: str, spoken: Dialect, body: dict[str, Any]) -> bool:
+    if field == "system_role":
+        return any(message["role"] == "system" for message in body["messages"])
+    names = {"stream_usage": "stream_options", "length_field": spoken.length_field, "structured": "response_format"}
+    return names.get(field, field) in body

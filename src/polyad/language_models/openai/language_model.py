@@ -1,0 +1,85 @@
+"""Chat models behind any endpoint that speaks OpenAI's chat-completions protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from polyad.config import LanguageModelSettings
+from polyad.errors import LanguageModelError
+from polyad.model import Usage
+from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
+
+if TYPE_CHECKING:
+    from polyad.language_models.openai.chat import Chat
+
+
+class OpenAILanguageModel:
+    """A chat model of OpenAI, vLLM, Ollama, llama.cpp or any other server of that protocol.
+
+    Prompts are sent from a pool of threads, within the per-minute limits. What may pass is tried again with growing
+    delays, or when the endpoint says (``Retry-After``): status 408, 409, 425, 429 and 5xx, timeouts, cut connections,
+    replies that are not JSON or have no text. A wrong key, model or address fails at once, and for the whole batch.
+    What an endpoint rejects in a request and can be done without (JSON schemas, usage in streams, ...) is left out
+    from then on; see :mod:`polyad.language_models.openai.dialect`.
+
+    Raises:
+        MissingExtraError: the extra ``llm`` is not installed.
+        ConfigurationError: the API key cannot be sent.
+    """
+
+    def __init__(self, settings: LanguageModelSettings) -> None:
+        # Imported here, so that naming this class costs nothing and works without the extra.
+        from polyad.language_models.openai.chat import Chat
+
+        self._name = settings.model
+        self._cache_name = settings.cache_name
+        self._seed = settings.seed
+        self._chat: Chat = Chat(settings)
+
+    @property
+    def name(self) -> str:
+        """The model's name at the endpoint."""
+        return self._name
+
+    @property
+    def cache_name(self) -> str:
+        """What replies are kept by: the model's name and where it is, or the name that was set for it; and the seed."""
+        name = self._cache_name or f"{self._name} at {self._chat.address}"
+        return f"{name} seed {self._seed}" if self._seed else name
+
+    @property
+    def usage(self) -> Usage:
+        """Everything spent since this object was made, replies that could not be used included."""
+        return self._chat.spent
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        on_outcome: OnOutcome | None = None,
+        gate: BudgetCheck | None = None,
+    ) -> list[Reply | LanguageModelError]:
+        """Ask all ``prompts``; see :class:`polyad.protocols.components.LanguageModel`."""
+        outcomes: dict[int, Reply | LanguageModelError] = {}
+        for position, outcome in self._chat.outcomes(prompts, gate):
+            outcomes[position] = outcome
+            try:
+                if on_outcome is not None:
+                    on_outcome(position, outcome)
+            except LanguageModelError as refusal:
+                outcomes[position] = refusal
+        return [outcomes[position] for position in range(len(prompts))]
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """By the prices in the settings; see :class:`polyad.protocols.components.LanguageModel`."""
+        return self._chat.cost(prompt_tokens, completion_tokens)
+
+    def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
+        """Ask one prompt and pass the reply on as it comes; see :class:`polyad.protocols.components.LanguageModel`.
+
+        Failures are retried as long as no text has come. An endpoint that does not stream is asked for the whole.
+
+        Raises:
+            LanguageModelError: there was no reply, or it broke off; the message says after how much.
+        """
+        return self._chat.stream(prompt, on_text)

@@ -1,0 +1,21 @@
+"""``python -m polyad.language_models.scripted``: a server that answers with what the first passage says."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from polyad.language_models.scripted import ScriptedServer, cite_first_passage
+from polyad.language_models.scripted.server import add_server_options, serve
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve :func:`cite_first_passage` until interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m polyad.language_models.scripted", description=main.__doc__)
+    add_server_options(parser)
+    options = parser.parse_args(arguments)
+    serve(parser, lambda: ScriptedServer(cite_first_passage, port=options.port, delay=options.delay))
+
+
+if __name__ == "__main__":
+    main()

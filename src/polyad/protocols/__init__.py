@@ -1,0 +1,1 @@
+"""The plug-in points: components, snapshots and stores."""

@@ -1,0 +1,80 @@
+"""What stands before a text and describes it: YAML between lines of hyphens, TOML between lines of plus signs."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import yaml  # type: ignore[import-untyped, unused-ignore]  # typed only when its stubs are installed
+
+from polyad.model import MetadataValue
+from polyad.readers.metadata import NONE, metadata_of
+from polyad.readers.plain_text import single_line
+
+_LONGEST = 16 * 1024
+"""Characters of front matter. What is longer is text."""
+
+_YAML = re.compile(rf"\A---[ \t]*\n(.{{0,{_LONGEST}}}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_TOML = re.compile(rf"\A\+\+\+[ \t]*\n(.{{0,{_LONGEST}}}?)\n\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
+_LINE = re.compile(r"^([A-Za-z][\w -]{0,60}):[ \t]*(\S.*)$", re.MULTILINE)
+
+
+class FrontMatter(NamedTuple):
+    """What a text says of itself before it begins, at ``end``."""
+
+    end: int = 0
+    title: str = ""
+    url: str = ""
+    metadata: Mapping[str, MetadataValue] = NONE
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base is untyped, as above
+    """Reads plain values, and nothing that refers to something else: a few lines of it could unfold to gigabytes."""
+
+    def compose_node(self, parent: object, index: object) -> object:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("an alias")
+        return super().compose_node(parent, index)
+
+
+def front_matter(text: str) -> FrontMatter:
+    """The front matter of a text; empty where what is between the lines describes nothing."""
+    if found := _YAML.match(text):
+        values = _of_yaml(found[1])
+    elif found := _TOML.match(text):
+        values = _of_toml(found[1])
+    if not found or not values:
+        return FrontMatter()
+    title, url = values.pop("title", None), values.pop("url", None)
+    named = {"title": title, "url": url}
+    odd = {key: value for key, value in named.items() if value is not None and not isinstance(value, str)}
+    return FrontMatter(
+        found.end(),
+        single_line(title) if isinstance(title, str) else "",
+        single_line(url) if isinstance(url, str) else "",
+        metadata_of([*values.items(), *odd.items()]),
+    )
+
+
+def _of_yaml(text: str) -> dict[str, object]:
+    """The values of a mapping; of lines that are nearly YAML, what is behind the first colon of each."""
+    try:
+        values = yaml.load(text, _Loader)  # a safe loader
+    except (yaml.YAMLError, ValueError, RecursionError):
+        values = {key: value.strip("\"' \t") for key, value in _LINE.findall(text)}
+    return {_spelled(str(key)): value for key, value in values.items()} if isinstance(values, dict) else {}
+
+
+def _of_toml(text: str) -> dict[str, object]:
+    try:
+        values = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+    return {_spelled(key): value for key, value in values.items()}
+
+
+def _spelled(key: str) -> str:
+    """The key, in lower case where it is one that is looked for."""
+    return key.lower() if key.lower() in ("title", "url") else key

@@ -1,0 +1,191 @@
+"""The lines of a page of a PDF, with where and in what type each is set."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from polyad.errors import MissingExtraError
+from polyad.readers.plain_text import clean
+
+try:
+    from pypdfium2 import raw  # type: ignore[import-untyped]  # has no stubs
+except ImportError as error:
+    raise MissingExtraError("pypdfium2", "documents") from error
+
+_PIECE = re.compile("[^\r\n\x02\ufffe]+[\x02\ufffe]?|[\x02\ufffe]")
+"""A line as PDFium writes it. U+FFFE, once U+0002, is its hyphen that breaks a word; no line ending follows it."""
+
+_BOLD = re.compile(r"bold|black|heavy|demi|cmb|[-,]bd|bx\d", re.IGNORECASE)
+_FIXED = re.compile(r"mono|courier|cmtt|cmsltt|tt\d|xtt|code|consol|menlo|typewriter|fixed", re.IGNORECASE)
+_FIXED_FLAG = 1
+_LONGEST_NAME = 128
+"""Bytes of a font's name that are looked at."""
+
+_LIGATURE = re.compile("[\ufb00-\ufb06]")
+_LOOSE_ACCENT = re.compile("([\xa8\xaf\xb4\xb8\u02c6\u02c7\u02d8-\u02dd])([^\\W\\d_])")
+"""An accent that was set as a sign of its own before its letter, as TeX does it with older fonts."""
+
+_COMBINING = {
+    "\xa8": "\u0308",
+    "\xaf": "\u0304",
+    "\xb4": "\u0301",
+    "\xb8": "\u0327",
+    "\u02c6": "\u0302",
+    "\u02c7": "\u030c",
+    "\u02d8": "\u0306",
+    "\u02d9": "\u0307",
+    "\u02da": "\u030a",
+    "\u02db": "\u0328",
+    "\u02dc": "\u0303",
+    "\u02dd": "\u030b",
+}
+_DOTLESS = {"\u0131": "i", "\u0237": "j"}
+
+
+class Line(NamedTuple):
+    """A line as it is set. Distances are in points, seen by someone who reads it, however the page is turned.
+
+    Attributes:
+        text: Cleaned; a hyphen that breaks a word is at its end as ``-``.
+        left: Where its first character begins.
+        right: Where its last one ends.
+        baseline: What it stands on; higher on the page is more.
+        size: Of its type.
+        turn: Whole degrees that it is turned by, against the clock.
+        is_bold: Whether all of it is.
+        is_fixed: Whether all its characters are as wide as each other, as in code.
+    """
+
+    text: str
+    left: float
+    right: float
+    baseline: float
+    size: float
+    turn: int
+    is_bold: bool
+    is_fixed: bool
+
+
+class Style(NamedTuple):
+    """How lines are set: the size of their type, and whether it is bold."""
+
+    size: float
+    is_bold: bool
+
+
+class _Sample(NamedTuple):
+    """One character of a line."""
+
+    x: float
+    y: float
+    size: float
+    angle: float
+    is_bold: bool
+    is_fixed: bool
+
+
+def lines_of(text_page: Any) -> Iterator[Line]:
+    """The lines of a page in the order they are drawn, without blank ones.
+
+    Args:
+        text_page: A ``pypdfium2.PdfTextPage``.
+    """
+    text = text_page.get_text_range()
+    offset = end = 0  # in UTF-16, as PDFium counts
+    for match in _PIECE.finditer(text):
+        offset += _units(text[end : match.start()])
+        end = match.end()
+        piece = match[0]
+        if words := _readable(piece).strip():
+            blank = len(piece) - len(piece.lstrip())
+            inner = piece.strip()
+            yield _line(text_page, words, offset + blank, offset + blank + _units(inner) - 1)
+        offset += _units(piece)
+
+
+def body_of(pages: Iterable[Iterable[Line]]) -> Style:
+    """How most of the text of a document is set."""
+    styles: Counter[Style] = Counter()
+    for page in pages:
+        for line in page:
+            styles[Style(round(line.size, 1), line.is_bold)] += len(line.text)
+    return max(styles, key=styles.__getitem__, default=Style(0.0, False))
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _readable(piece: str) -> str:
+    """The text with letters for ligatures, accents on their letters, and a hyphen for PDFium's mark of one."""
+    if piece[-1] in "\x02\ufffe":
+        piece = piece[:-1] + "-"
+    piece = clean(piece)
+    if piece.isascii():
+        return piece
+    piece = _LIGATURE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), piece)
+    return _LOOSE_ACCENT.sub(_composed, piece)
+
+
+def _composed(match: re.Match[str]) -> str:
+    letter = unicodedata.normalize("NFC", _DOTLESS.get(match[2], match[2]) + _COMBINING[match[1]])
+    return letter if len(letter) == 1 else match[0]
+
+
+def _line(text_page: Any, text: str, first: int, last: int) -> Line:
+    """What is known of a line from its first, its middle and its last character."""
+    places = sorted({_index(text_page, place) for place in (first, (first + last) // 2, last)})
+    samples = [_sample(text_page, place) for place in places]
+    middle = samples[len(samples) // 2]
+    cosine, sine = math.cos(middle.angle), math.sin(middle.angle)
+    baselines = sorted(sample.y * cosine - sample.x * sine for sample in samples)
+    return Line(
+        text,
+        samples[0].x * cosine + samples[0].y * sine,
+        _end(text_page, places[-1], cosine, sine),
+        baselines[len(baselines) // 2],
+        sorted(sample.size for sample in samples)[len(samples) // 2],
+        round(math.degrees(middle.angle)) % 360,
+        all(sample.is_bold for sample in samples),
+        all(sample.is_fixed for sample in samples),
+    )
+
+
+def _index(text_page: Any, place: int) -> int:
+    return max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)))
+
+
+def _sample(text_page: Any, index: int) -> _Sample:
+    x, y = ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(text_page, index, x, y)
+    matrix = raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(text_page, index, matrix)
+    # Many programs set type of size 1 and enlarge it.
+    size = raw.FPDFText_GetFontSize(text_page, index) * math.hypot(matrix.c, matrix.d)
+    flags = ctypes.c_int()
+    buffer = ctypes.create_string_buffer(_LONGEST_NAME)
+    raw.FPDFText_GetFontInfo(text_page, index, buffer, _LONGEST_NAME, flags)
+    is_bold, is_fixed = _manner(buffer.value)
+    is_fixed = is_fixed or bool(flags.value & _FIXED_FLAG)
+    return _Sample(x.value, y.value, size, math.atan2(matrix.b, matrix.a), is_bold, is_fixed)
+
+
+@lru_cache(maxsize=1024)
+def _manner(font: bytes) -> tuple[bool, bool]:
+    """Whether a font is bold, and whether its characters are all as wide, by its name."""
+    name = font.decode("latin-1")
+    return bool(_BOLD.search(name)), bool(_FIXED.search(name))
+
+
+def _end(text_page: Any, index: int, cosine: float, sine: float) -> float:
+    """Where a character ends, along its line."""
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
+    return max(x.value * cosine + y.value * sine for x in (left, right) for y in (bottom, top))

@@ -1,0 +1,86 @@
+"""PowerPoint presentations through python-pptx: each slide a place, its title the heading of a section."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from polyad.errors import MissingExtraError
+from polyad.model import Location, Section
+from polyad.readers.archives import core_properties, opened, require_no_types
+from polyad.readers.plain_text import Content, clean, single_line
+from polyad.readers.properties import title_stated
+
+try:
+    from pptx import Presentation
+    from pptx.enum.shapes import PP_PLACEHOLDER
+    from pptx.table import _Row
+except ImportError as error:
+    raise MissingExtraError("python-pptx", "documents") from error
+
+_MAX_EXPANDED = 128 * 1024 * 1024
+"""Bytes of XML a presentation may unpack to; those of a thousand slides are 10 MB."""
+
+_FURNITURE = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.HEADER)
+"""What stands on every slide."""
+
+
+def read_pptx(data: bytes) -> Content:
+    """The slides of a presentation in their order, each with its text, its tables and the speaker's notes.
+
+    The title is the one in its properties unless a program made it up, else that of the first slide which has one.
+
+    Raises:
+        ReadError: It is encrypted, damaged, too large or no PowerPoint presentation.
+    """
+    with opened(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as archive:
+        require_no_types(archive)
+        stated, metadata = core_properties(archive)
+        slides = [_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]
+    places, sections = [], []
+    start = 0
+    for number, (title, text) in enumerate(slides, 1):
+        end = start + len(text)
+        places.append(Location(start, end, slide=number))
+        if title and text:
+            sections.append(Section(title, start, end))
+        start = end + len("\n\n")
+    title = title_stated(stated) or next((title for title, _ in slides if title), "")
+    text = "\n\n".join(text for _, text in slides)
+    metadata["slides"] = len(slides)
+    return Content(title, text, tuple(sections), tuple(places), metadata)
+
+
+def _slide(slide: Any) -> tuple[str, str]:
+    """The title of a slide and all its text, with the title first."""
+    heading = slide.shapes.title
+    title = single_line(heading.text_frame.text) if heading is not None else ""
+    heading_id = heading.shape_id if heading is not None else None
+    blocks = [title, *(block for shape in _shapes(slide) if shape.shape_id != heading_id for block in _blocks(shape))]
+    if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
+        blocks.append(clean(notes.text).strip())
+    return title, "\n\n".join(filter(None, blocks))
+
+
+def _shapes(slide: Any) -> Iterator[Any]:
+    """The shapes of a slide, those in groups too; not recursive, since groups nest without end."""
+    pending = list(slide.shapes)[::-1]
+    while pending:
+        shape = pending.pop()
+        if hasattr(shape, "shapes"):
+            pending.extend(list(shape.shapes)[::-1])
+        elif not (shape.is_placeholder and shape.placeholder_format.type in _FURNITURE):
+            yield shape
+
+
+def _rows(table: Any) -> Iterator[Any]:
+    """The rows of a table. Its own iterator looks each up among all from the first on."""
+    return (_Row(row, table.rows) for row in table._tbl.tr_lst)
+
+
+def _blocks(shape: Any) -> Iterator[str]:
+    if shape.has_text_frame:
+        yield clean(shape.text_frame.text).strip()
+    elif getattr(shape, "has_table", False):
+        yield "\n".join("\t".join(single_line(cell.text) for cell in row.cells) for row in _rows(shape.table))

@@ -1,0 +1,47 @@
+"""What files say of themselves, as metadata."""
+
+from __future__ import annotations
+
+import re
+
+from polyad.model import MetadataValue
+from polyad.readers.plain_text import single_line
+
+_SEPARATOR = re.compile("[,;\n]")
+
+_LONGEST_TITLE = 300
+"""Characters of a title; what is longer is none."""
+
+_MADE_UP = re.compile(
+    r"microsoft (?:word|powerpoint|excel) -.*|(?:untitled|unknown|none|title|document|slide|presentation|layout|"
+    r"powerpoint presentation|book|print|latex document|untitled document|new document)[ _-]?\d*|[\W\d_]*|"
+    r".*\.(?:docx?|pdf|te?xi?|dvi|indd|qxd|rtf|od[tp]|pptx?|xlsx?|html?|md|xml|fm|p65|ps|eps)|\S*[\\_]\S*|/\S*|"
+    r"[0-9a-f]{8}-?[0-9a-f-]{8,}",
+    re.IGNORECASE,
+)
+"""Titles that programs fill in by themselves."""
+
+
+def title_stated(title: str) -> str:
+    """The title that a file states, on one line; empty where a program made it up, from the file's name for one.
+
+    >>> title_stated("Pump  manual"), title_stated("Microsoft Word - pump.doc"), title_stated("Document1")
+    ('Pump manual', '', '')
+    """
+    title = single_line(title)
+    return "" if len(title) > _LONGEST_TITLE or _MADE_UP.fullmatch(title) else title
+
+
+def listed(keywords: str) -> tuple[str, ...]:
+    """Keywords that were written as one text.
+
+    >>> listed("pumps, seals; ,valves")
+    ('pumps', 'seals', 'valves')
+    """
+    parts = map(single_line, _SEPARATOR.split(keywords))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def stated(**values: MetadataValue) -> dict[str, MetadataValue]:
+    """The values that are not empty."""
+    return {key: value for key, value in values.items() if value not in ("", ())}

@@ -1,0 +1,120 @@
+"""Excel workbooks through openpyxl: each sheet a place, each row a line that names its columns."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime, time
+
+from polyad.errors import MissingExtraError, ReadError
+from polyad.model import Location, Section
+from polyad.readers.archives import core_properties, opened, require_no_types
+from polyad.readers.plain_text import Content, single_line
+from polyad.readers.properties import title_stated
+
+try:
+    from openpyxl import load_workbook
+except ImportError as error:
+    raise MissingExtraError("openpyxl", "documents") from error
+
+_MAX_EXPANDED = 256 * 1024 * 1024
+"""Bytes of XML a workbook may unpack to. They are read as they come, so this is a matter of time: 3 MB a second."""
+
+_MAX_CELLS = 20_000_000
+"""Cells that are looked at, those included that a row leaves out before its last, which cost no byte of the file."""
+
+_MAX_CHARACTERS = 50_000_000
+"""Characters of text that cells may add up to; a text that many cells share is stored once in the file."""
+
+_UNNAMED = re.compile(r"(?:sheet|tabelle|feuil|hoja|foglio|planilha|blad|лист|工作表)[ _-]?\d*", re.IGNORECASE)
+"""What programs call a sheet that nobody named."""
+
+_LEAST_COLUMNS = 2
+
+
+def read_xlsx(data: bytes) -> Content:
+    """Every sheet of a workbook under its name, a line for each row: ``column: value; column: value``.
+
+    The columns are named by the first row with several cells, if all of it is text; a row above it is a line as it
+    stands. Of formulas the values are read that were last computed.
+
+    Raises:
+        ReadError: It is encrypted, damaged, too large or no Excel workbook.
+    """
+    with opened(data, "an Excel workbook", max_text=_MAX_EXPANDED) as archive:
+        require_no_types(archive)
+        stated, metadata = core_properties(archive)
+        sheets = list(_sheets(data))
+    pieces: list[str] = []
+    places, sections = [], []
+    start = 0
+    for name, text in sheets:
+        is_named = not _UNNAMED.fullmatch(name)
+        piece = f"{name}\n\n{text}" if is_named else text
+        end = start + len(piece)
+        places.append(Location(start, end, sheet=name))
+        if is_named:
+            sections.append(Section(name, start, end))
+        pieces.append(piece)
+        start = end + 2
+    return Content(title_stated(stated), "\n\n".join(pieces), tuple(sections), tuple(places), metadata)
+
+
+def _sheets(data: bytes) -> Iterator[tuple[str, str]]:
+    """The name and the text of each sheet that has any."""
+    with warnings.catch_warnings():  # of extensions of the format, which hold no text
+        warnings.simplefilter("ignore")
+        workbook = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+        cells = characters = 0
+        for sheet in workbook.worksheets:
+            sheet.reset_dimensions()  # what the file says of its size may be anything
+            lines = []
+            columns: list[str] | None = None
+            for row in sheet.iter_rows(values_only=True):
+                cells += len(row) + 1
+                line, columns = _line(row, columns)
+                characters += len(line)
+                if cells > _MAX_CELLS or characters > _MAX_CHARACTERS:
+                    raise ReadError(
+                        f"more than {_MAX_CELLS:,} cells or {_MAX_CHARACTERS:,} characters; export a part of it"
+                    )
+                if line:
+                    lines.append(line)
+            if lines:
+                yield single_line(sheet.title), "\n".join(lines)
+
+
+def _line(row: Sequence[object], columns: list[str] | None) -> tuple[str, list[str] | None]:
+    """The line that a row makes, and the names of the columns once they are known."""
+    values = [_written(value) for value in row]
+    filled = [value for value in values if value]
+    if columns is None:
+        if len(filled) < _LEAST_COLUMNS:
+            return "; ".join(filled), None
+        if all(isinstance(value, str) for value in row if value is not None):
+            return "", values
+        columns = []
+    return "; ".join(_named(values, columns)), columns
+
+
+def _named(values: Iterable[str], columns: Sequence[str]) -> Iterator[str]:
+    for place, value in enumerate(values):
+        if value:
+            column = columns[place] if place < len(columns) else ""
+            yield f"{column}: {value}" if column else value
+
+
+def _written(value: object) -> str:
+    """A value as a person writes it."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    text = str(value)
+    return text.strip() if text.isprintable() and "  " not in text else single_line(text)

@@ -1,0 +1,109 @@
+"""Rerankers behind ``POST /rerank``, as Cohere, Jina and vLLM have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from polyad.config import RerankerSettings
+from polyad.errors import ConfigurationError, RerankerError
+from polyad.model import FloatArray
+from polyad.openai_api.failure import UnusableReplyError
+from polyad.openai_api.rate_limit import RateLimiter
+
+if TYPE_CHECKING:
+    from polyad.openai_api.endpoint import Endpoint
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class EndpointReranker:
+    """Has an endpoint score passages, all of a question in one request; retries as the language model does.
+
+    Args:
+        model: The model's name at the endpoint.
+        settings: Where it is, and how long to wait for it.
+
+    Raises:
+        MissingExtraError: the extra ``llm`` is not installed.
+        ConfigurationError: the API key cannot be sent.
+    """
+
+    def __init__(self, model: str, settings: RerankerSettings | None = None) -> None:
+        # Imported here, so that naming this class costs nothing and works without the extra.
+        from polyad.openai_api.endpoint import Endpoint
+
+        settings = settings or RerankerSettings()
+        self._model = model
+        self._endpoint: Endpoint = Endpoint(
+            base_url=settings.base_url,
+            api_key=settings.api_key,
+            model=model,
+            timeout=settings.timeout,
+            max_retries=settings.max_retries,
+            retry_delay=settings.retry_delay,
+            max_reply_bytes=settings.max_reply_bytes,
+            limiter=RateLimiter(),
+        )
+
+    @classmethod
+    def from_name(cls, name: str, settings: RerankerSettings) -> Self:
+        """The reranker ``endpoint:NAME``."""
+        if not name.strip():
+            raise ConfigurationError("no reranker 'endpoint:'; expected endpoint:MODEL, a model that it serves")
+        return cls(name, settings)
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+        return f"endpoint:{self._model}"
+
+    def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
+        """The relevance of each passage; see :class:`polyad.protocols.components.Reranker`.
+
+        Raises:
+            RerankerError: the endpoint failed for good, or did not score each passage.
+        """
+        from polyad.openai_api.endpoint import EndpointError, json_object, sendable
+
+        if not passages:
+            return np.zeros(0, dtype=np.float32)
+        request = {"model": self._model, "query": sendable(question), "documents": list(map(sendable, passages))}
+
+        def attempt() -> FloatArray:
+            self._endpoint.begin()
+            reply = self._endpoint.client.post("/rerank", body=request, cast_to=str)
+            try:
+                return _scores(json_object(reply, self._endpoint.secrets), len(passages))
+            except ValueError as error:
+                raise UnusableReplyError(str(error), may_pass=False) from error
+
+        try:
+            return self._endpoint.run(attempt)
+        except EndpointError as error:
+            raise RerankerError(str(error)) from error
+
+
+def _scores(body: Mapping[str, Any], count: int) -> FloatArray:
+    """The scores of a reply in the order of its passages.
+
+    Raises:
+        ValueError: there is not one finite number for each passage.
+    """
+    results = body.get("results")
+    if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+        raise ValueError("the reply has no list of results; check that the endpoint reranks")
+    scores = {str(result.get("index")): result.get("relevance_score") for result in results}
+    if len(results) != count or scores.keys() != {str(index) for index in range(count)}:
+        raise ValueError(f"the reply has scores for {len(scores)} of {count} passages, or for others")
+    values = [scores[str(index)] for index in range(count)]
+    if not all(_is_finite(value) for value in values):
+        raise ValueError("a relevance_score is no finite number")
+    return np.array(values, dtype=np.float32)
+
+
+def _is_finite(value: object) -> bool:
+    """Whether a value is a number that float32 holds; a whole number in JSON may be of any size."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST

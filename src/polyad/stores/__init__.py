@@ -1,0 +1,1 @@
+"""Stores of an index, one a file or folder."""

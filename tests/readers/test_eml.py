@@ -1,0 +1,81 @@
+from email.message import EmailMessage
+
+import pytest
+
+from polyad.errors import ReadError
+from polyad.readers.eml import read_eml
+
+
+def message(text: str = "The pump is old.\n> Is it?\n") -> EmailMessage:
+    made = EmailMessage()
+    made["Subject"] = "Übersicht: the\tpump"
+    made["From"] = "Ines Moreau <ines@example.org>"
+    made["To"] = "bob@example.org"
+    made["Date"] = "Mon, 01 May 2023 10:00:00 +0200"
+    if text:
+        made.set_content(text)
+    return made
+
+
+def test_the_subject_is_the_title_and_who_wrote_when_is_metadata() -> None:
+    found = read_eml(message().as_bytes())
+    assert (found.title, found.text) == ("Übersicht: the pump", "The pump is old.\n> Is it?")
+    assert found.metadata == {
+        "from": "Ines Moreau <ines@example.org>",
+        "to": "bob@example.org",
+        "date": "Mon, 01 May 2023 10:00:00 +0200",
+    }
+
+
+def test_of_several_forms_plain_text_is_read() -> None:
+    made = message()
+    made.add_alternative("<p>The <b>page</b></p>", subtype="html")
+    assert read_eml(made.as_bytes()).text == "The pump is old.\n> Is it?"
+
+
+def test_html_is_read_where_there_is_no_plain_text() -> None:
+    made = message("")
+    made.set_content("<h1>Pumps</h1><nav>Away</nav><p>Old.</p>", subtype="html")
+    found = read_eml(made.as_bytes())
+    assert found.text == "Pumps\n\nOld."
+    assert [section.name for section in found.sections] == ["Pumps"]
+
+
+def test_what_is_attached_is_named_and_not_read() -> None:
+    made = message()
+    made.add_attachment(b"\x00\x01", maintype="image", subtype="png", filename="pump.png")
+    made.add_attachment("Secret.", filename="notes.txt")
+    found = read_eml(made.as_bytes())
+    assert found.metadata["attachments"] == ("pump.png", "notes.txt")
+    assert "Secret" not in found.text
+
+
+@pytest.mark.parametrize("charset", ["nonsense", "idna", "us-ascii"])
+def test_a_text_in_another_encoding_than_it_declares_is_read(charset: str) -> None:
+    headers = f"Subject: Pump\nContent-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit"
+    data = f"{headers}\n\nGröße der Straße."
+    assert read_eml(data.encode()).text == "Größe der Straße."
+
+
+@pytest.mark.parametrize("data", [b"", b"no headers at all\n\nat all", b"\x00\x01"])
+def test_what_is_no_message_is_reported(data: bytes) -> None:
+    with pytest.raises(ReadError, match="not an e-mail"):
+        read_eml(data)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        "Subject: =?x?q?=ff?=\nFrom: <<<@,,\nDate: never",
+        "Content-Disposition: attachment; filename*=x",
+        "To: " + "a," * 20_000,
+    ],
+)
+def test_malformed_headers_do_not_keep_a_message_from_being_read(headers: str) -> None:
+    assert read_eml(f"X: y\n{headers}\n\nOld.".encode()).metadata.keys() <= {"from", "to", "date", "attachments"}
+
+
+def test_parts_within_parts_without_end_are_reported() -> None:
+    nested = "".join(f"Content-Type: multipart/mixed; boundary=b{depth}\n\n--b{depth}\n" for depth in range(2000))
+    with pytest.raises(ReadError, match="too deep"):
+        read_eml(f"Subject: Pump\n{nested}".encode())

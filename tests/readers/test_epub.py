@@ -1,0 +1,118 @@
+import io
+import zipfile
+
+import pytest
+
+from polyad.errors import ReadError
+from polyad.readers.epub import read_epub
+from polyad.readers.plain_text import Content
+
+NCX = (
+    '<!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "http://www.daisy.org/z3986/2005/ncx-2005-1.dtd">'
+    '<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap><navPoint><navLabel><text>The  first well</text>'
+    '</navLabel><content src="text/one%20a.xhtml#top"/></navPoint></navMap></ncx>'
+)
+
+
+def page(body: str) -> str:
+    return f'<html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>{body}</body></html>'
+
+
+def read(
+    chapters: dict[str, str],
+    *,
+    metadata: str = "",
+    items: str = "",
+    guide: str = "",
+    parts: dict[str, str] | None = None,
+) -> Content:
+    """A book whose chapters are read in the order given."""
+    manifest = "".join(f'<item id="{name}" href="{name.replace(" ", "%20")}"/>' for name in sorted(chapters))
+    spine = "".join(f'<itemref idref="{name}"/>' for name in chapters)
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<metadata>{metadata}</metadata><manifest>{manifest}{items}</manifest><spine>{spine}</spine>{guide}</package>"
+    )
+    container = '<container><rootfiles><rootfile full-path="book/main.opf"/></rootfiles></container>'
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("META-INF/container.xml", container)
+        archive.writestr("book/main.opf", package)
+        for name, content in ({f"book/{name}": text for name, text in chapters.items()} | (parts or {})).items():
+            archive.writestr(name, content)
+    return read_epub(file.getvalue())
+
+
+def test_chapters_are_read_in_the_order_of_reading_and_their_headings_are_sections() -> None:
+    content = read(
+        {
+            "z.xhtml": page("<h1>Wells</h1><p>Deep.</p><h2>Ropes</h2><p>Old.</p>"),
+            "a.xhtml": page("<h1>Pumps</h1><p>New.</p>"),
+        }
+    )
+    assert content.text == "Wells\n\nDeep.\n\nRopes\n\nOld.\n\nPumps\n\nNew."
+    assert {part.name: content.text[part.start : part.end].strip() for part in content.sections} == {
+        "Wells": "Wells\n\nDeep.\n\nRopes\n\nOld.",
+        "Ropes": "Ropes\n\nOld.",
+        "Pumps": "Pumps\n\nNew.",
+    }
+
+
+def test_a_chapter_without_headings_is_named_by_the_table_of_contents() -> None:
+    content = read(
+        {"text/one a.xhtml": page("<p>Deep.</p>"), "text/two.xhtml": page("<p>Dry.</p>")},
+        items='<item id="ncx" href="toc.ncx"/>',
+        parts={"book/toc.ncx": NCX},
+    )
+    assert [(part.name, content.text[part.start : part.end]) for part in content.sections] == [
+        ("The first well", "Deep.")
+    ]
+
+
+def test_the_table_of_contents_is_no_chapter_and_names_others() -> None:
+    nav = page('<nav><a href="b.xhtml">The second well</a></nav>')
+    content = read(
+        {"b.xhtml": page("<p>Deep.</p>"), "toc.xhtml": page("<p>Contents of all</p>")},
+        items='<item id="nav" href="nav.xhtml" properties="nav"/>',
+        guide='<guide><reference type="toc" href="toc.xhtml"/></guide>',
+        parts={"book/nav.xhtml": nav},
+    )
+    assert content.text == "Deep."
+    assert [part.name for part in content.sections] == ["The second well"]
+
+
+def test_elements_that_close_themselves_hide_nothing() -> None:
+    content = read({"a.xhtml": page('<p>One<script src="x"/> two<a id="b"/>.</p><p>Three.</p>')})
+    assert content.text == "One two.\n\nThree."
+
+
+def test_the_properties_of_a_book_are_its_title_and_metadata() -> None:
+    content = read(
+        {"a.xhtml": page("<p>Deep.</p>")},
+        metadata=(
+            "<dc:title>The  Wells</dc:title><dc:creator>Ines Moreau</dc:creator><dc:creator>Otto Lind</dc:creator>"
+            "<dc:subject>water</dc:subject><dc:language>en</dc:language><dc:date>1902</dc:date>"
+        ),
+    )
+    assert content.title == "The Wells"
+    assert content.metadata == {
+        "author": "Ines Moreau, Otto Lind",
+        "keywords": ("water",),
+        "language": "en",
+        "created": "1902",
+    }
+
+
+def test_a_book_whose_chapters_are_encrypted_is_reported_and_one_whose_fonts_are_is_read() -> None:
+    def encrypted(path: str) -> str:
+        return f'<encryption><EncryptedData><CipherReference URI="{path}"/></EncryptedData></encryption>'
+
+    chapters = {"a.xhtml": page("<p>Deep.</p>")}
+    with pytest.raises(ReadError, match="encrypted"):
+        read(chapters, parts={"META-INF/encryption.xml": encrypted("book/a.xhtml")})
+    assert read(chapters, parts={"META-INF/encryption.xml": encrypted("book/font.otf")}).text == "Deep."
+
+
+def test_a_book_without_a_file_that_it_names_is_read_without_it() -> None:
+    content = read({"a.xhtml": page("<p>Deep.</p>")}, items='<item id="b" href="../../etc/passwd"/>')
+    assert content.text == "Deep."

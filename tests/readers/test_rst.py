@@ -1,0 +1,69 @@
+from collections.abc import Mapping
+
+import pytest
+
+from polyad.readers.plain_text import Content
+from polyad.readers.rst import read_rst
+
+
+def read(text: str) -> Content:
+    return read_rst(text.encode())
+
+
+def sections(content: Content) -> Mapping[str, str]:
+    return {section.name: content.text[section.start : section.end].strip() for section in content.sections}
+
+
+def test_headings_are_sections_whose_ranks_are_in_the_order_of_their_marks() -> None:
+    pumps = "======\n Pumps\n======\n\nOld.\n\nSeals\n=====\nWorn.\n\n``Ring`` gap\n~~~~~~~~~~~~\n3 mm.\n"
+    page = read(f"{pumps}\nGates\n=====\nShut.\n")
+    assert page.title == "Pumps"
+    assert {name: text.split("\n")[-1] for name, text in sections(page).items()} == {
+        "Pumps": "Shut.",
+        "Seals": "3 mm.",
+        "Ring gap": "3 mm.",
+        "Gates": "Shut.",
+    }
+    assert sections(page)["Gates"] == "Gates\n=====\nShut."
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["One.\n\n----\n\nTwo.", "Etc.\n...", "Run::\n\n   Pump\n   ====", "=====  =====\nPump   Flow\n=====  ====="],
+)
+def test_rules_tables_and_code_are_no_headings(text: str) -> None:
+    assert read(text).sections == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("One.\n\n.. a comment\n   of two lines\n\nTwo.", "One.\n\n\nTwo."),
+        (".. _target: https://x.example\nOne.", "\nOne."),
+        (".. toctree::\n   :maxdepth: 2\n\n   seals\n\nOne.", "One."),
+        (".. note:: Mind it.\n   More.", "Note: Mind it.\n   More."),
+        (".. warning::\n\n   Hot.", "Warning:\n\n   Hot."),
+        (".. code-block:: python\n\n   x = 1", "\n\n   x = 1"),
+        (".. function:: start(pump)\n\n   Starts it.", "start(pump)\n\n   Starts it."),
+        (".. [1] A footnote.", ".. [1] A footnote."),
+        (
+            "See :func:`~pump.start`, :ref:`the seal <seal>`, :rfc:`822` and `us <https://x.example>`_.",
+            "See pump.start, the seal, RFC 822 and us.",
+        ),
+        ("A ``literal`` `name`_ x", "A ``literal`` name x"),
+    ],
+)
+def test_marks_for_programs_are_left_out(text: str, kept: str) -> None:
+    assert read(text).text == kept
+
+
+def test_fields_below_the_title_are_metadata() -> None:
+    page = read("Pumps\n=====\n\n:Author: Ines Moreau\n:Version: 3\n\nOld.\n\n:not: a field of the file\n")
+    assert page.metadata == {"Author": "Ines Moreau", "Version": "3"}
+    assert "Moreau" not in page.text
+    assert ":not: a field" in page.text
+
+
+@pytest.mark.parametrize("part", ["`", ":a:`", "`<", "=", ".. ", ":a: b\n", "x\n=\n"])
+def test_marks_without_end_cost_no_time(part: str) -> None:
+    assert read(f"{part * 50_000}\n\n{part * 300}\n\nPump").text.endswith("Pump")

@@ -1,0 +1,91 @@
+"""The shapes that programs rely on: their schema is committed, and what is printed fits it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from polyad.engine import Engine
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.model import Argument, Document
+from polyad.schemas import SCHEMA, versioned
+from polyad.schemas.catalogue import Kind, hyperedge_json, look_up, statistics_json
+from polyad.schemas.evidence import answer_json, evidence_json, usage_json
+from polyad.schemas.indexing import index_json
+from polyad.schemas.schema import COMMANDS, written
+from tests.conftest import SIX_DOCUMENTS
+
+ROOT = Path(__file__).parents[2]
+QUESTION = "Where was the maker of the Bell of Tarn born?"
+
+
+def test_the_committed_schema_is_that_of_the_types() -> None:
+    committed = (ROOT / "docs" / "output.schema.json").read_text(encoding="utf-8")
+    assert committed == written(), "run: python -m polyad.schemas.schema"
+
+
+def test_no_key_was_lost_since_the_schema_was_first_given_out() -> None:
+    given_out = json.loads((Path(__file__).parent / "schema_1.json").read_text(encoding="utf-8"))
+    now = json.loads(written())
+    assert set(given_out["properties"]) <= set(now["properties"])
+    for name, shape in given_out["$defs"].items():
+        assert set(shape["required"]) <= set(now["$defs"][name]["required"]), name
+        for key, kind in shape["properties"].items():
+            assert now["$defs"][name]["properties"][key] == kind, (name, key)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    model = ScriptedLanguageModel(["<think>The bell.</think>Ines Moreau cast it [1].", "No."])
+    with Engine.open(tmp_path / "kb", embedder="hashing:32", language_model=model) as opened:
+        yield opened
+
+
+def fits(command: str, shape: Mapping[str, object]) -> None:
+    """What a command prints is of its shape, key by key."""
+    again: Any = json.loads(json.dumps(versioned(shape)))
+    assert again.pop("schema") == SCHEMA
+    TypeAdapter(COMMANDS[command]).validate_python(again, strict=True)
+    assert set(again) <= set(COMMANDS[command].__annotations__)
+
+
+def test_what_is_made_fits_the_schema(engine: Engine) -> None:
+    report = engine.index_documents(SIX_DOCUMENTS)
+    fits("index", index_json(report))
+    fits("index --dry-run", {"estimate": usage_json(report.usage)})
+    answer = engine.ask("Who cast the Bell of Tarn?", retriever="bm25")
+    assert answer.citations
+    fits("ask", answer_json(answer, explain=False))
+    explained = answer_json(answer, explain=True)
+    fits("ask", explained)
+    assert explained["thoughts"] == "The bell."
+    assert explained["shown"]["passages"][0]["passage_id"] == answer.citations[0].passage_id
+    assert {"shown", "thoughts"}.isdisjoint(answer_json(answer, explain=False))
+    for retriever in ("default", "bm25", "hypersu"):
+        fits("search", evidence_json(engine.search(QUESTION, retriever=retriever), explain=True))
+    fits("stats", statistics_json(engine.catalogue.statistics()))
+    edge = engine.catalogue.hyperedges()[0]
+    fits("show document", look_up(engine.catalogue, Kind.DOCUMENT, "bell"))
+    fits("show passage", look_up(engine.catalogue, Kind.PASSAGE, edge.passage_id))
+    fits("show hyperedge", look_up(engine.catalogue, Kind.HYPEREDGE, edge.id))
+    fits("show entity", look_up(engine.catalogue, Kind.ENTITY, "Aldby"))
+    fits("facts", {"facts": [hyperedge_json(engine.catalogue, edge)]})
+
+
+def test_facts_given_as_data_fit_the_schema(engine: Engine) -> None:
+    given = (Argument("author", "Q42", names=("Douglas Adams",)), Argument("weight", "5", "number", "kg"))
+    engine.index_documents([Document("d", "", "A fact.", arguments=given, relation="wrote")], method="tuples")
+    (edge,) = engine.catalogue.hyperedges()
+    fits("facts", {"facts": [hyperedge_json(engine.catalogue, edge)]})
+    fits("show hyperedge", look_up(engine.catalogue, Kind.HYPEREDGE, edge.id))
+    fits("search", evidence_json(engine.search("Who?", retriever="hypersu"), explain=True))
+
+
+def test_another_type_does_not_fit(engine: Engine) -> None:
+    with pytest.raises(ValidationError):
+        fits("index --dry-run", {"estimate": {"calls": "none"}})

@@ -1,0 +1,75 @@
+"""Codes: which vectors they tell to be near."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyad.model import BoolArray, FloatArray
+from polyad.snapshot.binary_codes import BinaryCodes, Bits
+
+
+def unit(vectors: npt.NDArray[np.floating]) -> FloatArray:
+    found: FloatArray = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return found
+
+
+def planes_of(bits: Bits) -> BoolArray:
+    """On which side of each plane each vector is, ``[vectors, planes]``."""
+    return np.unpackbits(np.ascontiguousarray(bits.T).view(np.uint8), axis=1).astype(bool)
+
+
+def groups(count: int, dimension: int) -> FloatArray:
+    """Vectors about some dozens of directions."""
+    random = np.random.default_rng(7)
+    about = random.normal(size=(40, dimension))[random.integers(40, size=count)]
+    return (about + 0.7 * random.normal(size=(count, dimension))).astype(np.float32)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 70), st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True))
+def test_a_distance_is_how_many_planes_part_two_vectors(dimension: int, parts: list[int]) -> None:
+    drawn = unit(np.random.default_rng(dimension).normal(size=(130, dimension)).astype(np.float32))
+    codes, questions = BinaryCodes.of(drawn), drawn[[3, 77]]
+    spans = [slice(10 * part, 10 * part + 10) for part in sorted(parts)]
+    places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
+    sides, own = (planes_of(bits) for bits in (codes.bits[:, places], codes.bits_of(questions)))
+    expected = [(sides != question).sum(axis=1).tolist() for question in own]
+    assert codes.distances(spans, questions).tolist() == expected
+
+
+@pytest.mark.parametrize("dimension", [50, 384])
+@pytest.mark.parametrize("shape", ["about the middle", "far from it", "mostly 0"])
+def test_what_is_nearest_is_among_the_few_with_the_nearest_codes(shape: str, dimension: int) -> None:
+    vectors = groups(4000, dimension)
+    if shape == "far from it":
+        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True) + 2 / np.float32(np.sqrt(dimension))
+    if shape == "mostly 0":
+        vectors = np.where(vectors > np.quantile(vectors, 0.9), vectors, 0)
+        vectors[:, 0] += 0.1
+    vectors = unit(vectors)
+    codes, found = BinaryCodes.of(vectors), 0
+    for question in vectors[:4000:100]:
+        nearest = np.argsort(-(vectors @ question))[:10]
+        found += int(np.isin(nearest, np.argsort(codes.distances([slice(0, 4000)], question[None])[0])[:480]).sum())
+    assert found > 0.97 * 400
+
+
+def test_the_same_vectors_have_the_same_codes() -> None:
+    vectors = unit(groups(100, 96))
+    one, other = BinaryCodes.of(vectors), BinaryCodes.of(vectors)
+    assert one.bits.shape == (2, 100)
+    assert np.array_equal(one.bits, other.bits)
+
+
+def test_a_bit_says_on_which_side_of_a_plane_a_vector_is() -> None:
+    vectors = unit(groups(100, 96))
+    codes = BinaryCodes.of(vectors)
+    beyond = vectors.astype(np.float64) @ codes.directions - codes.thresholds
+    is_set = planes_of(codes.bits)
+    assert (is_set == (beyond > 0))[np.abs(beyond) > 1e-6].all()
+    assert 0.4 < is_set.mean() < 0.6, "the planes go through the middle"
+    assert np.allclose(codes.directions @ codes.directions.T, np.eye(96), atol=1e-5), "no direction is lost"

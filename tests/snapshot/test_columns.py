@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.snapshot.columns import Column
+from polyad.snapshot.growing import Values
+
+CHANGES = st.lists(
+    st.one_of(
+        st.lists(st.integers(0, 99), max_size=4),
+        st.dictionaries(st.integers(0, 15), st.integers(100, 199), max_size=4),
+    ),
+    max_size=8,
+)
+"""More rows, or other values of some rows."""
+
+
+@given(base=st.lists(st.integers(0, 99), max_size=6), changes=CHANGES, wide=st.booleans())
+def test_a_column_has_the_values_that_an_array_would_have(
+    base: list[int], changes: list[list[int] | dict[int, int]], wide: bool
+) -> None:
+    def values(numbers: list[int]) -> Values:
+        column = np.array(numbers, dtype=np.float32)
+        return np.stack([column, -column], axis=1) if wide else column
+
+    column, expected = Column.of(values(base)), list(base)
+    for change in changes:
+        earlier, before = column, values(expected)
+        if isinstance(change, list):
+            column = column.extended(values(change))
+            expected += change
+        else:
+            known = {row: value for row, value in sorted(change.items()) if row < len(expected)}
+            column = column.replaced(np.array(list(known), dtype=np.int64), values(list(known.values())))
+            for row, value in known.items():
+                expected[row] = value
+        assert np.array_equal(earlier.whole(), before), "what was there is as it was"
+        assert len(column) == len(expected)
+        assert np.array_equal(column.whole(), values(expected))
+        rows = np.random.default_rng(len(expected)).permutation(len(expected))
+        assert np.array_equal(column.at(rows), values(expected)[rows])
+        assert column.at(rows).dtype == np.float32
+
+
+def test_the_last_value_is_that_of_the_last_row() -> None:
+    column = Column.of(np.empty(0, dtype=np.int64))
+    assert column.last() == -1
+    column = Column.of(np.array([3, 5]))
+    assert (column.last(), column.extended(np.array([9])).last()) == (5, 9)
+
+
+@pytest.mark.parametrize("cut", [0, 2, 5])
+def test_values_below_are_counted_over_both_parts(cut: int) -> None:
+    numbers = np.array([1, 4, 4, 9, 12])
+    column = Column.of(numbers[:cut]).extended(numbers[cut:])
+    assert column.count_below(np.array([0, 1, 2, 4, 5, 12, 13])).tolist() == [0, 0, 1, 1, 3, 4, 5]

@@ -1,0 +1,365 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.errors import StaleSnapshotError
+from polyad.model import (
+    Document,
+    Entity,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    Passage,
+)
+from polyad.protocols.components import TextKind
+from polyad.snapshot.described import LONGEST, Undescribed, entity_text
+from polyad.snapshot.files import SnapshotFiles
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
+
+DIMENSION = 8
+ZERO = np.zeros(DIMENSION, dtype=np.float32)
+
+
+class CountingEmbedder(HashingEmbedder):
+    """Remembers what it was asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__(DIMENSION)
+        self.texts: list[str] = []
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        assert kind == "passage"
+        self.texts += texts
+        return super().encode(texts, kind)
+
+
+def put(store: SqliteStore, id: str, scored: float = 100, /, **entities: str) -> None:
+    """A document with one hyperedge that joins entities, by key with what it says of them."""
+    incidences = tuple(
+        Incidence(key, f"{id}#0/0", key.title(), description=text, score=scored)
+        for key, text in sorted(entities.items())
+    )
+    edge = Hyperedge(f"{id}#0/0", HyperedgeKind.FACT, id, f"{id}#0", 0, len(id))
+    passage = IndexedPassage(
+        Passage(f"{id}#0", id, "", id, 0, len(id)), id, ZERO, (IndexedHyperedge(edge, incidences, ZERO),)
+    )
+    store.put(IndexedDocument(Document(id, "", id), id, 1, (passage,)))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore.create(tmp_path, "hashing:8", DIMENSION, "rules")
+    yield opened
+    opened.close()
+
+
+def keeper_of(store: SqliteStore) -> SnapshotProvider:
+    return SnapshotProvider(store, DIMENSION)
+
+
+def by_key(snapshot: MappedSnapshot) -> FloatArray:
+    """The vectors of all entities, in the order of their keys."""
+    rows = np.flatnonzero(snapshot.graph.are_there(np.arange(snapshot.row_count("entity"))))
+    return snapshot.vectors("entity", rows[np.argsort(snapshot.order("entity", rows))])
+
+
+def vectors(store: SqliteStore, embedder: CountingEmbedder) -> FloatArray:
+    """As a newly opened index makes them."""
+    embedder.texts.clear()
+    return by_key(keeper_of(store).described(embedder))
+
+
+def kept_vectors(store: SqliteStore) -> dict[str, tuple[str, FloatArray]]:
+    return store.entity_vectors([entity.key for entity in store.all_entities()])
+
+
+def test_the_text_of_an_entity_is_its_name_and_what_is_said_of_it() -> None:
+    assert entity_text(Entity("ada", "Ada")) == "Ada"
+    assert entity_text(Entity("ada", "Ada", "person", "met  Babbage\nwrote notes")) == "Ada: met Babbage wrote notes"
+    assert entity_text(Entity("ada", "Ada", description=" \n ")) == "Ada"
+    assert entity_text(Entity("ada", "Ada", description="x" * 5000)) == "Ada: " + "x" * LONGEST
+
+
+def test_vectors_are_those_of_the_texts_in_the_order_of_keys(store: SqliteStore) -> None:
+    put(store, "a", bob="a man", ada="a woman")
+    put(store, "b", cy="")
+    made = vectors(store, CountingEmbedder())
+    assert made.dtype == np.float32
+    assert np.array_equal(made, HashingEmbedder(DIMENSION).encode(["Ada: a woman", "Bob: a man", "Cy"], "passage"))
+
+
+def test_an_index_without_entities_has_no_vectors_and_embeds_nothing(store: SqliteStore) -> None:
+    embedder = CountingEmbedder()
+    assert vectors(store, embedder).shape == (0, DIMENSION)
+    assert embedder.texts == []
+
+
+def test_what_was_embedded_is_kept(store: SqliteStore) -> None:
+    put(store, "a", ada="a woman", bob="a man")
+    embedder = CountingEmbedder()
+    first = vectors(store, embedder)
+    assert len(embedder.texts) == 2
+    again = vectors(store, embedder)
+    assert embedder.texts == []
+    assert again.tobytes() == first.tobytes()
+
+
+def test_only_entities_of_which_more_or_less_is_said_are_embedded_again(store: SqliteStore) -> None:
+    embedder = CountingEmbedder()
+    put(store, "a", ada="a woman", bob="a man")
+    vectors(store, embedder)
+    put(store, "b", bob="an inventor", cy="")
+    vectors(store, embedder)
+    assert embedder.texts == ["Bob: a man an inventor", "Cy"]
+    put(store, "c", ada="", bob="a man")
+    vectors(store, embedder)
+    assert embedder.texts == [], "nothing new is said"
+    store.remove(["b"])
+    removed = vectors(store, embedder)
+    assert embedder.texts == ["Bob: a man"]
+    assert np.array_equal(removed, HashingEmbedder(DIMENSION).encode(["Ada: a woman", "Bob: a man"], "passage"))
+
+
+def test_an_entity_that_goes_and_comes_back_as_another_is_embedded_anew(store: SqliteStore) -> None:
+    embedder = CountingEmbedder()
+    put(store, "a", ada="a woman")
+    vectors(store, embedder)
+    store.remove(["a"])
+    put(store, "a", bob="a man")
+    made = vectors(store, embedder)
+    assert embedder.texts == ["Bob: a man"]
+    assert np.array_equal(made, HashingEmbedder(DIMENSION).encode(["Bob: a man"], "passage"))
+
+
+def test_keeping_vectors_does_not_change_the_version_of_the_index(store: SqliteStore) -> None:
+    put(store, "a", ada="a woman")
+    version = store.version()
+    vectors(store, CountingEmbedder())
+    assert store.version() == version
+
+
+def test_a_view_that_moves_on_embeds_only_what_changed(store: SqliteStore) -> None:
+    keeper, embedder = keeper_of(store), CountingEmbedder()
+    put(store, "a", ada="a woman", bob="a man")
+    first = keeper.described(embedder)
+    assert keeper.described(embedder) is first
+    assert embedder.texts == ["Ada: a woman", "Bob: a man"]
+    put(store, "b", bob="an inventor", cy="")
+    put(store, "c", ada="")
+    second = keeper.described(embedder)
+    assert sorted(embedder.texts[2:]) == ["Bob: a man an inventor", "Cy"]
+    assert np.array_equal(by_key(second), by_key(keeper_of(store).described(CountingEmbedder())))
+    store.remove(["a", "c"])
+    third = keeper.described(embedder)
+    assert embedder.texts[4:] == ["Bob: an inventor"], "Ada is gone"
+    assert np.array_equal(by_key(third), HashingEmbedder(DIMENSION).encode(["Bob: an inventor", "Cy"], "passage"))
+    assert np.array_equal(by_key(first), HashingEmbedder(DIMENSION).encode(["Ada: a woman", "Bob: a man"], "passage"))
+
+
+def test_a_view_that_moves_on_scores_entities_anew(store: SqliteStore) -> None:
+    def score(snapshot: MappedSnapshot, key: str) -> float:
+        ((rows, weighted),) = snapshot.nearest(
+            "entity", snapshot.vectors("entity", np.array([snapshot.find([key])[key]])), 9, weighted=True
+        )
+        return float(weighted[rows.tolist().index(snapshot.find([key])[key])])
+
+    keeper, embedder = keeper_of(store), CountingEmbedder()
+    put(store, "a", ada="")
+    put(store, "b", 20, ada="")
+    assert score(keeper.described(embedder), "ada") == pytest.approx(100)
+    store.remove(["a"])
+    assert score(keeper.described(embedder), "ada") == pytest.approx(20)
+    put(store, "c", 70, ada="", bob="")
+    assert score(keeper.described(embedder), "ada") == pytest.approx(70)
+    assert score(keeper.described(embedder), "bob") == pytest.approx(70)
+    assert embedder.texts == ["Ada", "Bob"]
+
+
+def test_entities_that_went_are_none_of_the_nearest(store: SqliteStore) -> None:
+    keeper, embedder = keeper_of(store), CountingEmbedder()
+    put(store, "a", ada="a woman")
+    put(store, "b", bob="a man")
+    keeper.described(embedder)
+    store.remove(["a"])
+    snapshot = keeper.described(embedder)
+    question = HashingEmbedder(DIMENSION).encode(["Ada: a woman"], "query")
+    for weighted in (False, True):
+        ((rows, _),) = snapshot.nearest("entity", question, 5, weighted=weighted)
+        assert snapshot.ids("entity", rows) == ["bob"]
+
+
+def test_an_entity_of_which_something_else_is_said_is_found_by_that(store: SqliteStore) -> None:
+    keeper, embedder = keeper_of(store), CountingEmbedder()
+    put(store, "a", ada="who wrote the first program for an engine that was never built")
+    put(store, "b", **{"ada": "", "ada ada": ""})
+    keeper.described(embedder)
+    store.remove(["a"])
+    snapshot = keeper.described(embedder)
+    assert embedder.texts[-1] == "Ada"
+    for k in (1, 2):
+        ((rows, _),) = snapshot.nearest("entity", HashingEmbedder(DIMENSION).encode(["Ada"], "query"), k)
+        assert snapshot.ids("entity", rows) == ["ada", "ada ada"][:k], "the same words make the same vector"
+
+
+def test_vectors_that_lie_in_files_are_not_made_again(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.snapshot.provider.FEWEST", 0)
+    made: list[int] = []
+    make = MappedSnapshot.entities_made
+
+    def entities_made(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
+        made.extend(rows)
+        return make(snapshot, rows)
+
+    def opened() -> MappedSnapshot:
+        made.clear()
+        return SnapshotProvider(store, DIMENSION, SnapshotFiles(store.directory)).described(CountingEmbedder())
+
+    monkeypatch.setattr(MappedSnapshot, "entities_made", entities_made)
+    put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(30)})
+    first = opened()
+    assert len(made) == 30
+    second = opened()
+    assert made == []
+    assert np.array_equal(by_key(second), by_key(first))
+    put(store, "b", name07="another thing", new="")
+    third = opened()
+    assert second.ids("entity", made[:1]) == ["name07"], "and beside it what is new"
+    assert len(made) == 2
+    assert np.array_equal(by_key(third), by_key(keeper_of(store).described(CountingEmbedder())))
+
+
+def test_an_entity_that_is_gone_before_it_was_described_makes_the_view_stale(store: SqliteStore) -> None:
+    put(store, "a", ada="a woman")
+    put(store, "b", bob="a man")
+    keeper = keeper_of(store)
+    snapshot = keeper.current()
+    store.remove(["b"])
+    with pytest.raises(StaleSnapshotError):
+        Undescribed.of(snapshot)
+    assert list(kept_vectors(store)) == []
+    keeper.described(CountingEmbedder())
+    assert list(kept_vectors(store)) == ["ada"]
+
+
+def test_progress_is_told_in_entities(store: SqliteStore) -> None:
+    put(store, "a", ada="", bob="")
+    told: list[tuple[int, int | None, str]] = []
+
+    def tell(done: int, total: int | None, message: str) -> None:
+        told.append((done, total, message))
+
+    keeper_of(store).described(CountingEmbedder(), tell)
+    keeper_of(store).described(CountingEmbedder(), tell)
+    assert told == [(2, 2, "entities embedded")]
+
+
+def test_vectors_made_in_several_batches_are_the_same(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(25)})
+    monkeypatch.setattr("polyad.snapshot.described._BATCH", 10)
+    told: list[int] = []
+    snapshot = keeper_of(store).described(CountingEmbedder(), lambda done, total, message: told.append(done))
+    texts = [f"Name{number:02}: thing {number}" for number in range(25)]
+    assert np.array_equal(by_key(snapshot), HashingEmbedder(DIMENSION).encode(texts, "passage"))
+    assert told == [10, 20, 25]
+
+
+def test_what_was_embedded_before_a_failure_is_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(store, "a", **{f"name{number:02}": "" for number in range(25)})
+    monkeypatch.setattr("polyad.snapshot.described._BATCH", 10)
+
+    class Breaking(CountingEmbedder):
+        def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+            if len(self.texts) == 20:
+                raise MemoryError
+            return super().encode(texts, kind)
+
+    with pytest.raises(MemoryError):
+        keeper_of(store).described(Breaking())
+    embedder = CountingEmbedder()
+    vectors(store, embedder)
+    assert embedder.texts == [f"Name{number}" for number in range(20, 25)]
+
+
+def test_threads_that_make_them_at_once_get_the_same(store: SqliteStore) -> None:
+    put(store, "a", **{f"name{number:03}": f"thing {number}" for number in range(200)})
+    keeper, embedder = keeper_of(store), CountingEmbedder()
+    with ThreadPoolExecutor(8) as pool:
+        shared = list(pool.map(lambda _: by_key(keeper.described(embedder)), range(16)))
+        own = list(pool.map(lambda _: by_key(keeper_of(store).described(CountingEmbedder())), range(16)))
+    assert len(embedder.texts) == 200
+    assert {made.tobytes() for made in [*shared, *own]} == {shared[0].tobytes()}
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+import numpy as np
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.stores.sqlite import SqliteStore
+from polyad.snapshot.provider import SnapshotProvider
+
+store = SqliteStore.open(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(20):
+    snapshot = SnapshotProvider(store, 8).described(HashingEmbedder(8))
+    made = snapshot.vectors("entity", np.arange(snapshot.row_count("entity")))
+    store.keep_entity_vectors({entity.key: ("old", made[0]) for entity in store.all_entities()[::2]})
+print(made.sum())
+"""
+
+
+def test_two_processes_that_make_them_at_once_do_no_harm(store: SqliteStore, tmp_path: Path) -> None:
+    put(store, "a", **{f"name{number:03}": f"thing {number}" for number in range(100)})
+    command = [sys.executable, "-c", PROCESS, str(tmp_path)]
+    processes = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    outputs = []
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        outputs.append(output)
+    assert outputs[0] == outputs[1]
+    texts = [f"Name{number:03}: thing {number}" for number in range(100)]
+    expected = HashingEmbedder(DIMENSION).encode(texts, "passage")
+    assert np.array_equal(vectors(store, CountingEmbedder()), expected), "what is out of date is made again"
+
+
+def test_a_view_that_others_move_on_meanwhile_is_described_all_the_same(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, "a", ada="a woman")
+    keeper = keeper_of(store)
+    settled = keeper._settled
+
+    def settled_later() -> MappedSnapshot:
+        put(store, "b", bob="a man")
+        keeper.current(at_least=store.version())
+        return settled()
+
+    monkeypatch.setattr(keeper, "_settled", settled_later)
+    snapshot = keeper.described(CountingEmbedder())
+    assert len(by_key(snapshot)) == snapshot.graph.are_there(np.arange(snapshot.row_count("entity"))).sum()

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine import Engine
+from polyad.model import Document
+from polyad.snapshot import provider as keeping
+from polyad.snapshot.files import FOLDER, SnapshotFiles, arrays_of
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
+
+DIMENSION = 16
+QUESTION = "Where did Jeffrey Smart meet Ann Vale?"
+
+
+def documents(first: int, last: int) -> list[Document]:
+    return [
+        Document(f"d{n}", f"Person {n} Vale", f"Person {n} Vale met Jeffrey Smart in Lima. They saw Port {n % 7}.")
+        for n in range(first, last)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def _every_view_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "FEWEST", 1)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    with engine_on(tmp_path / "kb") as engine:
+        engine.index_documents(documents(0, 40))
+    return tmp_path / "kb"
+
+
+def engine_on(directory: Path) -> Engine:
+    return Engine.open(directory, embedder=HashingEmbedder(DIMENSION))
+
+
+def answers(engine: Engine) -> list[object]:
+    return [
+        (hit.passage.id, hit.score, hit.reason)
+        for retriever in ("default", "hypersu", "dense", "bm25")
+        for hit in engine.search(QUESTION, 8, retriever=retriever, merge=False).passages
+    ]
+
+
+def view_of(directory: Path, files: SnapshotFiles | None = None) -> MappedSnapshot:
+    store = SqliteStore.open(directory)
+    return SnapshotProvider(store, DIMENSION, files).current()
+
+
+def manifest(directory: Path) -> Path:
+    return directory / FOLDER / "snapshot.json"
+
+
+def test_indexing_leaves_the_arrays_of_the_view_for_the_next_process(directory: Path) -> None:
+    snapshot = view_of(directory, SnapshotFiles(directory))
+    assert snapshot.kept == 40
+    assert len(snapshot.passage_numbers.tail) == 0
+    assert snapshot.passage_count == 40
+
+
+def test_a_view_from_files_answers_as_one_made_from_the_store(directory: Path) -> None:
+    with engine_on(directory) as engine:
+        from_files = answers(engine)
+    shutil.rmtree(directory / FOLDER)
+    with engine_on(directory) as engine:
+        assert answers(engine) == from_files
+
+
+def test_the_arrays_say_all_there_is_of_a_snapshot(directory: Path) -> None:
+    with engine_on(directory) as engine:
+        engine.index_documents(documents(40, 43))
+        engine.remove(["d3", "d41"])
+        made, kept = dict(arrays_of(view_of(directory))), dict(arrays_of(view_of(directory, SnapshotFiles(directory))))
+    with engine_on(directory) as engine:
+        engine.index_documents(documents(43, 90))  # much is new: kept again
+    assert made.keys() == kept.keys()
+    again = view_of(directory, SnapshotFiles(directory))
+    assert (len(again.passage_numbers.tail), again.passage_count) == (0, 88)
+
+
+def test_a_view_is_moved_on_from_files_by_what_came_since(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._NEW", 0.1)
+    with engine_on(directory) as engine:
+        engine.index_documents(documents(40, 42))
+        before = answers(engine)
+    snapshot = view_of(directory, SnapshotFiles(directory))
+    assert (len(snapshot.passage_numbers.base), len(snapshot.passage_numbers.tail)) == (40, 2)
+    with engine_on(directory) as engine:
+        assert answers(engine) == before
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "of another format", "no manifest", "no JSON"])
+def test_damaged_files_are_made_again(directory: Path, damage: str) -> None:
+    with engine_on(directory) as engine:
+        before = answers(engine)
+    arrays = sorted((directory / FOLDER).glob("arrays-*/*.npy"))
+    largest = max(arrays, key=lambda path: path.stat().st_size)
+    if damage == "missing":
+        largest.unlink()
+    elif damage == "cut":
+        os.truncate(largest, largest.stat().st_size - 64)
+    elif damage == "flipped":
+        content = bytearray(largest.read_bytes())
+        content[-100] ^= 0x40
+        largest.write_bytes(content)
+    elif damage == "of another format":
+        text = json.loads(manifest(directory).read_text())
+        manifest(directory).write_text(json.dumps({**text, "format": 0}))
+    elif damage == "no manifest":
+        manifest(directory).unlink()
+    else:
+        manifest(directory).write_text("{")
+    with engine_on(directory) as engine:
+        assert answers(engine) == before
+    snapshot = view_of(directory, SnapshotFiles(directory))
+    assert snapshot.kept == 40, "kept again"
+
+
+def test_any_flipped_byte_of_any_array_is_noticed(directory: Path) -> None:
+    with engine_on(directory) as engine:
+        before = answers(engine)
+    chooses = random.Random(0)
+    arrays = sorted((directory / FOLDER).glob("arrays-*/*.npy"))
+    for path in arrays:
+        sound = path.read_bytes()
+        if len(sound) <= 128:
+            continue  # nothing but the header
+        damaged = bytearray(sound)
+        damaged[chooses.randrange(128, len(sound))] ^= 1 << chooses.randrange(8)
+        path.write_bytes(damaged)
+        store = SqliteStore.open(directory)
+        with store.read_transaction() as transaction:
+            assert SnapshotFiles(directory).load(store, transaction) is None, path.name
+        path.write_bytes(sound)
+    with engine_on(directory) as engine:
+        assert answers(engine) == before
+
+
+def test_files_of_a_later_history_are_not_taken_for_a_restored_copy(directory: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.sqlite"
+    shutil.copy(directory / "index.sqlite", copy)
+    with engine_on(directory) as engine:
+        engine.index_documents(documents(40, 90))  # kept in files
+    shutil.copy(copy, directory / "index.sqlite")
+    with engine_on(directory) as engine:
+        engine.index_documents([Document(f"o{n}", f"Other {n}", "Ann Vale slept.") for n in range(60)])
+        found = {hit.passage.document_id for hit in engine.search("Person 77 Vale", 20, retriever="bm25").passages}
+    assert "d77" not in found
+
+
+def test_a_folder_that_may_not_be_written_costs_only_time(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(directory / FOLDER)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("no")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with engine_on(directory) as engine:
+        assert len(answers(engine)) == 32
+    assert not (directory / FOLDER).exists()
+
+
+def test_old_arrays_are_removed(directory: Path) -> None:
+    for n in range(3):
+        with engine_on(directory) as engine:
+            engine.index_documents(documents(100 * n + 100, 100 * n + 180))
+    assert len(list((directory / FOLDER).glob("arrays-*"))) == 1
+
+
+def test_another_process_uses_the_same_arrays(directory: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from polyad.stores.sqlite import SqliteStore\n"
+        "from polyad.snapshot.files import SnapshotFiles; d = Path(sys.argv[1]); s = SqliteStore.open(d)\n"
+        "with s.moment() as m: print(type(SnapshotFiles(d).load(s, m).passage_vectors.column.base.base).__name__)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script, str(directory)], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "memmap"

@@ -1,0 +1,139 @@
+"""What grows keeps what it was: against plain dictionaries and lists."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.hypergraph.incidence import WeightedAdjacency
+from polyad.model import FloatArray, IntArray
+from polyad.snapshot.growing import GrowingAdjacency, Presence, PrunedAdjacency, Tail, grown, whole
+from polyad.snapshot.string_table import Lookup
+
+ROWS = 8
+
+Pairs = dict[tuple[int, int], float]
+"""The weight of each pair of row and neighbour."""
+
+COMING = st.lists(
+    st.tuples(
+        st.integers(1, 3),
+        st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 2), st.sampled_from([0.25, 0.5, 1.0])), max_size=9),
+        st.sets(st.integers(0, 20), max_size=3),
+    ),
+    max_size=12,
+)
+"""At each step how many neighbours come, to which rows each by its place among them, and which of all go afterwards."""
+
+ASKED = st.lists(st.integers(0, ROWS + 1), max_size=6)
+
+
+def integers(*numbers: int) -> IntArray:
+    return np.array(numbers, dtype=np.int64)
+
+
+def columns(triples: list[tuple[int, int, float]]) -> tuple[IntArray, IntArray, FloatArray]:
+    rows, neighbours, weights = zip(*triples, strict=True) if triples else ((), (), ())
+    return integers(*rows), integers(*neighbours), np.array(weights, dtype=np.float32)
+
+
+def gathered(adjacency: GrowingAdjacency | PrunedAdjacency, asked: list[int]) -> list[list[tuple[int, float]]]:
+    neighbours, owners, weights = adjacency.assemble_hits(integers(*asked))
+    assert (np.diff(owners) >= 0).all()
+    assert adjacency.degrees(integers(*asked)).tolist() == np.bincount(owners, minlength=len(asked)).tolist()
+    return [
+        list(zip(neighbours[owners == place].tolist(), weights[owners == place].tolist(), strict=True))
+        for place in range(len(asked))
+    ]
+
+
+def expected(pairs: Pairs, asked: list[int]) -> list[list[tuple[int, float]]]:
+    of_row = defaultdict(list)
+    for (row, neighbour), weight in sorted(pairs.items()):
+        of_row[row].append((neighbour, weight))
+    return [of_row[row] for row in asked]
+
+
+@given(steps=COMING, asked=ASKED, laid_down=st.integers(0, 12))
+def test_rows_have_the_neighbours_that_came_and_have_not_gone(
+    steps: list[tuple[int, list[tuple[int, int, float]], set[int]]], asked: list[int], laid_down: int
+) -> None:
+    growing, pruned = GrowingAdjacency.none(), PrunedAdjacency.none()
+    came: Pairs = {}
+    there: Pairs = {}
+    count, all_gone = 0, set[int]()
+    for number, (more, triples, going) in enumerate(steps):
+        earlier = growing, pruned, gathered(growing, asked), gathered(pruned, asked)
+        new = [(row, count + place % more, weight) for row, place, weight in triples]
+        count += more
+        growing = growing.extended(*columns(new))
+        pruned = pruned.advanced(pruned.there.advanced(integers(), more), integers(), *columns(new))
+        for row, neighbour, weight in new:
+            for pairs in (came, there):
+                pairs[row, neighbour] = max(weight, pairs.get((row, neighbour), 0.0))
+        gone = sorted(neighbour for neighbour in going if neighbour < count and neighbour not in all_gone)
+        lost = integers(*(row for row, neighbour in there if neighbour in gone))
+        pruned = pruned.advanced(pruned.there.advanced(integers(*gone), 0), lost, *columns([]))
+        there = {pair: weight for pair, weight in there.items() if pair[1] not in gone}
+        all_gone |= set(gone)
+        assert gathered(growing, asked) == expected(came, asked)
+        assert gathered(pruned, asked) == expected(there, asked)
+        assert gathered(earlier[0], asked) == earlier[2], "what was there is as it was"
+        assert gathered(earlier[1], asked) == earlier[3], "what was there is as it was"
+        if number == laid_down:
+            growing = GrowingAdjacency(whole(growing, ROWS))
+            pruned = PrunedAdjacency(GrowingAdjacency(whole(pruned, ROWS)), Presence.of(pruned.there.whole))
+    assert gathered(GrowingAdjacency(whole(growing, ROWS)), asked) == expected(came, asked)
+
+
+def test_an_adjacency_has_few_parts_however_often_it_grew() -> None:
+    adjacency = GrowingAdjacency(WeightedAdjacency.from_pairs(*columns([(0, 0, 1.0)]), 1))
+    for number in range(1, 1000):
+        adjacency = adjacency.extended(*columns([(number % 3, number, 1.0)]))
+    assert len(adjacency.parts) <= 4
+    assert adjacency.degrees(integers(0, 1, 2)).tolist() == [334, 333, 333]
+
+
+@given(steps=st.lists(st.tuples(st.lists(st.integers(0, 99), max_size=5), st.booleans()), max_size=20))
+def test_a_tail_keeps_what_it_was_whichever_of_those_before_it_grows(steps: list[tuple[list[int], bool]]) -> None:
+    tails = [(Tail.of(integers()), list[int]())]
+    for more, from_the_last in steps:
+        tail, values = tails[-1 if from_the_last else len(tails) // 2]
+        tails.append((tail.extended(integers(*more)), values + more))
+        assert [tail.values.tolist() for tail, _ in tails] == [values for _, values in tails]
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 30), max_size=3), st.booleans()), max_size=20)
+)
+def test_what_is_there_stays_as_it_was_whichever_of_those_before_advances(
+    steps: list[tuple[int, set[int], bool]],
+) -> None:
+    known = [(Presence.none(), list[bool]())]
+    for came, going, from_the_last in steps:
+        presence, there = known[-1 if from_the_last else len(known) // 2]
+        gone = [row for row in sorted(going) if row < len(there) and there[row]]
+        left = [is_there and row not in gone for row, is_there in enumerate(there)]
+        known.append((presence.advanced(integers(*gone), came), left + came * [True]))
+        for presence, there in known:
+            assert presence.whole.tolist() == there
+            assert presence.rows().tolist() == [row for row, is_there in enumerate(there) if is_there]
+            assert presence.at(np.arange(len(there))).tolist() == there
+            assert (presence.count, presence.gone) == (len(there), there.count(False))
+
+
+def test_few_parts_are_kept_and_each_entry_is_moved_seldom() -> None:
+    parts: tuple[Lookup, ...] = ()
+    moved = 0
+    for row in range(2000):
+        before = {id(part) for part in parts}
+        parts = grown(parts, Lookup.of([row], np.array([row])))
+        moved += sum(len(part) for part in parts if id(part) not in before)
+        assert len(parts) <= 4
+    assert moved <= 2000 * 4 * 8
+    assert sorted(row for part in parts for row in part.rows.tolist()) == list(range(2000))
+    sizes = [len(part) for part in parts]
+    assert sizes == sorted(sizes, reverse=True)

@@ -1,0 +1,164 @@
+"""Which entities hyperedges join, by hand: with the names that stand for subjects elsewhere, and after changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from polyad.model import IntArray
+from polyad.snapshot.ids import EntityKeys
+from polyad.snapshot.incidences import Incidences, NewIncidences
+
+FULL, SHORT, ISK = "ann bea lee", "ann lee", "isk"
+
+
+def row_of(keys: EntityKeys, key: str) -> int | None:
+    row = int(keys.rows([key])[0])
+    return None if row < 0 else row
+
+
+class Graph:
+    """A hypergraph to which passages come, and from which they go; entities by their keys."""
+
+    def __init__(self) -> None:
+        self.incidences = Incidences.none()
+        self.keys = EntityKeys.none()
+        self.edges = 0
+
+    def change(self, came: Mapping[int, list[dict[str, float]]], gone: tuple[int, ...] = ()) -> set[str]:
+        """Have passages come, each with the strengths of the members of its hyperedges, and others go.
+
+        Returns:
+            The entities whose passages changed.
+        """
+        new = sorted(
+            {key for edges in came.values() for edge in edges for key in edge if row_of(self.keys, key) is None}
+        )
+        self.keys = self.keys.extended(new)
+        owners = [passage for passage, edges in sorted(came.items()) for _ in edges]
+        edges = [edge for _, edges in sorted(came.items()) for edge in edges]
+        parts = [
+            (self.row(key), self.edges + place, strength)
+            for place, edge in enumerate(edges)
+            for key, strength in edge.items()
+        ]
+        columns = np.array(parts, dtype=np.float64).reshape(-1, 3)
+        self.incidences, touched = self.incidences.advanced(
+            self.keys,
+            np.array(gone, dtype=np.int64),
+            NewIncidences(
+                len(came),
+                np.array(owners, dtype=np.int64),
+                np.array([len(edge) for edge in edges], dtype=np.float32),
+                columns[:, 0].astype(np.int64),
+                columns[:, 1].astype(np.int64),
+                columns[:, 2].astype(np.float32),
+            ),
+        )
+        self.edges += len(edges)
+        return set(self.keys.ids.take(touched))
+
+    def row(self, key: str) -> int:
+        row = row_of(self.keys, key)
+        assert row is not None
+        return row
+
+    def rows(self, *keys: str) -> IntArray:
+        return np.array([self.row(key) for key in keys], dtype=np.int64)
+
+    def members(self, edge: int) -> set[str]:
+        return set(self.keys.ids.take(self.incidences.members(np.array([edge]))[0]))
+
+    def stored(self, edge: int) -> set[str]:
+        return set(self.keys.ids.take(self.incidences.stored_members(np.array([edge]))[0]))
+
+    def memberships(self, key: str) -> list[int]:
+        return self.incidences.memberships(self.rows(key))[0].tolist()  # type: ignore[no-any-return]
+
+    def mentions(self, key: str) -> list[int]:
+        passages, owners, strengths = self.incidences.mentions(self.rows(key))
+        assert not owners.any()
+        assert self.incidences.degrees(self.rows(key)).tolist() == [len(passages)]
+        about = {passage: sure for passage, sure in zip(passages.tolist(), strengths.tolist(), strict=True) if sure > 0}
+        assert about == self.about(key), "a mention says how surely its passage is about the entity"
+        return passages.tolist()  # type: ignore[no-any-return]
+
+    def about(self, key: str) -> dict[int, float]:
+        passages, owners, strengths = self.incidences.about(self.rows(key))
+        assert not owners.any()
+        return dict(zip(passages.tolist(), strengths.tolist(), strict=True))
+
+
+@pytest.fixture
+def graph() -> Graph:
+    """Passage 0 is about Ann Bea Lee, surely in one hyperedge, less so in another; 1 mentions Ann Lee and the Isk."""
+    made = Graph()
+    made.change({0: [{FULL: 1.0, ISK: 0.0}, {FULL: 0.5}], 1: [{SHORT: 0.0, ISK: 0.0}]})
+    return made
+
+
+def test_a_subject_is_in_its_hyperedges_by_its_other_names_too(graph: Graph) -> None:
+    assert [graph.members(edge) for edge in range(3)] == [{FULL, SHORT, ISK}, {FULL, SHORT}, {SHORT, ISK}]
+    assert [graph.stored(edge) for edge in range(3)] == [{FULL, ISK}, {FULL}, {SHORT, ISK}]
+    assert [graph.memberships(key) for key in (FULL, SHORT, ISK)] == [[0, 1], [0, 1, 2], [0, 2]]
+    assert [graph.mentions(key) for key in (FULL, SHORT, ISK)] == [[0], [0, 1], [0, 1]]
+    assert [graph.about(key) for key in (FULL, SHORT, ISK)] == [{0: 1.0}, {0: 1.0}, {}]
+
+
+def test_many_are_asked_about_at_once_each_in_its_place(graph: Graph) -> None:
+    edges, owners = graph.incidences.memberships(graph.rows(ISK, SHORT, FULL, SHORT))
+    found = [edges[owners == place].tolist() for place in range(4)]
+    assert found == [[0, 2], [0, 1, 2], [0, 1], [0, 1, 2]]
+    assert graph.incidences.degrees(graph.rows(ISK, SHORT, FULL, SHORT)).tolist() == [2, 2, 1, 2]
+    entities, of_edge = graph.incidences.members(np.array([2, 0]))
+    assert of_edge.tolist() == [0, 0, 1, 1, 1]
+    assert (np.diff(entities[of_edge == 1]) > 0).all()
+    hyperedges, of_passage = graph.incidences.hyperedges(np.array([1, 0]))
+    assert (hyperedges.tolist(), of_passage.tolist()) == ([2, 0, 1], [0, 1, 1])
+    assert graph.incidences.passages(np.array([2, 0])).tolist() == [1, 0]
+    assert graph.incidences.scores(np.array([2, 1])).tolist() == [2, 1]
+
+
+def test_only_what_the_subject_is_about_is_lent_to_its_other_names(graph: Graph) -> None:
+    graph.change({2: [{FULL: 0.0, ISK: 1.0}]})
+    assert graph.mentions(FULL) == [0, 2]
+    assert graph.mentions(SHORT) == [0, 1], "passage 2 is not about her"
+    assert graph.members(3) == {FULL, ISK}
+
+
+def test_names_stand_for_a_subject_as_long_as_it_is_one(graph: Graph) -> None:
+    assert graph.change({2: [{FULL: 0.0}]}, gone=(0,)) == {FULL, SHORT, ISK}
+    assert graph.memberships(SHORT) == [2]
+    assert (graph.about(FULL), graph.about(SHORT)) == ({}, {})
+    assert graph.change({3: [{FULL: 0.5}]}) == {FULL, SHORT}
+    assert graph.memberships(SHORT) == [2, 4]
+    assert graph.about(SHORT) == {3: 0.5}
+
+
+def test_a_second_subject_of_that_name_leaves_it_to_none(graph: Graph) -> None:
+    assert graph.change({2: [{"ann cy lee": 1.0}]}) == {"ann cy lee", SHORT}
+    assert graph.members(0) == {FULL, ISK}
+    assert graph.mentions(SHORT) == [1]
+    assert graph.change({}, gone=(2,)) == {"ann cy lee", SHORT}
+    assert graph.mentions(SHORT) == [0, 1]
+
+
+def test_what_went_is_nowhere(graph: Graph) -> None:
+    before = graph.incidences
+    assert graph.change({}, gone=(0, 1)) == {FULL, SHORT, ISK}
+    assert not graph.incidences.are_there(graph.rows(FULL, SHORT, ISK)).any()
+    assert not graph.incidences.are_subjects(graph.rows(FULL, SHORT, ISK)).any()
+    assert [graph.memberships(key) for key in (FULL, SHORT, ISK)] == [[], [], []]
+    assert [graph.members(edge) for edge in range(3)] == [set(), set(), set()]
+    assert graph.incidences.hyperedges(np.array([0, 1]))[0].tolist() == []
+    assert before.memberships(graph.rows(ISK))[0].tolist() == [0, 2], "what was there is as it was"
+    graph.change({2: [{ISK: 1.0}]})
+    assert graph.memberships(ISK) == [3]
+
+
+def test_a_name_is_told_by_what_is_a_subject_now(graph: Graph) -> None:
+    assert graph.incidences.subjects_of(["a b lee"]) == {"a b lee": graph.row(FULL)}
+    graph.change({}, gone=(0,))
+    assert graph.incidences.subjects_of(["a b lee"]) == {}

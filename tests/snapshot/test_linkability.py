@@ -1,0 +1,171 @@
+"""Which passages names lead to, and how far they lead in all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine import Engine
+from polyad.model import Document
+from polyad.protocols.snapshot import Snapshot
+from polyad.snapshot.linkability import linkability
+
+ONE_OF_FORTY = linkability(2**32, 40)
+
+DOCUMENTS = [
+    Document("log", "Harbour log", "The oil was noticed by Watchman Piet Adler and by Old Tom Reed."),
+    Document("piet", "Piet Adler", "He was a diver before."),
+    Document("reed", "Reed", "A plant of wet places."),
+]
+
+
+UNTITLED = [
+    Document("smart", "", "Frank Jeffrey Edson Smart was a painter. He lived in Lima."),
+    Document("house", "", "The house was sold by Jeffrey Smart in 1961."),
+]
+
+
+def documents_about(snapshot: Snapshot, key: str) -> list[str]:
+    passages, _, _ = snapshot.graph.about(np.array([snapshot.find([key])[key]]))
+    return snapshot.document_ids(passages)
+
+
+def test_a_name_with_something_before_it_leads_to_the_passage_about_its_bearer(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents(DOCUMENTS)
+        snapshot = engine.snapshot()
+    about = {
+        key: documents_about(snapshot, key) for key in ("watchman piet adler", "piet adler", "old tom reed", "reed")
+    }
+    assert about["watchman piet adler"] == about["piet adler"] == ["piet"]
+    assert about["old tom reed"] == [], "a single word is too little to go by"
+    assert about["reed"] == ["reed"]
+
+
+def test_a_short_name_leads_to_what_is_known_of_its_bearer(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents(UNTITLED)
+        snapshot = engine.snapshot()
+        hits = engine.search("Where did Jeffrey Smart live?", 2, retriever="default").hyperedges
+    row = snapshot.find(["jeffrey smart"])["jeffrey smart"]
+    mentions, _, _ = snapshot.graph.mentions(np.array([row]))
+    assert documents_about(snapshot, "jeffrey smart") == ["smart"]
+    assert sorted(snapshot.document_ids(mentions)) == ["house", "smart"]
+    for passage in mentions.tolist():
+        edges, _ = snapshot.graph.hyperedges(np.array([passage]))
+        assert row in snapshot.graph.members(edges)[0]
+    shown = {hit.hyperedge.passage_id: {member.key for member in hit.members} for hit in hits}
+    assert ["jeffrey smart" in keys for _, keys in sorted(shown.items())] == [True, False], "members are as stored"
+
+
+def test_a_short_name_leads_nowhere_once_another_could_be_meant(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents(UNTITLED)
+        engine.index_documents([Document("other", "", "Ann Jeffrey Smart was a singer.")])
+        ambiguous = engine.snapshot()
+        engine.remove("other")
+        restored = engine.snapshot()
+    assert [documents_about(snapshot, "jeffrey smart") for snapshot in (ambiguous, restored)] == [[], ["smart"]]
+
+
+def view_of(directory: Path, *documents: Document) -> Snapshot:
+    with Engine.open(directory, embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents(documents)
+        return engine.snapshot()
+
+
+TITLED = Document("isk", "Isk", "It is long.")
+DEFINED = Document("weak", "", "They met. The Isk is a river.")
+MENTIONED = Document("log", "", "They crossed the Isk at night.")
+
+
+IN_COMMON_WORDS = Document("low", "", "they go to the root directory for it")
+HEADED = Document("root", "Root directory", "it is the first")
+BY_NAME = Document("high", "", "they go to the Root Directory for it")
+
+
+def fillers(count: int) -> list[Document]:
+    """Documents that are about nothing and mention nobody."""
+    return [Document(f"n{number}", "", f"they counted {number} of them") for number in range(count)]
+
+
+def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
+    snapshot = view_of(tmp_path, TITLED, DEFINED, MENTIONED)
+    passages, _, strengths = snapshot.graph.about(np.array([snapshot.find(["isk"])["isk"]]))
+    found = dict(zip(snapshot.document_ids(passages), (strengths >= 1).tolist(), strict=True))
+    assert found == {"isk": True, "weak": False}
+
+
+@pytest.mark.parametrize(
+    ("documents", "average"),
+    [
+        ([], 0.0),
+        ([TITLED, MENTIONED, *fillers(38)], 1 / 40),
+        ([TITLED, MENTIONED, Document("too", "", "They saw the Isk at noon."), *fillers(37)], 1 / 40 / 2),
+        ([HEADED, BY_NAME, *fillers(38)], 1 / 40),
+        ([HEADED, IN_COMMON_WORDS, *fillers(38)], 0.0),
+        ([TITLED, MENTIONED], 1 / 2),
+        ([TITLED, *fillers(18)], 0.0),
+        ([DEFINED, MENTIONED, *fillers(18)], 0.0),
+        ([TITLED, Document("too", "Isk", "It is old."), *fillers(18)], 0.0),
+    ],
+    ids=[
+        "empty",
+        "one of forty",
+        "one of forty, mentioned twice",
+        "a heading, mentioned by name",
+        "a heading, mentioned in common words",
+        "one of two",
+        "not mentioned",
+        "not sure",
+        "mentioned by itself",
+    ],
+)
+def test_names_lead_as_far_as_passages_are_about_what_others_mention(
+    tmp_path: Path, documents: list[Document], average: float
+) -> None:
+    assert view_of(tmp_path, *documents).linkability == pytest.approx(linkability(int(average * 2**32), 1))
+
+
+@pytest.mark.parametrize(("average", "expected"), [(0, 0), (0.01, 0), (0.0275, 0.5), (0.045, 1), (0.5, 1)])
+def test_names_lead_nowhere_by_chance_and_not_further_than_all_the_way(average: float, expected: float) -> None:
+    assert linkability(int(average * 2**32), 1) == pytest.approx(expected)
+
+
+def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) -> None:
+    found = []
+    with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents([TITLED, *fillers(38)])
+        found.append(engine.snapshot().linkability)
+        engine.index_documents([MENTIONED])
+        found.append(engine.snapshot().linkability)
+        others = [Document(f"too {number}", "Isk", f"It is old: {number}.") for number in range(2)]
+        engine.index_documents(others)
+        found.append(engine.snapshot().linkability)
+        engine.remove([document.id for document in others])
+        found.append(engine.snapshot().linkability)
+        engine.remove("log")
+        found.append(engine.snapshot().linkability)
+    assert found == pytest.approx([0.0, ONE_OF_FORTY, 0.0, ONE_OF_FORTY, 0.0]), (
+        "not of three places, nor where nobody mentions it"
+    )
+
+
+def test_a_name_that_another_could_be_meant_by_leads_to_none_any_more(tmp_path: Path) -> None:
+    documents = [
+        Document("smart", "Frank Jeffrey Smart", "He was a painter."),
+        Document("house", "", "it was sold by Jeffrey Smart"),
+    ]
+    other = Document("other", "Ann Jeffrey Smart", "She sang.")
+    found = []
+    with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
+        engine.index_documents([*documents, *fillers(38)])
+        found.append(engine.snapshot().linkability)
+        engine.index_documents([other])
+        found.append(engine.snapshot().linkability)
+        engine.remove("other")
+        found.append(engine.snapshot().linkability)
+    assert found == pytest.approx([ONE_OF_FORTY, 0.0, ONE_OF_FORTY])

@@ -1,0 +1,518 @@
+"""A snapshot that is moved on is the snapshot of the store as it is: of one moment, whatever came before."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyad.config import NearestSettings
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine import Engine
+from polyad.errors import StaleSnapshotError
+from polyad.model import (
+    SUBJECT,
+    Document,
+    Evidence,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedDocument,
+    IndexedHyperedge,
+    IndexedPassage,
+    IntArray,
+    Passage,
+    Timings,
+)
+from polyad.protocols.components import TextKind
+from polyad.protocols.snapshot import Kind
+from polyad.protocols.store import EntityAggregate
+from polyad.snapshot.arrivals import rows_of
+from polyad.snapshot.columns import Column
+from polyad.snapshot.files import SnapshotFiles
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.sqlite import SqliteStore
+from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
+
+EMBEDDER = HashingEmbedder(16)
+RETRIEVERS = ("default", "hypergraphrag", "hypersu", "dense", "bm25")
+NAMES = ("ann bea lee", "ann lee", "ann cy lee", "a lee", "bo ray", "captain bo ray", "bo xu ray", "isk", "old isk")
+"""Some are short for others, or end in them; "bo ray" may be one person or be short for another."""
+
+TEXTS = ("the bell of isk was cast", "the isk flows north", "bells and towers", "ann lee met captain bo ray", "walnuts")
+RANKINGS: tuple[tuple[Kind, bool], ...] = (("passage", False), ("hyperedge", False), ("hyperedge", True))
+QUESTIONS = ("Who cast the bell that Ann Lee and Bo Ray saw?", "where does the isk flow?", "towers of bells")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A hyperedge: its text, what it is about, how surely, and what else it joins."""
+
+    text: str
+    subject: str
+    strength: float
+    others: frozenset[str]
+
+
+Content = tuple[tuple[Unit, ...], ...]
+"""The hyperedges of each passage of a document."""
+
+
+def indexed(id: str, content: Content) -> IndexedDocument:
+    passages = []
+    for place, units in enumerate(content):
+        text = " ".join(unit.text for unit in units) or "nothing is said"
+        passage = Passage(f"{id}#{place:04}", id, f"Title {len(units)}", text, 0, len(text))
+        edges = []
+        for position, unit in enumerate(units):
+            edge = Hyperedge(
+                f"{passage.id}/{position:03}",
+                HyperedgeKind.SEMANTIC_UNIT,
+                unit.text,
+                passage.id,
+                0,
+                len(unit.text),
+                score=float(1 + len(unit.others)),
+            )
+            others = [Incidence(key, edge.id, key.title(), description=unit.text) for key in sorted(unit.others)]
+            about = Incidence(unit.subject, edge.id, unit.subject.title(), SUBJECT, strength=unit.strength)
+            vector = EMBEDDER.encode([unit.text], "passage")[0]
+            edges.append(IndexedHyperedge(edge, tuple([*others, about] if unit.subject else others), vector))
+        passages.append(IndexedPassage(passage, "", EMBEDDER.encode([text], "passage")[0], tuple(edges)))
+    document = Document(id, id, "text", metadata={"passages": len(content)})
+    return IndexedDocument(document, "digest", 1, tuple(passages))
+
+
+UNITS = st.builds(
+    Unit,
+    text=st.sampled_from(TEXTS),
+    subject=st.sampled_from([*NAMES, ""]),
+    strength=st.sampled_from([1.0, 1.0, 0.5]),
+    others=st.frozensets(st.sampled_from(NAMES), max_size=3),
+)
+CONTENTS = st.lists(st.lists(UNITS, max_size=2).map(tuple), max_size=3).map(tuple)
+STEPS = st.lists(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | CONTENTS), min_size=1, max_size=4),
+    min_size=1,
+    max_size=4,
+)
+"""At each step, documents that are put, or removed where there is no content."""
+
+
+def new_store(folder: Path) -> SqliteStore:
+    return SqliteStore.create(Path(tempfile.mkdtemp(dir=folder)), EMBEDDER.name, EMBEDDER.dimension, "rules")
+
+
+def act(store: SqliteStore, documents: dict[str, Content], actions: Sequence[tuple[str, Content | None]]) -> None:
+    """Do it in the store, and in ``documents``."""
+    for id, content in actions:
+        if content is not None:
+            store.put(indexed(id, content))
+            documents[id] = content
+        elif id in documents:
+            store.remove([id])
+            del documents[id]
+
+
+def found_in(directory: Path, engine: Engine | None = None) -> list[Evidence]:
+    """What every retriever finds; with an engine that was opened before, or a new one."""
+    if engine is None:
+        with Engine.open(directory, embedder=EMBEDDER, create=False) as opened:
+            return found_in(directory, opened)
+    return [
+        replace(engine.search(question, 4, retriever=name, merge=False), timings=Timings())
+        for name in RETRIEVERS
+        for question in QUESTIONS
+    ]
+
+
+def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
+    """All that a snapshot says, by ids and keys, in their order."""
+    graph, vectors = snapshot.graph, EMBEDDER.encode(QUESTIONS, "query")
+
+    def ids(kind: Kind, rows: IntArray) -> list[str]:
+        return snapshot.ids(kind, rows)
+
+    def all_rows(kind: Kind, k: int = 1000) -> IntArray:
+        rows = snapshot.nearest(kind, vectors[:1], k)[0][0]
+        return rows[np.argsort(snapshot.order(kind, rows))]
+
+    keys, entities = [], []
+    for key, row in sorted(snapshot.find(NAMES).items()):
+        keys.append(key)
+        entities.append(row)
+    shown: dict[str, object] = {
+        "statistics": (snapshot.passage_count, snapshot.linkability, snapshot.mean_cosines(vectors).tolist()),
+        "subjects": {name: ids("entity", np.array([row])) for name, row in sorted(snapshot.subjects_of(NAMES).items())},
+        "words": {
+            word: sorted(snapshot.ids("entity", snapshot.named_with(word))) for word in ("bo", "isk", "lee", "bell")
+        },
+        "frequencies": snapshot.words.frequencies(["bell", "isk", "noth"]).tolist(),
+    }
+    for row, key in zip(entities, keys, strict=True):
+        one = np.array([row])
+        passages, _, strengths = graph.about(one)
+        shown[key] = (
+            int(graph.degrees(one)[0]),
+            sorted(zip(ids("passage", passages), strengths.tolist(), strict=True)),
+            sorted(ids("passage", graph.mentions(one)[0])),
+            sorted(ids("hyperedge", graph.memberships(one)[0])),
+            snapshot.entities([row]),
+        )
+    for row in all_rows("passage").tolist():
+        one = np.array([row])
+        shown[snapshot.ids("passage", one)[0]] = (
+            snapshot.document_ids(one),
+            snapshot.passages([row]),
+            snapshot.origins([row]),
+            sorted(ids("hyperedge", graph.hyperedges(one)[0])),
+            snapshot.words.holds(["bell", "isk"], one).tolist(),
+            snapshot.cosines("passage", one, vectors).tolist(),
+        )
+    for row in all_rows("hyperedge").tolist():
+        one = np.array([row])
+        shown[snapshot.ids("hyperedge", one)[0]] = (
+            snapshot.hyperedges([row]),
+            ids("passage", graph.passages(one)),
+            sorted(ids("entity", graph.members(one)[0])),
+            sorted(ids("entity", graph.stored_members(one)[0])),
+            graph.scores(one).tolist(),
+        )
+    for k in (1, 3, 100):
+        for question, vector in zip(QUESTIONS, vectors, strict=True):
+            rows, scores = snapshot.words.best(question, k)
+            shown[f"best {k} by words: {question}"] = (ids("passage", rows), scores.tolist())
+            for kind, weighted in RANKINGS:
+                ((rows, scores),) = snapshot.nearest(kind, vector[None], k, weighted=weighted)
+                shown[f"best {k} of {kind} {weighted}: {question}"] = (ids(kind, rows), scores.tolist())
+    return shown
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS, last=st.permutations("abcdef"))
+def test_a_view_that_was_moved_on_shows_what_one_shows_that_is_made_at_once(
+    steps: list[list[tuple[str, Content | None]]], last: list[str]
+) -> None:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.snapshot.mapped_snapshot._GONE", 1.0)  # never made anew by itself
+        patch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 1)
+        store, documents = new_store(Path(name)), dict[str, Content]()
+        with closing(store):
+            keeper = SnapshotProvider(store, EMBEDDER.dimension)
+            for actions in steps:
+                act(store, documents, actions)
+                moved = shown_by(keeper.current())
+                assert moved == shown_by(SnapshotProvider(store, EMBEDDER.dimension).current())
+        with closing(new_store(Path(name))) as other:
+            for id in last:
+                if id in documents:
+                    other.put(indexed(id, documents[id]))
+            assert moved == shown_by(SnapshotProvider(other, EMBEDDER.dimension).current())
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    steps=STEPS,
+    settled=st.sets(st.integers(0, 3)),
+    opened=st.sets(st.integers(0, 3)),
+    nearest=st.sampled_from([NearestSettings(), NearestSettings(exact_up_to=0, cells=0)]),
+)
+def test_a_view_that_lay_in_files_is_moved_on_like_another(
+    steps: list[list[tuple[str, Content | None]]], settled: set[int], opened: set[int], nearest: NearestSettings
+) -> None:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.snapshot.mapped_snapshot._GONE", 1.0)
+        patch.setattr("polyad.snapshot.mapped_snapshot._NEW", 0.0)  # kept as soon as anything is new
+        patch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
+        patch.setattr("polyad.snapshot.provider.FEWEST", 0)
+        store, documents = new_store(Path(name)), dict[str, Content]()
+
+        def keeper_of_files() -> SnapshotProvider:
+            return SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory, nearest))
+
+        with closing(store):
+            keeper = keeper_of_files()
+            for number, actions in enumerate(steps):
+                act(store, documents, actions)
+                if number in settled:
+                    keeper.settle()
+                if number in opened:
+                    keeper = keeper_of_files()
+                shown = shown_by(keeper.current())
+                assert shown == shown_by(SnapshotProvider(store, EMBEDDER.dimension).current())
+
+
+@settings(max_examples=25, deadline=None)
+@given(steps=STEPS, last=st.permutations("abcdef"))
+def test_every_retriever_finds_by_a_view_that_was_moved_on_what_it_finds_by_another(
+    steps: list[list[tuple[str, Content | None]]], last: list[str]
+) -> None:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.snapshot.mapped_snapshot._GONE", 1.0)
+        store, documents = new_store(Path(name)), dict[str, Content]()
+        with closing(store), Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
+            for actions in steps:
+                act(store, documents, actions)
+                moved = found_in(store.directory, engine)
+                assert moved == found_in(store.directory)
+        with closing(new_store(Path(name))) as other:
+            for id in last:
+                if id in documents:
+                    other.put(indexed(id, documents[id]))
+            assert moved == found_in(other.directory)
+
+
+# One moment
+
+
+BELL, TOWER = Unit("the bell was cast", "bo ray", 1.0, frozenset({"isk"})), Unit("a tower", "isk", 1.0, frozenset())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(new_store(tmp_path)) as opened:
+        opened.put(indexed("a", ((BELL,),)))
+        opened.put(indexed("b", ((TOWER,),)))
+        yield opened
+
+
+def test_a_view_is_not_changed_by_what_is_written_later(store: SqliteStore) -> None:
+    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+    first = keeper.current()
+    before = shown_by(first)
+    store.put(indexed("c", ((BELL, TOWER), (TOWER,))))
+    later = keeper.current()
+    assert later is not first
+    assert keeper.current() is later
+    assert shown_by(first) == before, "its entities too are of its moment"
+    assert shown_by(later) != before
+
+
+def test_a_document_that_comes_moves_nothing_of_the_many_that_came_since_the_view_was_made(store: SqliteStore) -> None:
+    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+    keeper.current()
+    for number in range(100):
+        store.put(indexed(f"c{number}", ((Unit(f"note {number}", f"name {number}", 1.0, frozenset({"isk"})),),)))
+    earlier = keeper.current()
+    store.put(indexed("d", ((TOWER,), (BELL,))))
+    later = keeper.current()
+    assert later.passage_count == earlier.passage_count + 2
+    assert later.graph.entity_edges.all.parts[0] is earlier.graph.entity_edges.all.parts[0]
+    assert later.graph.edge_members.parts[0] is earlier.graph.edge_members.parts[0]
+    assert later.word_index.parts[0] is earlier.word_index.parts[0]
+    assert later.keys.lookups[0] is earlier.keys.lookups[0]
+    assert later.graph.names.short[0] is earlier.graph.names.short[0]
+
+
+def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._KEPT", 0)
+    read: list[int] = []
+    passages = SqliteReadTransaction.passages
+
+    def counted(transaction: SqliteReadTransaction, numbers: Sequence[int]) -> dict[int, Passage]:
+        read.extend(numbers)
+        return passages(transaction, numbers)
+
+    monkeypatch.setattr(SqliteReadTransaction, "passages", counted)
+    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+    snapshot = keeper.current()
+    first, both = snapshot.passages([0]), snapshot.passages([1, 0, 1])
+    assert both == [both[0], *first, both[0]]
+    assert len(read) == 2
+    assert list(snapshot.read.passages) == [1], "what was shown before is forgotten"
+    store.put(indexed("c", ((TOWER,),)))
+    assert keeper.current().passages([0, 1, 2])[:2] == [*first, both[0]]
+    assert len(read) == 5
+    keeper.current().passages([0, 1])
+    assert len(read) == 5
+    store.remove(["b"])
+    keeper.current().passages([0])
+    assert len(read) == 6
+
+
+def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
+    asked: list[list[int]] = []
+    entities = SqliteReadTransaction.entities
+
+    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
+        asked.append([after for _, after, _ in some])
+        return entities(transaction, some)
+
+    monkeypatch.setattr(SqliteReadTransaction, "entities", noted)
+    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+    isk, bo = (keeper.current().find([key])[key] for key in ("isk", "bo ray"))
+    last = keeper.current().hyperedge_numbers.last()
+    said = ["the bell was cast"]
+    for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [0, last + 1, last + 1])):
+        (entity, _) = keeper.current().entities([isk, bo])
+        assert entity.description.split("\n") == sorted(said)
+        assert asked[-1] == counted
+        if text:
+            store.put(indexed(text, ((Unit(text, "bo ray", 1.0, frozenset({"isk"})),),)))
+            said.append(text)
+        if text == "bells":
+            store.remove(["b"])
+    assert len(asked) == 3
+
+
+def note(number: int) -> IndexedDocument:
+    return indexed(f"c{number}", ((Unit(f"note {number}", "bo ray", 1.0, frozenset({"isk"})),),))
+
+
+@pytest.fixture
+def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of thirty notes that join one entity, how many hyperedges are counted, by parts of four."""
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
+    monkeypatch.setattr("polyad.snapshot.entity_aggregates.PART", 4)
+    read: list[int] = []
+    entities = SqliteReadTransaction.entities
+
+    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
+        found = entities(transaction, some)
+        read.extend(tally.hyperedges for tally in found if tally)
+        return found
+
+    monkeypatch.setattr(SqliteReadTransaction, "entities", noted)
+    for number in range(30):
+        store.put(note(number))
+    return read
+
+
+def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(store: SqliteStore, counted: list[int]) -> None:
+    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+    isk = keeper.current().find(["isk"])["isk"]
+    assert keeper.current().entities([isk]) == store.entities(["isk"])
+    assert sorted(counted) == [4] * 8
+    for id, most in (("c7", 3), ("c29", 3), ("a", 3)):
+        store.remove([id])
+        counted.clear()
+        assert keeper.current().entities([isk]) == store.entities(["isk"])
+        assert sum(counted) <= most
+
+
+def test_what_was_counted_of_a_common_entity_for_a_later_view_serves_the_one_before(
+    store: SqliteStore, counted: list[int]
+) -> None:
+    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+    snapshots, expected = [], []
+    for number in range(30, 36):
+        snapshots.append(keeper.current())
+        isk = snapshots[-1].find(["isk"])["isk"]
+        expected.append(snapshots[-1].entities_made([isk]))
+        assert expected[-1] == store.entities(["isk"])
+        store.put(note(number))
+    for snapshot, entity in [*zip(snapshots, expected, strict=True)][::-1]:
+        counted.clear()
+        assert snapshot.entities_made([isk]) == entity
+        assert sum(counted) <= 4
+
+
+def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> None:
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension).current()
+    assert snapshot.passages([0])[0].id == "a#0000", "and to have shown it before does not count"
+    store.put(indexed("a", ((TOWER,),)))
+    bo, isk = (snapshot.find([key])[key] for key in ("bo ray", "isk"))
+    for show in (
+        lambda: snapshot.passages([0]),
+        lambda: snapshot.hyperedges([0]),
+        lambda: snapshot.entities([bo]),
+        lambda: snapshot.entities([isk]),
+    ):
+        with pytest.raises(StaleSnapshotError):
+            show()
+    assert [passage.id for passage in snapshot.passages([1])] == ["b#0000"]
+    store.remove(["b"])
+    with pytest.raises(StaleSnapshotError):
+        snapshot.origins([1])
+
+
+def test_a_view_that_must_have_reached_a_version_waits_for_it(store: SqliteStore) -> None:
+    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+    first = keeper.current()
+    store.put(indexed("c", ((BELL,),)))
+    with keeper._moving:
+        assert keeper.current() is first, "another thread moves it on: this one does not wait"
+    assert keeper.current(at_least=store.version()).version == store.version()
+
+
+def test_an_index_made_anew_in_the_same_place_is_read_whole(store: SqliteStore, tmp_path: Path) -> None:
+    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+    for _ in range(3):
+        store.put(indexed("c", ((BELL,),)))
+    assert keeper.current().passage_count == 3
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.stores.sqlite.store.REMEMBERED_VERSIONS", 1)
+        for _ in range(3):
+            store.put(indexed("d", ((BELL,),)))
+        moved = keeper.current()
+    assert shown_by(moved) == shown_by(SnapshotProvider(store, EMBEDDER.dimension).current())
+
+
+def test_a_view_most_of_whose_rows_have_gone_is_made_anew(store: SqliteStore) -> None:
+    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+    for _ in range(30):
+        store.put(indexed("a", ((BELL,),)))
+        keeper.current()
+    snapshot = keeper.current()
+    assert snapshot.row_count("passage") < 10
+    assert shown_by(snapshot) == shown_by(SnapshotProvider(store, EMBEDDER.dimension).current())
+
+
+class Replacing(HashingEmbedder):
+    """Has a document replaced while a question is encoded."""
+
+    def __init__(self) -> None:
+        super().__init__(EMBEDDER.dimension)
+        self.replace: Callable[[], object] | None = None
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        replacing, self.replace = self.replace, None
+        if kind == "query" and replacing:
+            replacing()
+        return super().encode(texts, kind)
+
+
+@pytest.mark.parametrize("name", sorted({*RETRIEVERS} - {"bm25"}))
+def test_a_document_replaced_while_the_question_is_encoded_is_shown_as_it_is_with_its_own_score(
+    tmp_path: Path, name: str
+) -> None:
+    embedder, question = Replacing(), "Who cast the bell?"
+    old, new = Document("bell", "", "Ann Lee cast the bell."), Document("bell", "", "Otters eat crabs and fish.")
+    others = [Document("isk", "", "The Isk is a river."), Document("tower", "", "The tower has a bell.")]
+    with Engine.open(tmp_path / "new", embedder=EMBEDDER) as engine:
+        engine.index_documents([*others, new])
+        expected = replace(engine.search(question, 3, retriever=name), timings=Timings())
+    with (
+        Engine.open(tmp_path / "kb", embedder=embedder) as engine,
+        Engine.open(tmp_path / "kb", embedder=EMBEDDER) as other,
+    ):
+        engine.index_documents([old, *others])
+        before = engine.search("Who cast bells?", 3, retriever=name)
+        texts = {hit.passage.document_id: hit.passage.text for hit in before.passages}
+        assert texts["bell"] == old.text
+        embedder.replace = lambda: other.index_documents([new])
+        found = replace(engine.search(question, 3, retriever=name), timings=Timings())
+        assert embedder.replace is None
+    assert found == expected
+
+
+def test_a_row_that_refers_to_none_is_an_error() -> None:
+    numbers = Column.of(np.array([1, 4]))
+    assert rows_of(numbers, np.array([4, 1, 4])).tolist() == [1, 0, 1]
+    for wrong in (0, 2, 9):
+        with pytest.raises(ValueError, match="refers to none"):
+            rows_of(numbers, np.array([wrong]))

@@ -1,0 +1,292 @@
+"""The arrays of a snapshot on disk: opened where they fit the index, made again where they do not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine import Engine
+from polyad.model import BoolArray, Document, IntArray
+from polyad.protocols.store import EntityAggregate
+from polyad.snapshot.files import FOLDER, SnapshotFiles, arrays_of, view_from
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.provider import SnapshotProvider
+from polyad.snapshot.subject_names import SubjectNames
+from polyad.stores.sqlite import SqliteStore
+from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
+
+EMBEDDER = HashingEmbedder(16)
+DOCUMENTS = [
+    Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702."),
+    Document("moreau", "Ines Clara Moreau", "She was born in Aldby."),
+    Document("aldby", "Aldby", "Aldby is a village on the Isk. It has walnuts."),
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    monkeypatch.setattr("polyad.snapshot.provider.FEWEST", 0)
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
+        engine.index_documents(DOCUMENTS)
+    with closing(SqliteStore.open(tmp_path / "kb")) as opened:
+        yield opened
+
+
+def loaded(store: SqliteStore) -> MappedSnapshot | None:
+    with store.read_transaction() as transaction:
+        return SnapshotFiles(store.directory).load(store, transaction)
+
+
+def contents(snapshot: MappedSnapshot) -> dict[str, list[object]]:
+    """All arrays and vectors of a snapshot, as values that compare."""
+    arrays = dict(arrays_of(snapshot))
+    for kind, vectors in snapshot.all_vectors().items():
+        arrays[f"{kind} vectors"], arrays[f"{kind} is there"] = vectors.at(np.arange(len(vectors))), vectors.there.whole
+    return {name: array.tolist() for name, array in arrays.items()}
+
+
+def folder_of(store: SqliteStore) -> Path:
+    (folder,) = (store.directory / FOLDER).glob("arrays-*")
+    return folder
+
+
+def test_what_was_kept_is_what_is_loaded(store: SqliteStore) -> None:
+    snapshot = loaded(store)
+    assert snapshot is not None
+    made = SnapshotProvider(store, EMBEDDER.dimension).current()
+    assert contents(snapshot) == contents(made)
+    assert snapshot.version == store.version()
+    assert snapshot.entities([0]) == made.entities([0])
+    assert contents(view_from(dict(arrays_of(snapshot)), snapshot.all_vectors(), store)) == contents(made)
+
+
+def test_a_view_kept_at_an_earlier_version_is_moved_on(store: SqliteStore, tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
+        engine.remove("moreau")
+    kept = loaded(store)
+    assert kept is not None
+    assert kept.version < store.version()
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
+    assert snapshot.version == store.version()
+    assert snapshot.find(["ines clara moreau"]) == {}
+    assert snapshot.passage_count == 2
+
+
+def spoil(store: SqliteStore, name: str) -> None:
+    path = folder_of(store) / f"{name}.npy"
+    written = bytearray(path.read_bytes())
+    written[-1] ^= 1
+    path.write_bytes(written)
+
+
+def forget_an_array(store: SqliteStore) -> None:
+    (folder_of(store) / "subject.npy").unlink()
+
+
+def cut_short(store: SqliteStore) -> None:
+    path = folder_of(store) / "passage_vectors.npy"
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+def spoil_manifest(store: SqliteStore) -> None:
+    (store.directory / FOLDER / "snapshot.json").write_text("[1, 2", encoding="utf-8")
+
+
+def another_shape(store: SqliteStore) -> None:
+    (store.directory / FOLDER / "snapshot.json").write_text("[]", encoding="utf-8")
+
+
+def another_format(store: SqliteStore) -> None:
+    path = store.directory / FOLDER / "snapshot.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 99}), encoding="utf-8")
+
+
+def remove_folder(store: SqliteStore) -> None:
+    shutil.rmtree(store.directory / FOLDER)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda store: spoil(store, "passage_vectors"),
+        lambda store: spoil(store, "word_rows"),
+        forget_an_array,
+        cut_short,
+        spoil_manifest,
+        another_shape,
+        another_format,
+        remove_folder,
+    ],
+)
+def test_what_is_damaged_or_missing_is_made_again_and_kept(
+    store: SqliteStore, damage: Callable[[SqliteStore], None]
+) -> None:
+    expected = contents(SnapshotProvider(store, EMBEDDER.dimension).current())
+    damage(store)
+    assert loaded(store) is None
+    keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
+    assert contents(keeper.current()) == expected
+    again = loaded(store)
+    assert again is not None
+    assert contents(again) == expected
+    assert folder_of(store).is_dir(), "of several snapshots one is left"
+
+
+def test_the_view_of_another_index_is_not_taken_for_its_own(store: SqliteStore, tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "other", embedder=EMBEDDER) as engine:
+        engine.index_documents([Document(document.id, "", "Other words.") for document in DOCUMENTS])
+    other = tmp_path / "other" / FOLDER
+    shutil.rmtree(other)
+    shutil.copytree(store.directory / FOLDER, other)
+    with closing(SqliteStore.open(tmp_path / "other")) as second:
+        assert second.version() == store.version()
+        assert loaded(second) is None
+        snapshot = SnapshotProvider(second, EMBEDDER.dimension, SnapshotFiles(second.directory)).current()
+        assert {passage.text for passage in snapshot.passages(range(3))} == {"Other words."}
+
+
+def test_where_the_disk_is_full_the_view_is_in_memory_alone(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = 0
+    write = np.lib.format.write_array_header_1_0
+
+    def until_the_disk_is_full(*arguments: Any, **options: Any) -> None:
+        nonlocal written
+        written += 1
+        if written == 3:
+            raise OSError("no space left on device")
+        write(*arguments, **options)
+
+    shutil.rmtree(store.directory / FOLDER)
+    monkeypatch.setattr(np.lib.format, "write_array_header_1_0", until_the_disk_is_full)
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
+    assert snapshot.passage_count == 3
+    assert loaded(store) is None
+    assert list((store.directory / FOLDER).glob("arrays-*")) == [], "half a snapshot only fills the disk"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_view_is_the_same_whose_documents_were_read_in_blocks(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
+        engine.index_documents([replace(DOCUMENTS[0], text="It was cast by Ines Clara Moreau, of Aldby.")])
+
+    def made(files: SnapshotFiles | None) -> dict[str, list[object]]:
+        """Without the numbers that stand for an order, which is there too."""
+        found = contents(SnapshotProvider(store, EMBEDDER.dimension, files).current())
+        return {name: values for name, values in found.items() if not name.endswith("_ids_keys")}
+
+    expected = made(None)
+    shutil.rmtree(store.directory / FOLDER)
+    monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
+    monkeypatch.setattr("polyad.stores.sqlite.read_transaction._BATCH", 1)
+    assert made(SnapshotFiles(store.directory) if is_kept else None) == expected
+    assert len(list((store.directory / FOLDER).glob("arrays-*"))) == is_kept
+
+
+def test_the_subject_of_a_name_is_looked_for_once_however_many_blocks_are_read(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    subjects_of = SubjectNames.subjects_of
+
+    def noted(names: SubjectNames, wanted: Sequence[str], is_subject: Callable[[IntArray], BoolArray]) -> IntArray:
+        told.extend(wanted)
+        return subjects_of(names, wanted, is_subject)
+
+    monkeypatch.setattr(SubjectNames, "subjects_of", noted)
+    monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
+    monkeypatch.setattr("polyad.stores.sqlite.read_transaction._BATCH", 1)
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension).current()
+    entities = np.arange(snapshot.row_count("entity"))
+    assert sorted(told) == sorted(snapshot.ids("entity", entities[~snapshot.graph.are_subjects(entities)]))
+
+
+def test_searches_go_on_while_a_view_is_written(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
+    keep, seen = SnapshotFiles.keep, []
+
+    def while_another_document_comes(files: SnapshotFiles, snapshot: MappedSnapshot, state: str) -> None:
+        with (
+            Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine,
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            patch.setattr(SnapshotFiles, "keep", keep)
+            engine.index_documents([Document("isk", "Isk", "The Isk is a river.")])
+        seen.append(keeper.current(store.version()).passage_count)
+        keep(files, snapshot, state)
+
+    keeper.current()
+    shutil.rmtree(store.directory / FOLDER)
+    keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
+    monkeypatch.setattr(SnapshotFiles, "keep", while_another_document_comes)
+    assert keeper.current().passage_count == 4
+    assert seen == [4]
+
+
+def test_a_small_view_is_not_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(store.directory / FOLDER)
+    monkeypatch.setattr("polyad.snapshot.provider.FEWEST", 1000)
+    SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
+    assert not (store.directory / FOLDER).exists()
+
+
+def test_a_view_that_is_used_outlives_the_files_it_was_loaded_from(store: SqliteStore) -> None:
+    snapshot = loaded(store)
+    assert snapshot is not None
+    expected = contents(snapshot)
+    shutil.rmtree(store.directory / FOLDER)
+    assert contents(snapshot) == expected
+
+
+def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came_since(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
+    shutil.rmtree(store.directory / FOLDER)
+    SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
+    asked: list[int] = []
+    entities = SqliteReadTransaction.entities
+
+    def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
+        asked.extend(after for _, after, _ in some)
+        return entities(transaction, some)
+
+    monkeypatch.setattr(SqliteReadTransaction, "entities", noted)
+    keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
+    snapshot = keeper.current()
+    (aldby,) = snapshot.find(["aldby"]).values()
+    assert snapshot.graph.entity_edges.degrees(np.array([aldby])).tolist() == [2]
+    last = snapshot.hyperedge_numbers.last()
+    shown = snapshot.entities([aldby])
+    assert asked == []
+    with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
+        engine.index_documents([Document("isk", "Isk", "The Isk is a river near Aldby.")])
+        later = keeper.current()
+        asked.clear()
+        assert later.entities([aldby]) == shown
+        assert asked == [last]
+        engine.remove(["aldby"])
+        later = keeper.current()
+        asked.clear()
+        (left,) = later.entities([aldby])
+        assert asked == [0], "counted again as some of it has gone"
+        engine.index_documents([Document("by", "By", "By is a farm near Aldby.")])
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._NEW", 0.0)
+    keeper.settle()
+    asked.clear()
+    (left,) = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current().entities([aldby])
+    assert asked == [], "what came since was counted when the snapshot was kept again"
+    monkeypatch.undo()
+    assert [left] == store.entities(["aldby"])

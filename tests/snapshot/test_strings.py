@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.snapshot.string_table import Lookup, Strings, hash_of
+
+TEXTS = st.lists(st.text(st.characters(), max_size=6), max_size=8)
+"""Half characters too, which no file holds but a question may."""
+
+
+@given(base=TEXTS, more=st.lists(TEXTS, max_size=3))
+def test_texts_are_those_that_were_given_in_their_order(base: list[str], more: list[list[str]]) -> None:
+    strings, texts = Strings.of(base), list(base)
+    for some in more:
+        earlier, before = strings, list(texts)
+        strings = strings.extended(some)
+        texts += some
+        assert earlier.take(range(len(earlier))) == before, "what was there is as it was"
+    assert len(strings) == len(texts)
+    assert [strings[row] for row in range(len(texts))] == texts
+    rows = np.arange(len(texts))[::-1]
+    assert strings.take(rows) == strings.take(rows.tolist()) == texts[::-1]
+
+
+ENTRIES = st.lists(st.tuples(st.integers(0, 5) | st.just(2**64 - 1), st.integers(0, 9)), max_size=12)
+
+
+@given(parts=st.lists(ENTRIES, min_size=1, max_size=3), wanted=st.lists(st.integers(0, 6), max_size=4))
+def test_rows_are_found_by_the_hashes_they_were_entered_with(
+    parts: list[list[tuple[int, int]]], wanted: list[int]
+) -> None:
+    lookups = [
+        Lookup.of([hashed for hashed, _ in part], np.array([row for _, row in part], dtype=np.int64)) for part in parts
+    ]
+    joined = lookups[0]
+    for other in lookups[1:]:
+        joined = joined.joined(other)
+    entries = [entry for part in parts for entry in part]
+    assert len(joined) == len(entries)
+    assert sorted(joined.pairs(wanted)[1].tolist()) == sorted(
+        row for hashed in wanted for entry, row in entries if entry == hashed
+    )
+    for hashed in (*wanted, 2**64 - 1):
+        assert sorted(joined.pairs([hashed])[1].tolist()) == sorted(row for entry, row in entries if entry == hashed)
+
+
+def test_hashes_are_the_same_in_every_process() -> None:
+    code = "from polyad.snapshot.string_table import hash_of; print(hash_of('Gro\\u00dfe Glocke'), hash_of('\\ud800'))"
+    command = [sys.executable, "-c", code]
+    printed = set()
+    for seed in ("1", "2"):
+        environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        printed.add(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+    assert printed == {f"{hash_of('Große Glocke')} {hash_of(chr(0xD800))}\n"}

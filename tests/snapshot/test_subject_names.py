@@ -1,0 +1,186 @@
+"""Which subject a name stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyad.model import BoolArray, IntArray
+from polyad.snapshot.ids import EntityKeys
+from polyad.snapshot.subject_names import SubjectNames
+
+SUBJECTS = [
+    "ann bradford davis",
+    "edward vincent sullivan",
+    "frank jeffrey edson smart",
+    "john adam smith",
+    "john bert smith",
+    "lima",
+    "piet adler",
+]
+OTHERS = ["jeffrey smart", "john smith", "old lima", "watchman piet adler"]
+
+
+def row_of(keys: EntityKeys, key: str) -> int | None:
+    row = int(keys.rows([key])[0])
+    return None if row < 0 else row
+
+
+class Known:
+    """Names of subjects and of others that come and go."""
+
+    def __init__(self) -> None:
+        self.names = SubjectNames.none()
+        self.keys = EntityKeys.none()
+        self.subjects: set[str] = set()
+        self.others: set[str] = set()
+
+    def become(self, subjects: Iterable[str], others: Iterable[str]) -> list[str]:
+        """Have these subjects and other entities; the keys whose subject changed."""
+        before, after = (self.subjects, self.others), (set(subjects), set(others) - set(subjects))
+        self.subjects, self.others = after
+        new = sorted(key for key in after[0] | after[1] if row_of(self.keys, key) is None)
+        self.keys = self.keys.extended(new)
+        there = before[0] | before[1], after[0] | after[1]
+        self.names, changed = self.names.advanced(
+            self.keys,
+            self._rows(before[0] ^ after[0]),
+            self._rows(there[0] ^ there[1]),
+            self._tells(self.subjects),
+            self._tells(there[1]),
+        )
+        return [self.keys[row] for row in changed.tolist()]
+
+    def made_at_once(self) -> Known:
+        """The same, found for all entities together."""
+        made, rows = Known(), np.arange(len(self.keys))
+        are_subjects, are_there = self._tells(self.subjects)(rows), self._tells(self.subjects | self.others)(rows)
+        made.keys, made.names = self.keys, SubjectNames.of(self.keys, are_subjects, are_there)
+        return made
+
+    def subject_of(self, name: str) -> str | None:
+        row = int(self.names.subjects_of([name], self._tells(self.subjects))[0])
+        return None if row < 0 else self.keys[row]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """What was kept: each name with its subject, asked from both sides."""
+        rows = np.arange(len(self.keys))
+        subjects = self.names.subject.at(rows).tolist()
+        kept = [(self.keys[row], self.keys[subject]) for row, subject in enumerate(subjects) if subject >= 0]
+        names, owners = self.names.of_subjects(rows)
+        by_subject = zip(names.tolist(), owners.tolist(), strict=True)
+        assert sorted((self.keys[name], self.keys[subject]) for name, subject in by_subject) == sorted(kept)
+        return sorted(kept)
+
+    def _rows(self, keys: Iterable[str]) -> IntArray:
+        found = [row for key in keys if (row := row_of(self.keys, key)) is not None]
+        return np.array(sorted(found), dtype=np.int64)
+
+    def _tells(self, chosen: set[str]) -> Callable[[IntArray], BoolArray]:
+        return lambda rows: np.array([self.keys[row] in chosen for row in rows.tolist()], dtype=bool)
+
+
+def known(subjects: Iterable[str], others: Iterable[str]) -> Known:
+    made = Known()
+    made.become(subjects, others)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [
+        ("watchman piet adler", "piet adler"),
+        ("jeffrey smart", "frank jeffrey edson smart"),
+        ("frank smart", "frank jeffrey edson smart"),
+        ("frank jeffrey", "frank jeffrey edson smart"),
+        ("ann b davis", "ann bradford davis"),
+        ("f j e smart", "frank jeffrey edson smart"),
+        ("ed sullivan", "edward vincent sullivan"),
+        ("john a smith", "john adam smith"),
+    ],
+)
+def test_a_name_stands_for_the_subject_it_ends_in_or_is_short_for(name: str, subject: str) -> None:
+    assert known(SUBJECTS, OTHERS).subject_of(name) == subject
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "smart",  # a single word
+        "old lima",  # ends in a single word
+        "john smith",  # two are called so
+        "j smith",
+        "jeffrey edson",  # neither the first nor the last word
+        "smart frank",  # another order
+        "frank jeffrey junior smart",  # a word of its own
+        "lin sullivan",
+        "",
+    ],
+)
+def test_a_name_that_does_not_tell_stands_for_none(name: str) -> None:
+    assert known(SUBJECTS, OTHERS).subject_of(name) is None
+
+
+def test_what_is_kept_is_of_all_entities_that_are_no_subjects() -> None:
+    assert known(SUBJECTS, OTHERS).pairs() == [
+        ("jeffrey smart", "frank jeffrey edson smart"),
+        ("watchman piet adler", "piet adler"),
+    ]
+
+
+def test_a_name_that_too_many_subjects_resemble_stands_for_none() -> None:
+    many = [f"john {letter}{other} smith" for letter in "abcdefghijk" for other in "abcdefghijk"]
+    assert known(["john adam smith"], []).subject_of("john adam") is not None
+    assert known([*many, "john adam smith"], []).subject_of("j adam smith") is None
+
+
+def test_without_entities_nothing_stands_for_anything() -> None:
+    assert known([], []).pairs() == []
+    assert known([], ["jeffrey smart"]).pairs() == []
+
+
+def test_it_is_told_whose_subject_changed() -> None:
+    names = Known()
+    assert names.become([], ["jeffrey smart"]) == []
+    assert names.become(["frank jeffrey edson smart"], ["jeffrey smart"]) == ["jeffrey smart"]
+    assert names.become(["frank jeffrey edson smart", "ann jeffrey smart"], ["jeffrey smart"]) == ["jeffrey smart"]
+    assert names.pairs() == [], "two are called so"
+    assert names.become(["ann jeffrey smart"], ["jeffrey smart"]) == ["jeffrey smart"]
+    assert names.pairs() == [("jeffrey smart", "ann jeffrey smart")]
+    assert names.become(["ann jeffrey smart", "jeffrey smart"], []) == ["jeffrey smart"]
+    assert names.pairs() == [], "a subject stands for itself"
+    assert names.become(["ann jeffrey smart"], []) == []
+
+
+NAMES = st.lists(st.sampled_from(["ann", "a", "bo", "bob", "c", "cy"]), min_size=1, max_size=4).map(" ".join)
+STEPS = st.lists(st.tuples(st.sets(NAMES, max_size=6), st.sets(NAMES, max_size=6)), min_size=1, max_size=5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps=STEPS, most=st.sampled_from([0, 1, 2, 100]), told=st.sampled_from([1, 2, 100]))
+def test_names_that_were_moved_on_stand_for_what_they_do_when_found_at_once(
+    steps: list[tuple[set[str], set[str]]], most: int, told: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyad.snapshot.subject_names._MOST", most)
+        patch.setattr("polyad.snapshot.subject_names._TOLD", told)
+        move_on(steps)
+
+
+def move_on(steps: list[tuple[set[str], set[str]]]) -> None:
+    moved = Known()
+    before: dict[str, str] = {}
+    for subjects, others in steps:
+        changed = moved.become(subjects, others)
+        assert moved.pairs() == known(subjects, others).pairs()
+        assert moved.pairs() == sorted(
+            (name, subject) for name in others - subjects if (subject := moved.subject_of(name)) is not None
+        )
+        after = dict(moved.pairs())
+        assert set(changed) == {key for key in before | after if before.get(key) != after.get(key)}
+        before = after
+        assert moved.pairs() == moved.made_at_once().pairs()

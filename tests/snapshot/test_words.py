@@ -1,0 +1,172 @@
+"""BM25 over the passages of a snapshot, against the formula computed plainly."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyad.model import IntArray
+from polyad.snapshot import words as words_module
+from polyad.snapshot.ids import Ids
+from polyad.snapshot.words import K1, B, PassageWords, WordIndex, counted_words
+from polyad.text.indexed_words import codes_of, searched_words, words_of
+
+VOCABULARY = ["bell", "bells", "tower", "isk", "P-17", "17", "the", "walnut", "café", "东京塔"]
+TEXTS = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
+QUESTIONS = st.lists(st.sampled_from([*VOCABULARY, "otter"]), min_size=1, max_size=5).map(" ".join)
+STEPS = st.lists(
+    st.tuples(st.lists(TEXTS, max_size=5), st.sets(st.integers(0, 12), max_size=4)), min_size=1, max_size=4
+)
+"""Texts that come, and which rows of those before go."""
+
+
+class Passages:
+    """The words of passages that come and go, and their texts."""
+
+    def __init__(self) -> None:
+        self.index = WordIndex.none()
+        self.ids = Ids.none()
+        self.texts: dict[int, str] = {}
+        self.count = 0
+
+    def change(self, texts: list[str], gone: set[int], *, batch: int = 2) -> None:
+        known = sorted(gone & self.texts.keys())
+        found = [
+            counted_words(texts[start : start + batch], self.count + start) for start in range(0, len(texts), batch)
+        ]
+        lengths = np.concatenate([np.empty(0, dtype=np.int32), *(length for _, length in found)])
+        rows = np.array(known, dtype=np.int64)
+        self.index = self.index.advanced(
+            self.index.there.advanced(rows, len(texts)), rows, [postings for postings, _ in found], lengths
+        )
+        # Ids in another order than rows; those of equal scores are told apart by them.
+        self.ids = self.ids.extended([f"{row * 7 % 10}{row}" for row in range(self.count, self.count + len(texts))])
+        for row in known:
+            del self.texts[row]
+        self.texts |= dict(enumerate(texts, self.count))
+        self.count += len(texts)
+
+    @property
+    def words(self) -> PassageWords:
+        return PassageWords(self.index, self.ids)
+
+
+def counts_of(text: str) -> list[str]:
+    return [*words_of(text), *codes_of(text)]
+
+
+def by_formula(passages: Passages, question: str) -> list[tuple[int, float]]:
+    """Rows and scores of all passages that share a word with a question, best first, ties by id."""
+    count = len(passages.texts)
+    mean = sum(len(words_of(text)) for text in passages.texts.values()) / max(1, count)
+    scores: dict[int, float] = {}
+    for word in searched_words(question):
+        holding = {row: n for row, text in passages.texts.items() if (n := counts_of(text).count(word))}
+        idf = max(1e-6, log((count - len(holding) + 0.5) / (len(holding) + 0.5)))
+        for row, n in holding.items():
+            length = len(words_of(passages.texts[row]))
+            scores[row] = scores.get(row, 0) + idf * n * (K1 + 1) / (n + K1 * (1 - B + B * length / mean))
+    rounded = {row: round(score, 6) for row, score in scores.items()}
+    return sorted(rounded.items(), key=lambda pair: (-pair[1], passages.ids[pair[0]]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps=STEPS, question=QUESTIONS, k=st.integers(1, 6), long=st.sampled_from([0, 2000]))
+def test_the_best_by_words_are_those_of_the_formula(
+    steps: list[tuple[list[str], set[int]]], question: str, k: int, long: int
+) -> None:
+    passages = Passages()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words_module, "_LONG", long)  # above 0 no word of so few passages is left for looking up
+        for texts, gone in steps:
+            passages.change(texts, gone)
+            rows, scores = passages.words.best(question, k)
+            expected = by_formula(passages, question)
+            assert scores.tolist() == pytest.approx([score for _, score in expected[:k]], abs=2e-6)
+            # What differs in the last of the digits kept may change places.
+            plain = dict(expected)
+            assert [plain[row] for row in rows.tolist()] == pytest.approx(scores.tolist(), abs=2e-6)
+            tied = sorted(zip((-scores).tolist(), passages.ids.take(rows), strict=True))
+            assert [id for _, id in tied] == passages.ids.take(rows)
+
+
+@settings(max_examples=100, deadline=None)
+@given(steps=STEPS, question=QUESTIONS)
+def test_frequencies_count_the_passages_that_are_there_and_hold_a_word(
+    steps: list[tuple[list[str], set[int]]], question: str
+) -> None:
+    passages = Passages()
+    for texts, gone in steps:
+        passages.change(texts, gone)
+    words = searched_words(question)
+    rows = np.array(sorted(passages.texts), dtype=np.int64)
+    expected = [[word in counts_of(passages.texts[row]) for word in words] for row in rows.tolist()]
+    held = passages.words.holds(words, rows)
+    assert held.shape == (len(rows), len(words))
+    assert held.tolist() == expected
+    assert passages.words.frequencies(words).tolist() == held.sum(axis=0).tolist()
+
+
+def test_passages_are_asked_about_in_any_order_and_words_in_any_form() -> None:
+    passages = Passages()
+    passages.change(["The bells of the tower.", "One bell.", "A tower.", "Walnuts."], set())
+    words = passages.words
+    asked = searched_words("Where is the Bell, the bell of the zinc towers?")
+    assert words.frequencies(asked).tolist() == [2, 0, 2]
+    some: IntArray = np.array([2, 0, 3])
+    assert words.holds(asked, some).tolist() == [[False, False, True], [True, False, True], [False, False, False]]
+    assert words.holds([], some).shape == (3, 0)
+    assert words.frequencies([]).tolist() == []
+
+
+def test_what_is_cut_off_among_equals_goes_by_id() -> None:
+    passages = Passages()
+    passages.change(["the same words"] * 12, set())
+    passages.change(["other"] * 30, {0, 7})
+    rows, scores = passages.words.best("same words", 3)
+    there = sorted(passages.ids.take([row for row in range(12) if row not in (0, 7)]))
+    assert passages.ids.take(rows) == there[:3]
+    assert len(set(scores.tolist())) == 1
+
+
+@pytest.mark.parametrize("k", [1, 5, 40, 200])
+def test_a_common_word_is_looked_up_in_what_rarer_words_reached_without_any_difference(
+    monkeypatch: pytest.MonkeyPatch, k: int
+) -> None:
+    passages, random = Passages(), np.random.default_rng(1)
+    texts = ["tower " * int(n) + "bell " * int(n < 2) + "isk " * int(n % 3) for n in random.integers(0, 9, 300)]
+    passages.change([f"{text} walnut" if row % 40 == 0 else text for row, text in enumerate(texts)], set(), batch=70)
+    passages.change([], {0, 40, 41, 200})
+    whole = passages.words.best("walnut bell tower isk", k)
+    looked_up = []
+    plain = WordIndex._looked_up
+
+    def counting(self: WordIndex, *arguments: object) -> object:
+        looked_up.append(arguments)
+        return plain(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WordIndex, "_looked_up", counting)
+    monkeypatch.setattr(words_module, "_LONG", 100)
+    again = passages.words.best("walnut bell tower isk", k)
+    assert [found.tolist() for found in again] == [found.tolist() for found in whole]
+    assert bool(looked_up) == (k < 200), "so many are not reached by the rarer words"
+
+
+def test_a_question_without_words_and_an_index_without_passages_have_no_best() -> None:
+    passages = Passages()
+    assert [found.tolist() for found in passages.words.best("bell", 3)] == [[], []]
+    passages.change(["bell"], set())
+    assert [found.tolist() for found in passages.words.best("?!", 3)] == [[], []]
+    assert [found.tolist() for found in passages.words.best("otter", 3)] == [[], []]
+    passages.change([], {0})
+    assert [found.tolist() for found in passages.words.best("bell", 3)] == [[], []]
+    assert passages.words.frequencies(["bell"]).tolist() == [0]
+
+
+def test_a_word_that_stands_very_often_is_counted_as_far_as_it_matters() -> None:
+    postings, lengths = counted_words(["bell " * 70_000], 0)
+    assert (postings.counts.tolist(), lengths.tolist()) == ([65_535], [70_000])
