@@ -21,7 +21,7 @@ import numpy as np
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.readers.plain_text import Content
 from polyad.stores.sqlite import SqliteStore
-from polyad.engine.registry import Retrieval
+from polyad.engine.registry import RetrieverSpec
 from polyad.retrieval.evidence import evidence
 
 
@@ -44,8 +44,8 @@ class Longest:
         return evidence(snapshot, query.text, self.name, [(row, self.settings.score, "long") for row in rows])
 
 
-RETRIEVAL = Retrieval(
-    lambda models: Longest(models.settings.of(LongestSettings)),
+RETRIEVAL = RetrieverSpec(
+    lambda components: Longest(components.settings.of(LongestSettings)),
     settings=LongestSettings,
     embeds_question=False,
     reads_names=False,

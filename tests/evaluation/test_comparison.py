@@ -66,11 +66,11 @@ def test_what_is_compared_with_what(tmp_path: Path) -> None:
 
     assert names(one) == [("a:bm25", "a:default"), ("a:bm25", "a:dense")]
     assert names(one, two) == [("a:default", "b:default"), ("a:bm25", "b:bm25")]
-    assert names(f"{one}:standard", two) == [("a:dense", "b:default"), ("a:dense", "b:bm25")]
+    assert names(f"{one}:dense", two) == [("a:dense", "b:default"), ("a:dense", "b:bm25")]
     assert names(f"{one}:bm25", f"{one}:default") == [("a:bm25", "a:default")]
     with pytest.raises(ConfigurationError, match="nothing to compare"):
         names(f"{one}:bm25")
-    with pytest.raises(ConfigurationError, match="has no retriever 'hypersu'; it has bm25, default, standard"):
+    with pytest.raises(ConfigurationError, match="has no retriever 'hypersu'; it has bm25, default, dense"):
         names(f"{one}:hypersu")
     with pytest.raises(ConfigurationError, match=r"manifest.json' is missing"):
         names(str(tmp_path / "nowhere"))

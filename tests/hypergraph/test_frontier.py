@@ -19,10 +19,10 @@ class Joined:
         self._hypergraph = hypergraph
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        return self._hypergraph.members.assemble_hits(hyperedges)
+        return self._hypergraph.members.gather(hyperedges)
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        return self._hypergraph.memberships.assemble_hits(entities)
+        return self._hypergraph.memberships.gather(entities)
 
 
 def by_row(nodes: IntArray) -> IntArray:

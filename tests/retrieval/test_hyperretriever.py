@@ -466,9 +466,9 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
 
         def hop(self) -> tuple[Triples, FloatArray]:
             heads = np.array(self.frontier, dtype=np.int64)
-            edges = set(graph.memberships.assemble_hits(heads)[0].tolist()) - self.were_followed
+            edges = set(graph.memberships.gather(heads)[0].tolist()) - self.were_followed
             self.were_heads |= set(self.frontier)
-            found = triples_of(graph.members.assemble_hits, np.array(sorted(edges), dtype=np.int64), heads)
+            found = triples_of(graph.members.gather, np.array(sorted(edges), dtype=np.int64), heads)
             return found, np.zeros((len(found), 0), dtype=np.float32)
 
         def follow(self, triples: Triples, chosen: IntArray) -> None:

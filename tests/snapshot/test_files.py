@@ -183,7 +183,8 @@ def test_another_process_uses_the_same_arrays(directory: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from polyad.stores.sqlite import SqliteStore\n"
         "from polyad.snapshot.files import SnapshotFiles; d = Path(sys.argv[1]); s = SqliteStore.open(d)\n"
-        "with s.moment() as m: print(type(SnapshotFiles(d).load(s, m).passage_vectors.column.base.base).__name__)"
+        "with s.read_transaction() as m:\n"
+        " print(type(SnapshotFiles(d).load(s, m).passage_vectors.column.base.base).__name__)"
     )
     ran = subprocess.run([sys.executable, "-c", script, str(directory)], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "memmap"

@@ -544,7 +544,7 @@ from polyad.errors import StoreError
 wrong = []
 
 def shown(store):
-    with store.moment() as moment:
+    with store.read_transaction() as moment:
         return [id for rows in moment.rows(moment.documents()) for id in rows.passage_ids]
 
 def read(store, started):

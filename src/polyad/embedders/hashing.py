@@ -58,9 +58,7 @@ class HashingEmbedder:
         return self._dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:  # noqa: ARG002  # the protocol's parameter
-        """Embed ``texts``; see :class:`polyad.protocols.components.Embedder`. Questions are embedded like anything
-        else.
-        """
+        """Embed ``texts``; questions like passages. See :class:`polyad.protocols.components.Embedder`."""
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             words = _WORD.findall(in_pairs(text).lower()) or [text]

@@ -207,8 +207,8 @@ def distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: in
     found[starts] = 0
     frontier = starts
     for distance in range(1, depth + 1):
-        edges = distinct(graph.memberships.assemble_hits(frontier)[0])
-        reached = distinct(graph.members.assemble_hits(edges[allowed[edges]])[0])
+        edges = distinct(graph.memberships.gather(frontier)[0])
+        reached = distinct(graph.members.gather(edges[allowed[edges]])[0])
         frontier = reached[found[reached] < 0]
         found[frontier] = distance
         if not len(frontier):

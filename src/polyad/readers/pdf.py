@@ -144,7 +144,7 @@ def _known(document: pypdfium2.PdfDocument) -> dict[str, str]:
 
 def _top(target: pypdfium2.PdfDest) -> float | None:
     """How high on its page a destination is; PDFium knows that of those that give a point."""
-    mode, values = target.get_snapshot()
+    mode, values = target.get_view()
     if mode == raw.PDFDEST_VIEW_XYZ and len(values) > 1:
         return float(values[1])
     return float(values[0]) if mode == raw.PDFDEST_VIEW_FITH and values else None

@@ -114,11 +114,11 @@ class Incidences:
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some entities, and for each the position in ``entities`` it belongs to."""
-        own, owners, _ = self.entity_edges.assemble_hits(entities)
+        own, owners, _ = self.entity_edges.gather(entities)
         named, subjects = self._subjects(entities)
         if not len(named):
             return own, owners
-        edges, places, strengths = self.entity_edges.assemble_hits(subjects)
+        edges, places, strengths = self.entity_edges.gather(subjects)
         about = strengths > 0
         return _united((own, owners), (edges[about], named[places[about]]))
 
@@ -127,20 +127,20 @@ class Incidences:
 
         A passage is mentioned in also by what it is about in the name of a subject; of two strengths the higher counts.
         """
-        passages, owners, strengths = self.entity_passages.assemble_hits(entities)
+        passages, owners, strengths = self.entity_passages.gather(entities)
         named, subjects = self._subjects(entities)
         if not len(named):
             return passages, owners, strengths
-        of_subjects, places, sure = self.subject_passages.assemble_hits(subjects)
+        of_subjects, places, sure = self.subject_passages.gather(subjects)
         return _surest((passages, owners, strengths), (of_subjects, named[places], sure))
 
     def about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """The passages about each of some entities, the position each belongs to, and how surely it is its subject."""
-        passages, owners, strengths = self.subject_passages.assemble_hits(entities)
+        passages, owners, strengths = self.subject_passages.gather(entities)
         named, subjects = self._subjects(entities)
         if not len(named):
             return passages, owners, strengths
-        of_subjects, places, sure = self.subject_passages.assemble_hits(subjects)
+        of_subjects, places, sure = self.subject_passages.gather(subjects)
         return _surest((passages, owners, strengths), (of_subjects, named[places], sure))
 
     def degrees(self, entities: IntArray) -> IntArray:
@@ -176,7 +176,7 @@ class Incidences:
         first, came = len(self.edge_passage), len(new.passage_of)
         rows = np.arange(first, first + came)
         gone_edges, _ = self.hyperedges(gone)
-        lost, owners, strengths = self.edge_members.assemble_hits(gone_edges)
+        lost, owners, strengths = self.edge_members.gather(gone_edges)
         lost_passages = self.passages(gone_edges)[owners]
         touched = distinct(np.concatenate([lost, new.entities]))
         edges_there = self.entity_edges.there.advanced(gone_edges, came)
@@ -215,7 +215,7 @@ class Incidences:
 def _gathered(adjacency: GrowingAdjacency, rows: IntArray, there: Presence) -> tuple[IntArray, IntArray, FloatArray]:
     """The neighbours of those of some rows that have not gone."""
     places = there.at(rows).nonzero()[0]
-    neighbours, owners, weights = adjacency.assemble_hits(rows[places])
+    neighbours, owners, weights = adjacency.gather(rows[places])
     return neighbours, places[owners], weights
 
 

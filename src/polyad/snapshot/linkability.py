@@ -57,7 +57,7 @@ def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> i
     if not len(passages):
         return 0
     edges, owners = graph.hyperedges(passages)
-    entities, places, strengths = graph.edge_members.assemble_hits(edges)
+    entities, places, strengths = graph.edge_members.gather(edges)
     sure = strengths >= 1
     subjects, owners = entities[sure], owners[places[sure]]
     names, of_subject = graph.names.of_subjects(subjects)
@@ -86,7 +86,7 @@ def _mentioned_elsewhere(
     """
     about, owners, strengths = graph.about(entities)
     telling = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= OWN
-    mentioned, mentioning, written = graph.entity_passages.assemble_hits(entities)
+    mentioned, mentioning, written = graph.entity_passages.gather(entities)
     width = max(int(mentioned.max(initial=0)), int(about.max(initial=0))) + 1
     only = (written == 0) & ~among(mentioning * width + mentioned, owners * width + about)
     documents = document.at(mentioned[only]).astype(np.int64)

@@ -250,7 +250,7 @@ class MappedSnapshot:
         return replace(self, graph=graph, linkable=linkable)
 
     def _tallies_without(self, gone: IntArray) -> EntityAggregates:
-        entities, owners, _ = self.graph.edge_members.assemble_hits(gone)
+        entities, owners, _ = self.graph.edge_members.gather(gone)
         return self.tallies.without(entities, self.hyperedge_numbers.at(gone)[owners])
 
     def _linkable_in(self, later: MappedSnapshot, touched: IntArray) -> int:
@@ -437,7 +437,7 @@ class MappedSnapshot:
         """The parts that a common entity is counted in, but for what came since."""
         if counted := self.tallies.parts(row, last):
             return counted
-        return in_parts(self.hyperedge_numbers.at(self.graph.entity_edges.assemble_hits(np.array([row]))[0]))
+        return in_parts(self.hyperedge_numbers.at(self.graph.entity_edges.gather(np.array([row]))[0]))
 
     def count_common(self) -> None:
         """Count what is said of all common entities, to be kept with the arrays; of none where some has gone since."""

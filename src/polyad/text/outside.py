@@ -12,7 +12,7 @@ def sanitize(text: str) -> str:
 
     Character by character, so that a text may be treated in pieces.
 
-    >>> harmless("red \x1b[31m alert"), harmless("pay \u202eeno\u202c")
+    >>> sanitize("red \x1b[31m alert"), sanitize("pay \u202eeno\u202c")
     ('red  [31m alert', 'pay eno')
     """
     return writable(text).translate(_HARMLESS)

@@ -63,15 +63,11 @@ class SearchSpace:
 
     def members(self, edges: IntArray) -> tuple[IntArray, IntArray]:
         """The entities of each of some hyperedges, sorted, and the position in ``edges`` each belongs to."""
-        return self.pairs[0].members.assemble_hits(edges) if self.pairs else self.snapshot.graph.members(edges)
+        return self.pairs[0].members.gather(edges) if self.pairs else self.snapshot.graph.members(edges)
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some entities, and the position in ``entities`` each belongs to."""
-        return (
-            self.pairs[0].memberships.assemble_hits(entities)
-            if self.pairs
-            else self.snapshot.graph.memberships(entities)
-        )
+        return self.pairs[0].memberships.gather(entities) if self.pairs else self.snapshot.graph.memberships(entities)
 
     def origins(self, edges: IntArray) -> IntArray:
         """The row in the snapshot of each of some hyperedges."""
