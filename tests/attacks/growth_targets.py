@@ -71,7 +71,7 @@ from polyad.retrieval.question_names import _located, _names
 from polyad.snapshot.growing import Presence
 from polyad.snapshot.ids import EntityKeys
 from polyad.snapshot.subject_names import SubjectNames
-from polyad.snapshot.words import WordIndex, counted_words
+from polyad.snapshot.term_index import WordIndex, counted_words
 from polyad.text.indexed_words import codes_of, in_pairs, query_terms, searched_words, words_of
 from polyad.text.json_repair import repaired
 from polyad.text.keys import entity_key

@@ -248,8 +248,8 @@ def test_an_index_whose_vectors_lie_in_cells_is_searched_in_them_and_says_so(
     with Engine.open(small_index_dir, embedder=embedder) as engine:
         expected = replace(engine.search(question, 3, retriever=retriever), timings=Timings())
         assert engine.catalogue.statistics().settings["nearest"] == "exact"
-    for cells in (0, 1):
-        settings = Settings(nearest=NearestSettings(exact_up_to=0, cells=cells))
+    for nprobe in (0, 1):
+        settings = Settings(nearest=NearestSettings(exact_up_to=0, nprobe=nprobe))
         with Engine.open(tmp_path / "kb", embedder=embedder, settings=settings) as engine:
             found = engine.search(question, 3, retriever=retriever)
             said = engine.catalogue.statistics().settings["nearest"]

@@ -73,14 +73,16 @@ def test_triples_are_the_ordered_pairs_within_each_hyperedge_sorted(
         for tail in edges[edge]
         if head != tail and (heads is None or head in heads)
     }
-    found = triples_of(hypergraph(edges).members.gather, integers(*chosen), None if heads is None else integers(*heads))
+    found = triples_of(
+        hypergraph(edges).members.get_neighbours, integers(*chosen), None if heads is None else integers(*heads)
+    )
     assert as_list(found) == sorted(expected)
 
 
 def test_a_hyperedge_of_four_has_twelve_triples_or_three_for_each_head() -> None:
     graph = hypergraph([{0, 2, 4, 6}, {1, 3}])
-    assert len(triples_of(graph.members.gather, integers(0))) == 12
-    assert as_list(triples_of(graph.members.gather, integers(0), integers(4, 1))) == [
+    assert len(triples_of(graph.members.get_neighbours, integers(0))) == 12
+    assert as_list(triples_of(graph.members.get_neighbours, integers(0), integers(4, 1))) == [
         (4, 0, 0),
         (4, 0, 2),
         (4, 0, 6),
@@ -130,7 +132,9 @@ def by_hand() -> Triples:
 
     0 -> 1 and 1 -> 0 in f0; 0 -> 2 in f0 and again in f1; 1 -> 2 in f0; 1 -> 3 in f2.
     """
-    return triples_of(hypergraph([{0, 1, 2}, {0, 2}, {1, 3}], 4).members.gather, integers(0, 1, 2), integers(0, 1))
+    return triples_of(
+        hypergraph([{0, 1, 2}, {0, 2}, {1, 3}], 4).members.get_neighbours, integers(0, 1, 2), integers(0, 1)
+    )
 
 
 def test_two_rounds_by_hand() -> None:
@@ -185,14 +189,14 @@ def test_the_order_of_the_triples_and_the_number_of_hyperedges_that_join_a_pair_
 
 @given(edges=EDGES, starts=ROWS)
 def test_over_all_ordered_pairs_backward_repeats_forward(edges: Edges, starts: list[int]) -> None:
-    triples = triples_of(hypergraph(edges).members.gather, np.arange(len(edges)))
+    triples = triples_of(hypergraph(edges).members.get_neighbours, np.arange(len(edges)))
     _, encodings = directional_distances(triples, integers(*starts), 3)
     assert encodings[:, 1:4].tolist() == encodings[:, 4:].tolist()
 
 
 @given(edges=EDGES)
 def test_starting_from_every_head_of_all_ordered_pairs_says_nothing(edges: Edges) -> None:
-    triples = triples_of(hypergraph(edges).members.gather, np.arange(len(edges)))
+    triples = triples_of(hypergraph(edges).members.get_neighbours, np.arange(len(edges)))
     _, encodings = directional_distances(triples, triples.heads, 2)
     assert (encodings == 1).all()
 
@@ -209,7 +213,7 @@ def test_a_start_in_no_triple_is_passed_over() -> None:
 
 
 def test_no_triples_have_no_entities_and_no_features() -> None:
-    nothing = triples_of(hypergraph([{0, 1}, {2}]).members.gather, integers(1))
+    nothing = triples_of(hypergraph([{0, 1}, {2}]).members.get_neighbours, integers(1))
     rows, encodings = directional_distances(nothing, integers(0), 2)
     assert (rows.shape, encodings.shape) == ((0,), (0, 5))
     assert triple_encoding(nothing, rows, encodings).shape == (0, 10)

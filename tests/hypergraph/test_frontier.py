@@ -19,10 +19,10 @@ class Joined:
         self._hypergraph = hypergraph
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        return self._hypergraph.members.gather(hyperedges)
+        return self._hypergraph.members.get_neighbours(hyperedges)
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        return self._hypergraph.memberships.gather(entities)
+        return self._hypergraph.memberships.get_neighbours(entities)
 
 
 def by_row(nodes: IntArray) -> IntArray:

@@ -42,14 +42,14 @@ def test_neighbours_are_sorted_and_counted_once() -> None:
 
 def test_gathering_keeps_the_order_of_the_rows_asked_for_and_says_whose_each_neighbour_is() -> None:
     adjacency = adjacency_of([(0, 3), (2, 1), (2, 7)], rows=4)
-    neighbours, owners = adjacency.gather(integers(2, 1, 0, 2))
+    neighbours, owners = adjacency.get_neighbours(integers(2, 1, 0, 2))
     assert neighbours.tolist() == [1, 7, 3, 1, 7]
     assert owners.tolist() == [0, 0, 2, 3, 3]
 
 
 def test_gathering_nothing_gives_nothing() -> None:
     for adjacency in (adjacency_of([]), adjacency_of([(0, 0)])):
-        neighbours, owners = adjacency.gather(integers())
+        neighbours, owners = adjacency.get_neighbours(integers())
         assert (len(neighbours), len(owners)) == (0, 0)
     assert Adjacency.from_pairs(integers(), integers(), 0).degrees().tolist() == []
 
@@ -62,7 +62,7 @@ def test_an_adjacency_holds_the_set_of_its_pairs(pairs: list[tuple[int, int]], a
     adjacency = adjacency_of(pairs)
     assert [adjacency[row].tolist() for row in range(ROWS)] == [sorted(expected[row]) for row in range(ROWS)]
     assert adjacency.degrees(integers(*asked)).tolist() == [len(expected[row]) for row in asked]
-    neighbours, owners = adjacency.gather(integers(*asked))
+    neighbours, owners = adjacency.get_neighbours(integers(*asked))
     gathered = list(zip(owners.tolist(), neighbours.tolist(), strict=True))
     assert gathered == [(place, other) for place, row in enumerate(asked) for other in sorted(expected[row])]
 
@@ -83,7 +83,7 @@ def test_a_weighted_adjacency_holds_the_highest_weight_of_each_pair(
     assert weighted.adjacency == adjacency_of(list(expected))
     pairs = zip(weighted.rows.tolist(), weighted.adjacency.neighbours.tolist(), strict=True)
     assert dict(zip(pairs, weighted.weights.tolist(), strict=True)) == expected
-    neighbours, owners, weights = weighted.gather(integers(*asked))
+    neighbours, owners, weights = weighted.get_neighbours(integers(*asked))
     gathered = list(zip(owners.tolist(), neighbours.tolist(), weights.tolist(), strict=True))
     assert gathered == [
         (place, other, expected[pair])

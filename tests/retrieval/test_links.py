@@ -53,14 +53,14 @@ def snapshot(small_view_of: ViewOf) -> Snapshot:
 
 def found(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
     """What the best hyperedge of each passage counts, with these entities."""
-    rows = snapshot.find(weights)
+    rows = snapshot.find_entity_rows(weights)
     entities = np.array([rows[key] for key in weights], dtype=np.int64)
     counting = np.array(list(weights.values()), dtype=np.float32)
     anchors = anchored(
-        snapshot, entities, counting * rarity(snapshot, snapshot.graph.degrees(entities)), north(snapshot)
+        snapshot, entities, counting * rarity(snapshot, snapshot.graph.mention_counts(entities)), north(snapshot)
     )
     assert set(anchors.owners.tolist()) <= set(range(len(weights)))
-    passages = np.array([snapshot.passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
+    passages = np.array([snapshot.find_passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
     counted: list[float] = Scores.highest(anchors.passages, anchors.values).at(passages).tolist()
     return counted
 
@@ -75,7 +75,7 @@ def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(snapshot
 
 
 def test_each_anchor_belongs_to_its_entity(snapshot: Snapshot) -> None:
-    rows = snapshot.find(["isk", "marr"])
+    rows = snapshot.find_entity_rows(["isk", "marr"])
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
     anchors = anchored(snapshot, entities, np.array([1, 0.25], dtype=np.float32), north(snapshot))
     assert anchors.owners.tolist() == [0, 0, 0, 1]
@@ -84,7 +84,7 @@ def test_each_anchor_belongs_to_its_entity(snapshot: Snapshot) -> None:
 
 def test_an_entity_of_too_many_passages_is_not_followed(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "COMMON", 1)
-    rows, one = snapshot.find(["isk", "marr"]), np.ones(2, dtype=np.float32)
+    rows, one = snapshot.find_entity_rows(["isk", "marr"]), np.ones(2, dtype=np.float32)
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
     assert Mentions.of(snapshot, entities, np.zeros(2, dtype=np.int64), one, one).entities.tolist() == [rows["marr"]]
 
@@ -102,7 +102,7 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(documents)
         snapshot = engine.snapshot()
-    mentions = snapshot.graph.mentions(np.array([snapshot.find(["isk"])["isk"]]))
+    mentions = snapshot.graph.mentions(np.array([snapshot.find_entity_rows(["isk"])["isk"]]))
     weak = dict(zip(snapshot.document_ids(mentions[0]), mentions[2].tolist(), strict=True))["c"]
     passages, owners, shares, sure = linked(*mentions, 1)
     found = dict(zip(snapshot.document_ids(passages), shares.tolist(), strict=True))

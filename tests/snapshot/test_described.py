@@ -74,7 +74,7 @@ def keeper_of(store: SqliteStore) -> SnapshotProvider:
 def by_key(snapshot: MappedSnapshot) -> FloatArray:
     """The vectors of all entities, in the order of their keys."""
     rows = np.flatnonzero(snapshot.graph.are_there(np.arange(snapshot.row_count("entity"))))
-    return snapshot.vectors("entity", rows[np.argsort(snapshot.order("entity", rows))])
+    return snapshot.vectors("entity", rows[np.argsort(snapshot.rank_by_id("entity", rows))])
 
 
 def vectors(store: SqliteStore, embedder: CountingEmbedder) -> FloatArray:
@@ -173,9 +173,9 @@ def test_a_view_that_moves_on_embeds_only_what_changed(store: SqliteStore) -> No
 def test_a_view_that_moves_on_scores_entities_anew(store: SqliteStore) -> None:
     def score(snapshot: MappedSnapshot, key: str) -> float:
         ((rows, weighted),) = snapshot.nearest(
-            "entity", snapshot.vectors("entity", np.array([snapshot.find([key])[key]])), 9, weighted=True
+            "entity", snapshot.vectors("entity", np.array([snapshot.find_entity_rows([key])[key]])), 9, weighted=True
         )
-        return float(weighted[rows.tolist().index(snapshot.find([key])[key])])
+        return float(weighted[rows.tolist().index(snapshot.find_entity_rows([key])[key])])
 
     keeper, embedder = keeper_of(store), CountingEmbedder()
     put(store, "a", ada="")

@@ -41,7 +41,7 @@ def columns(triples: list[tuple[int, int, float]]) -> tuple[IntArray, IntArray, 
 
 
 def gathered(adjacency: GrowingAdjacency | PrunedAdjacency, asked: list[int]) -> list[list[tuple[int, float]]]:
-    neighbours, owners, weights = adjacency.gather(integers(*asked))
+    neighbours, owners, weights = adjacency.get_neighbours(integers(*asked))
     assert (np.diff(owners) >= 0).all()
     assert adjacency.degrees(integers(*asked)).tolist() == np.bincount(owners, minlength=len(asked)).tolist()
     return [

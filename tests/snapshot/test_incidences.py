@@ -80,13 +80,13 @@ class Graph:
     def mentions(self, key: str) -> list[int]:
         passages, owners, strengths = self.incidences.mentions(self.rows(key))
         assert not owners.any()
-        assert self.incidences.degrees(self.rows(key)).tolist() == [len(passages)]
+        assert self.incidences.mention_counts(self.rows(key)).tolist() == [len(passages)]
         about = {passage: sure for passage, sure in zip(passages.tolist(), strengths.tolist(), strict=True) if sure > 0}
         assert about == self.about(key), "a mention says how surely its passage is about the entity"
         return passages.tolist()  # type: ignore[no-any-return]
 
     def about(self, key: str) -> dict[int, float]:
-        passages, owners, strengths = self.incidences.about(self.rows(key))
+        passages, owners, strengths = self.incidences.passages_about(self.rows(key))
         assert not owners.any()
         return dict(zip(passages.tolist(), strengths.tolist(), strict=True))
 
@@ -111,7 +111,7 @@ def test_many_are_asked_about_at_once_each_in_its_place(graph: Graph) -> None:
     edges, owners = graph.incidences.memberships(graph.rows(ISK, SHORT, FULL, SHORT))
     found = [edges[owners == place].tolist() for place in range(4)]
     assert found == [[0, 2], [0, 1, 2], [0, 1], [0, 1, 2]]
-    assert graph.incidences.degrees(graph.rows(ISK, SHORT, FULL, SHORT)).tolist() == [2, 2, 1, 2]
+    assert graph.incidences.mention_counts(graph.rows(ISK, SHORT, FULL, SHORT)).tolist() == [2, 2, 1, 2]
     entities, of_edge = graph.incidences.members(np.array([2, 0]))
     assert of_edge.tolist() == [0, 0, 1, 1, 1]
     assert (np.diff(entities[of_edge == 1]) > 0).all()
@@ -159,6 +159,6 @@ def test_what_went_is_nowhere(graph: Graph) -> None:
 
 
 def test_a_name_is_told_by_what_is_a_subject_now(graph: Graph) -> None:
-    assert graph.incidences.subjects_of(["a b lee"]) == {"a b lee": graph.row(FULL)}
+    assert graph.incidences.resolve_name_variants(["a b lee"]) == {"a b lee": graph.row(FULL)}
     graph.change({}, gone=(0,))
-    assert graph.incidences.subjects_of(["a b lee"]) == {}
+    assert graph.incidences.resolve_name_variants(["a b lee"]) == {}

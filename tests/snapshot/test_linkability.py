@@ -29,7 +29,7 @@ UNTITLED = [
 
 
 def documents_about(snapshot: Snapshot, key: str) -> list[str]:
-    passages, _, _ = snapshot.graph.about(np.array([snapshot.find([key])[key]]))
+    passages, _, _ = snapshot.graph.passages_about(np.array([snapshot.find_entity_rows([key])[key]]))
     return snapshot.document_ids(passages)
 
 
@@ -50,7 +50,7 @@ def test_a_short_name_leads_to_what_is_known_of_its_bearer(tmp_path: Path) -> No
         engine.index_documents(UNTITLED)
         snapshot = engine.snapshot()
         hits = engine.search("Where did Jeffrey Smart live?", 2, retriever="default").hyperedges
-    row = snapshot.find(["jeffrey smart"])["jeffrey smart"]
+    row = snapshot.find_entity_rows(["jeffrey smart"])["jeffrey smart"]
     mentions, _, _ = snapshot.graph.mentions(np.array([row]))
     assert documents_about(snapshot, "jeffrey smart") == ["smart"]
     assert sorted(snapshot.document_ids(mentions)) == ["house", "smart"]
@@ -94,7 +94,7 @@ def fillers(count: int) -> list[Document]:
 
 def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
     snapshot = view_of(tmp_path, TITLED, DEFINED, MENTIONED)
-    passages, _, strengths = snapshot.graph.about(np.array([snapshot.find(["isk"])["isk"]]))
+    passages, _, strengths = snapshot.graph.passages_about(np.array([snapshot.find_entity_rows(["isk"])["isk"]]))
     found = dict(zip(snapshot.document_ids(passages), (strengths >= 1).tolist(), strict=True))
     assert found == {"isk": True, "weak": False}
 

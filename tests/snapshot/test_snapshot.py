@@ -144,25 +144,28 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
 
     def all_rows(kind: Kind, k: int = 1000) -> IntArray:
         rows = snapshot.nearest(kind, vectors[:1], k)[0][0]
-        return rows[np.argsort(snapshot.order(kind, rows))]
+        return rows[np.argsort(snapshot.rank_by_id(kind, rows))]
 
     keys, entities = [], []
-    for key, row in sorted(snapshot.find(NAMES).items()):
+    for key, row in sorted(snapshot.find_entity_rows(NAMES).items()):
         keys.append(key)
         entities.append(row)
     shown: dict[str, object] = {
         "statistics": (snapshot.passage_count, snapshot.linkability, snapshot.mean_cosines(vectors).tolist()),
-        "subjects": {name: ids("entity", np.array([row])) for name, row in sorted(snapshot.subjects_of(NAMES).items())},
-        "words": {
-            word: sorted(snapshot.ids("entity", snapshot.named_with(word))) for word in ("bo", "isk", "lee", "bell")
+        "subjects": {
+            name: ids("entity", np.array([row])) for name, row in sorted(snapshot.resolve_name_variants(NAMES).items())
         },
-        "frequencies": snapshot.words.frequencies(["bell", "isk", "noth"]).tolist(),
+        "words": {
+            word: sorted(snapshot.ids("entity", snapshot.find_entities_by_word(word)))
+            for word in ("bo", "isk", "lee", "bell")
+        },
+        "frequencies": snapshot.terms.document_frequencies(["bell", "isk", "noth"]).tolist(),
     }
     for row, key in zip(entities, keys, strict=True):
         one = np.array([row])
-        passages, _, strengths = graph.about(one)
+        passages, _, strengths = graph.passages_about(one)
         shown[key] = (
-            int(graph.degrees(one)[0]),
+            int(graph.mention_counts(one)[0]),
             sorted(zip(ids("passage", passages), strengths.tolist(), strict=True)),
             sorted(ids("passage", graph.mentions(one)[0])),
             sorted(ids("hyperedge", graph.memberships(one)[0])),
@@ -175,7 +178,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
             snapshot.passages([row]),
             snapshot.origins([row]),
             sorted(ids("hyperedge", graph.hyperedges(one)[0])),
-            snapshot.words.holds(["bell", "isk"], one).tolist(),
+            snapshot.terms.contains(["bell", "isk"], one).tolist(),
             snapshot.cosines("passage", one, vectors).tolist(),
         )
     for row in all_rows("hyperedge").tolist():
@@ -189,7 +192,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
         )
     for k in (1, 3, 100):
         for question, vector in zip(QUESTIONS, vectors, strict=True):
-            rows, scores = snapshot.words.best(question, k)
+            rows, scores = snapshot.terms.search(question, k)
             shown[f"best {k} by words: {question}"] = (ids("passage", rows), scores.tolist())
             for kind, weighted in RANKINGS:
                 ((rows, scores),) = snapshot.nearest(kind, vector[None], k, weighted=weighted)
@@ -224,7 +227,7 @@ def test_a_view_that_was_moved_on_shows_what_one_shows_that_is_made_at_once(
     steps=STEPS,
     settled=st.sets(st.integers(0, 3)),
     opened=st.sets(st.integers(0, 3)),
-    nearest=st.sampled_from([NearestSettings(), NearestSettings(exact_up_to=0, cells=0)]),
+    nearest=st.sampled_from([NearestSettings(), NearestSettings(exact_up_to=0, nprobe=0)]),
 )
 def test_a_view_that_lay_in_files_is_moved_on_like_another(
     steps: list[list[tuple[str, Content | None]]], settled: set[int], opened: set[int], nearest: NearestSettings
@@ -354,7 +357,7 @@ def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
 
     monkeypatch.setattr(SqliteReadTransaction, "entities", noted)
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    isk, bo = (keeper.current().find([key])[key] for key in ("isk", "bo ray"))
+    isk, bo = (keeper.current().find_entity_rows([key])[key] for key in ("isk", "bo ray"))
     last = keeper.current().hyperedge_numbers.last()
     said = ["the bell was cast"]
     for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [0, last + 1, last + 1])):
@@ -394,7 +397,7 @@ def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(store: SqliteStore, counted: list[int]) -> None:
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    isk = keeper.current().find(["isk"])["isk"]
+    isk = keeper.current().find_entity_rows(["isk"])["isk"]
     assert keeper.current().entities([isk]) == store.entities(["isk"])
     assert sorted(counted) == [4] * 8
     for id, most in (("c7", 3), ("c29", 3), ("a", 3)):
@@ -411,7 +414,7 @@ def test_what_was_counted_of_a_common_entity_for_a_later_view_serves_the_one_bef
     snapshots, expected = [], []
     for number in range(30, 36):
         snapshots.append(keeper.current())
-        isk = snapshots[-1].find(["isk"])["isk"]
+        isk = snapshots[-1].find_entity_rows(["isk"])["isk"]
         expected.append(snapshots[-1].entities_made([isk]))
         assert expected[-1] == store.entities(["isk"])
         store.put(note(number))
@@ -425,7 +428,7 @@ def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> N
     snapshot = SnapshotProvider(store, EMBEDDER.dimension).current()
     assert snapshot.passages([0])[0].id == "a#0000", "and to have shown it before does not count"
     store.put(indexed("a", ((TOWER,),)))
-    bo, isk = (snapshot.find([key])[key] for key in ("bo ray", "isk"))
+    bo, isk = (snapshot.find_entity_rows([key])[key] for key in ("bo ray", "isk"))
     for show in (
         lambda: snapshot.passages([0]),
         lambda: snapshot.hyperedges([0]),

@@ -77,7 +77,7 @@ def test_a_view_kept_at_an_earlier_version_is_moved_on(store: SqliteStore, tmp_p
     assert kept.version < store.version()
     snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
     assert snapshot.version == store.version()
-    assert snapshot.find(["ines clara moreau"]) == {}
+    assert snapshot.find_entity_rows(["ines clara moreau"]) == {}
     assert snapshot.passage_count == 2
 
 
@@ -266,7 +266,7 @@ def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came
     monkeypatch.setattr(SqliteReadTransaction, "entities", noted)
     keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
     snapshot = keeper.current()
-    (aldby,) = snapshot.find(["aldby"]).values()
+    (aldby,) = snapshot.find_entity_rows(["aldby"]).values()
     assert snapshot.graph.entity_edges.degrees(np.array([aldby])).tolist() == [2]
     last = snapshot.hyperedge_numbers.last()
     shown = snapshot.entities([aldby])

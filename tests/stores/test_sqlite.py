@@ -335,7 +335,7 @@ def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
     monkeypatch.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
     with closing(SqliteStore.open(tmp_path)) as store:
         assert list(store.digests()) == ["a"]
-        assert view_of(store).find(["a", "b"]) == {"a": 0}
+        assert view_of(store).find_entity_rows(["a", "b"]) == {"a": 0}
         store.charge(Usage(1, 10, 10, 0.5))
         store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
         assert (store.statistics().cost, store.entity_vectors(["a"])) == (0, {})
@@ -426,8 +426,8 @@ def test_the_parts_of_a_code_count_together(tmp_path: Path) -> None:
         store.put(passage("b", "Gate and hall of pump P-17."))
         store.put(passage("c", "An otter."))
         snapshot = view_of(store)
-        assert snapshot.ids("passage", snapshot.words.best("Who saw P-17?", 2)[0]) == ["b#0", "a#0"]
-        assert snapshot.ids("passage", snapshot.words.best("Who saw P and 17?", 2)[0]) == ["a#0", "b#0"]
+        assert snapshot.ids("passage", snapshot.terms.search("Who saw P-17?", 2)[0]) == ["b#0", "a#0"]
+        assert snapshot.ids("passage", snapshot.terms.search("Who saw P and 17?", 2)[0]) == ["a#0", "b#0"]
 
 
 def test_two_processes_may_make_and_fill_one_index_at_the_same_time(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ class StatementRecall:
         + 0.5))`` of a word in n of N passages.
         """
         words, total = query_terms(statement), self._snapshot.passage_count
-        counts = self._snapshot.words.frequencies(words)
+        counts = self._snapshot.terms.document_frequencies(words)
         return {
             word: math.log(1 + (total - count + 0.5) / (count + 0.5))
             for word, count in zip(words, map(float, counts), strict=True)
@@ -122,7 +122,7 @@ class StatementRecall:
         words, each = list(weights), np.array(list(weights.values()), dtype=np.float64)
         for start in range(0, self._snapshot.passage_count, _PASSAGES):
             rows = np.arange(start, min(start + _PASSAGES, self._snapshot.passage_count), dtype=np.int64)
-            held = self._snapshot.words.holds(words, rows) @ each
+            held = self._snapshot.terms.contains(words, rows) @ each
             near = rows[held >= ENOUGH * each.sum() * (1 - 1e-9)]
             passages = self._snapshot.passages([int(row) for row in near])
             if any(covers(weights, self._words_of_sentences(passage.text)) for passage in passages):

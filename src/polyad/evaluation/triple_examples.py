@@ -207,8 +207,8 @@ def distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: in
     found[starts] = 0
     frontier = starts
     for distance in range(1, depth + 1):
-        edges = distinct(graph.memberships.gather(frontier)[0])
-        reached = distinct(graph.members.gather(edges[allowed[edges]])[0])
+        edges = distinct(graph.memberships.get_neighbours(frontier)[0])
+        reached = distinct(graph.members.get_neighbours(edges[allowed[edges]])[0])
         frontier = reached[found[reached] < 0]
         found[frontier] = distance
         if not len(frontier):
@@ -265,9 +265,9 @@ def _paths(graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: Bool
 def _targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
     """Answers that are entities; else the subjects of the gold passages; else all of their entities. No topics."""
     keys = (entity_key(answer) for answer in query.answers)
-    answers = set(snapshot.find(key for key in keys if key).values())
+    answers = set(snapshot.find_entity_rows(key for key in keys if key).values())
     entities = distinct(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
-    about, owners, _ = snapshot.graph.about(entities)
+    about, owners, _ = snapshot.graph.passages_about(entities)
     subject = np.bincount(owners[np.isin(about, gold)], minlength=len(entities)) > 0
     for rows in (np.array(sorted(answers), dtype=np.int64), entities[subject], entities):
         others = rows[~np.isin(rows, topics)]

@@ -57,7 +57,7 @@ def triples_of(members: Members, edges: IntArray, heads: IntArray | None = None)
 
     >>> from polyad.hypergraph.incidence import Hypergraph
     >>> graph = Hypergraph.from_incidences(np.array([0, 1, 2, 1, 3]), np.array([0, 0, 0, 1, 1]), 4, 2)
-    >>> triples = triples_of(graph.members.gather, np.array([0, 1]), heads=np.array([1]))
+    >>> triples = triples_of(graph.members.get_neighbours, np.array([0, 1]), heads=np.array([1]))
     >>> triples.heads.tolist(), triples.edges.tolist(), triples.tails.tolist()
     ([1, 1, 1], [0, 0, 1], [0, 2, 3])
 

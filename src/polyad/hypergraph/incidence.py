@@ -94,7 +94,7 @@ class Adjacency:
             return np.diff(self.offsets)
         return self.offsets[rows + 1] - self.offsets[rows]
 
-    def gather(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+    def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """All neighbours of ``rows``, and for each of them the position in ``rows`` it belongs to."""
         places, owners = self.places(rows)
         return self.neighbours[places], owners
@@ -135,7 +135,7 @@ class WeightedAdjacency:
         """The row of each pair."""
         return np.repeat(np.arange(len(self.adjacency.offsets) - 1), self.adjacency.degrees())
 
-    def gather(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """All neighbours of ``rows``, the position in ``rows`` each belongs to, and its weight."""
         places, owners = self.adjacency.places(rows)
         return self.adjacency.neighbours[places], owners, self.weights[places]

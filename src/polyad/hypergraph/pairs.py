@@ -28,7 +28,7 @@ def binary(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
     # Pairs come in the order of their hyperedges, so the n-th pair is the n-th new hyperedge that is a pair.
     pairs = np.flatnonzero(degrees[origins] >= 2)
     single = np.flatnonzero(degrees[origins] == 1)
-    nodes = np.concatenate([first, second, graph.members.gather(origins[single])[0]])
+    nodes = np.concatenate([first, second, graph.members.get_neighbours(origins[single])[0]])
     edges = np.concatenate([pairs, pairs, single])
     return Hypergraph.from_incidences(nodes, edges, graph.node_count, len(origins)), origins
 

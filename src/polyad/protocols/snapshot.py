@@ -1,9 +1,9 @@
-"""An index at one moment, as retrievers see it.
+"""The index at one point in time, as retrievers read it.
 
-Retrievers work on rows: numbers of passages, hyperedges and entities that mean something within one snapshot. They ask
-for what they reached, many rows at a time, and never for the whole of anything; vectors stay where they are, and only
-cosines leave. What needs the whole corpus is a statistic of the snapshot. Rows come in the order in which documents
-did; ties are broken by id (:meth:`Snapshot.order`).
+Retrievers work on rows: numbers of passages, hyperedges and entities that are valid within one snapshot. Methods take
+many rows at a time and cost no more than the rows they are given; vectors stay inside and cosines come out. Values that
+depend on the whole corpus are statistics of the snapshot. Rows are numbered in the order in which documents were
+written; ties between scores are broken by id (:meth:`Snapshot.rank_by_id`).
 """
 
 from __future__ import annotations
@@ -15,161 +15,164 @@ from typing import Literal, Protocol
 from polyad.model import BoolArray, Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
 
 Kind = Literal["passage", "hyperedge", "entity"]
-"""Of what a row is the number."""
+"""The kind of record that a row belongs to."""
 
 
 class Graph(Protocol):
-    """Which nodes hyperedges join."""
+    """The incidences of a hypergraph, read in both directions."""
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """The entities of each of some hyperedges, sorted, and the position in ``hyperedges`` each belongs to.
+        """Return the entities of each hyperedge, sorted, and for each entity the position of its hyperedge.
 
-        The subject of a hyperedge is there also by each name that stands for it in other texts, as by a title.
+        The subject of a hyperedge counts also under its name variants, the shorter names that other texts use for it.
         """
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """The hyperedges of each of some entities, sorted, and the position in ``entities`` each belongs to."""
+        """Return the hyperedges of each entity, sorted, and for each hyperedge the position of its entity."""
 
 
 class SnapshotGraph(Graph, Protocol):
-    """The hypergraph of an index: hyperedges join entities and lie in passages, which are about some of these."""
+    """The hypergraph of an index: hyperedges join entities and lie in passages, and passages are about entities."""
 
     def stored_members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """As :meth:`members`, without the names that other texts have for a subject."""
+        """Return the same as :meth:`members` without the name variants of subjects."""
 
     def passages(self, hyperedges: IntArray) -> IntArray:
-        """The passage of each of some hyperedges."""
+        """Return the passage of each hyperedge."""
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """The hyperedges of each of some passages, and the position in ``passages`` each belongs to."""
+        """Return the hyperedges of each passage, and for each hyperedge the position of its passage."""
 
     def mentions(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """The passages that mention each of some entities, or are about it, and the position each belongs to.
+        """Return the passages that mention each entity, the position of the entity, and the subject strength.
 
-        With each how surely it is about the entity, in (0, 1]; 0 or below where it is not.
+        The subject strength is how certainly the passage is about the entity, in (0, 1]; it is 0 or below for a passage
+        that only mentions the entity.
         """
 
-    def about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """The passages about each of some entities, the position each belongs to, and how surely it is: (0, 1]."""
+    def passages_about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the part of :meth:`mentions` with a subject strength above 0, without reading the other mentions."""
 
-    def degrees(self, entities: IntArray) -> IntArray:
-        """How many passages mention each of some entities, or are about it."""
+    def mention_counts(self, entities: IntArray) -> IntArray:
+        """Return the number of passages that mention each entity or are about it."""
 
     def scores(self, hyperedges: IntArray) -> FloatArray:
-        """The score of each of some hyperedges, in (0, 10]."""
+        """Return the score of each hyperedge, in (0, 10]."""
 
 
-class Words(Protocol):
-    """The words of passages."""
+class TermIndex(Protocol):
+    """An inverted index of the terms of passages."""
 
-    def best(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
-        """The ``k`` best passages that share a word with a question, and their BM25 scores; best first."""
+    def search(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
+        """Return the ``k`` passages with the highest BM25 scores above 0, best first, and their scores."""
 
-    def frequencies(self, words: Sequence[str]) -> IntArray:
-        """How many passages hold each of some words, as :func:`polyad.text.indexed_words.query_terms` gives them."""
+    def document_frequencies(self, terms: Sequence[str]) -> IntArray:
+        """Return the number of passages that contain each term.
 
-    def holds(self, words: Sequence[str], passages: IntArray) -> BoolArray:
-        """Which of some words each of some passages holds, ``[passages, words]``."""
+        Terms are those of :func:`polyad.text.indexed_words.query_terms`.
+        """
+
+    def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
+        """Return whether each passage contains each term; shape ``[passages, terms]``."""
 
 
 class Snapshot(Protocol):
-    """An index at one moment. Immutable; all it shows, texts included, is of that moment.
+    """The index at one point in time. Immutable; texts belong to the same time.
 
-    Methods that show texts raise :class:`polyad.errors.StaleSnapshotError` when what they should show has been removed
-    since: the search begins again with a later snapshot.
+    Methods that return texts raise :class:`polyad.errors.StaleSnapshotError` if a requested text has been deleted from
+    the store since; the search then starts again with a newer snapshot.
     """
 
     @property
-    def version(self) -> int:
-        """Of the store at that moment."""
-
-    @property
     def graph(self) -> SnapshotGraph:
-        """Which entities hyperedges join."""
+        """The hypergraph."""
 
     @property
-    def words(self) -> Words:
-        """What passages say, in words."""
+    def terms(self) -> TermIndex:
+        """The terms of passages."""
 
     # Statistics
 
     @property
     def passage_count(self) -> int:
-        """How many passages there are."""
+        """The number of passages."""
 
     @property
     def linkability(self) -> float:
-        """How far names lead to what is about them, in [0, 1]: see :mod:`polyad.snapshot.linkability`."""
+        """How reliably names lead to the passage about them, in [0, 1]; see :mod:`polyad.snapshot.linkability`."""
 
     @property
     def density(self) -> float:
-        """Hyperedges that join any entity, for each entity that is joined; 0 for an empty index."""
+        """The number of hyperedges with members, divided by the number of entities; 0 for an empty index."""
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
-        """The mean cosine of all passages to each of some vectors; ``[vectors]``."""
+        """Return the mean cosine of all passages to each vector; shape ``[vectors]``."""
 
     # Vectors
 
     def nearest(
         self, kind: Kind, vectors: FloatArray, k: int, *, weighted: bool = False
     ) -> list[tuple[IntArray, FloatArray]]:
-        """For each of some vectors the ``k`` nearest rows and their cosines, best first, ties by id.
+        """Return for each vector the ``k`` nearest rows and their cosines, best first, ties by id.
 
         Args:
-            kind: Entities only of a snapshot in which they are described.
-            vectors: Of unit length, float32 ``[vectors, dimension]``.
-            k: How many; all where there are fewer.
-            weighted: Rank hyperedges and entities by cosine times score, and give that.
+            kind: Entities have vectors only in a snapshot with entity vectors.
+            vectors: Unit vectors, float32 ``[vectors, dimension]``.
+            k: The number of rows; all rows if there are fewer.
+            weighted: Rank hyperedges and entities by cosine times score, and return the products.
         """
 
     def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
-        """The cosine of each of some rows to each of some vectors, or to one; ``[rows, vectors]`` or ``[rows]``."""
+        """Return the cosine of each row to each vector; shape ``[rows, vectors]``, or ``[rows]`` for one vector."""
 
     def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """The vectors of some rows, for scorers that were trained on vectors; ``[rows, dimension]``."""
+        """Return the vectors of rows, for scorers that are trained on vectors; float32 ``[rows, dimension]``."""
 
     def row_count(self, kind: Kind) -> int:
-        """All rows are below it; some may have gone. For what is made once of a whole index."""
+        """Return the number of rows, including deleted rows, for work that covers a whole index once."""
 
     # Names
 
-    def order(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """A number for each of some rows; of two rows the one with the lower id, or key, has the lower number."""
+    def rank_by_id(self, kind: Kind, rows: IntArray) -> FloatArray:
+        """Return a sort key for each row: the row with the lower id (or entity key) has the lower sort key."""
 
-    def find(self, keys: Iterable[str]) -> dict[str, int]:
-        """The row of each of some entity keys that is known."""
+    def find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
+        """Return the row of each entity key. Omit keys that are not in the snapshot."""
 
-    def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
-        """The entity that each of some names, by its key, stands for which is none itself; where that can be told."""
+    def resolve_name_variants(self, names: Sequence[str]) -> dict[str, int]:
+        """Map variants of subject names (``ed sullivan`` for ``edward sullivan``) to the rows of the subject entities.
 
-    def called(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """The entities that given facts know by an id and call by each of some names, by its key; of those that are."""
+        Names are entity keys. Names that cannot be resolved are omitted.
+        """
 
-    def named_with(self, word: str) -> list[int]:
-        """The entities whose keys hold a word."""
+    def find_entities_by_label(self, names: Iterable[str]) -> dict[str, list[int]]:
+        """Return the entities that tuples label with each name beside their id. Omit names that label no entity."""
 
-    def passage_rows(self, ids: Sequence[str]) -> dict[str, int]:
-        """The row of each of some passages that is known."""
+    def find_entities_by_word(self, word: str) -> list[int]:
+        """Return the entities whose keys contain a word."""
+
+    def find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
+        """Return the row of each passage id. Omit ids that are not in the snapshot."""
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
-        """The ids of some rows, or the keys of entities."""
+        """Return the ids of rows; the keys of entities."""
 
     def document_ids(self, passages: IntArray | Sequence[int]) -> list[str]:
-        """The documents of some passages."""
+        """Return the document id of each passage."""
 
     # Texts
 
-    def reading(self) -> AbstractContextManager[object]:
-        """For a block that asks for several texts: where they are kept, they are asked for together."""
+    def read_transaction(self) -> AbstractContextManager[object]:
+        """Open a read transaction of the store, which the methods below share inside the ``with`` block."""
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
-        """Passages, in order."""
+        """Return passages, in the order of ``rows``."""
 
     def hyperedges(self, rows: Sequence[int]) -> list[Hyperedge]:
-        """Hyperedges, in order."""
+        """Return hyperedges, in the order of ``rows``."""
 
     def entities(self, rows: Sequence[int]) -> list[Entity]:
-        """Entities, in order."""
+        """Return entities, in the order of ``rows``."""
 
     def origins(self, passages: Sequence[int]) -> list[Origin]:
-        """What is known of the documents of some passages beside their texts, in order."""
+        """Return the source, URL and metadata of each passage's document, in the order of ``passages``."""

@@ -30,7 +30,7 @@ class LexicalRetriever:
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The passages with the highest BM25 score; fewer when fewer share a word with the question."""
-        rows, scores = snapshot.words.best(query.text, query.k)
+        rows, scores = snapshot.terms.search(query.text, query.k)
         return evidence(snapshot, query.text, self.name, _hits(rows, scores, "shares words with the question"))
 
 

@@ -34,7 +34,7 @@ def evidence(
         StaleSnapshotError: some of it has been removed since.
     """
     rows = [row for row, _, _ in passages]
-    with snapshot.reading():
+    with snapshot.read_transaction():
         edges, shown = _hyperedges(snapshot, hyperedges, [row for row, _ in entities])
         found, origins = snapshot.passages(rows), snapshot.origins(rows)
     return Evidence(
@@ -52,7 +52,7 @@ def evidence(
 
 def scored_hyperedges(snapshot: Snapshot, scored: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
     """Hyperedges with their members as stored, sorted by key; ``scored`` are (row, score)."""
-    with snapshot.reading():
+    with snapshot.read_transaction():
         return _hyperedges(snapshot, scored, [])[0]
 
 
@@ -64,7 +64,7 @@ def _hyperedges(
         return (), snapshot.entities(others)
     rows = np.array([row for row, _ in scored], dtype=np.int64)
     members, owners = snapshot.graph.stored_members(rows)
-    order = np.lexsort((snapshot.order("entity", members), owners))
+    order = np.lexsort((snapshot.rank_by_id("entity", members), owners))
     entities = snapshot.entities([*members[order].tolist(), *others])
     own: list[list[Entity]] = [[] for _ in scored]
     for entity, owner in zip(entities[: len(members)], owners[order].tolist(), strict=True):

@@ -50,7 +50,7 @@ class NearestParts:
         return [self._known[passage.id] for passage in passages]
 
     def _parts(self, passages: Sequence[Passage]) -> list[Sequence[Part]]:
-        known = self._snapshot.passage_rows([passage.id for passage in passages])
+        known = self._snapshot.find_passage_rows([passage.id for passage in passages])
         places = [place for place, passage in enumerate(passages) if passage.id in known]
         rows = np.array([known[passages[place].id] for place in places], dtype=np.int64)
         found, owners = self._snapshot.graph.hyperedges(rows)

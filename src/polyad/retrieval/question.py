@@ -86,13 +86,13 @@ class QuestionLinker:
         """The key of a name: of an entity given as data, spelt just so, or told by its label; else as in texts."""
         key, exact = name_key(mention.name), given_key(mention.name)
         exacter = [one for one in (exact, labelled_key(key, mention.type)) if one != key]
-        found = self._snapshot.find(exacter) if exacter else {}
+        found = self._snapshot.find_entity_rows(exacter) if exacter else {}
         return next((one for one in exacter if one in found), key)
 
     def _known(self, keys: Iterable[str]) -> Container[str]:
         """Those of some keys that any entity has, or is called by."""
         wanted = list(keys)
-        return self._snapshot.find(wanted).keys() | self._snapshot.called(wanted).keys()
+        return self._snapshot.find_entity_rows(wanted).keys() | self._snapshot.find_entities_by_label(wanted).keys()
 
     def _rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """The rows of the entities that each key stands for, where there is one: of that name, or of a similar one.
@@ -100,10 +100,10 @@ class QuestionLinker:
         A name that facts gave beside an id stands for what is known by this id, and for what else has it as its name.
         """
         wanted = [key for key in dict.fromkeys(keys) if key]
-        known, called = self._snapshot.find(wanted), self._snapshot.called(wanted)
+        known, called = self._snapshot.find_entity_rows(wanted), self._snapshot.find_entities_by_label(wanted)
         left = [key for key in wanted if key not in known and key not in called]
         if self._links_all:
-            known |= self._snapshot.subjects_of(left)
+            known |= self._snapshot.resolve_name_variants(left)
         if self._similar:
             known |= self._similar.nearest([key for key in left if key not in known])
         return {

@@ -48,7 +48,7 @@ class SimilarNames:
         return linked
 
     def _sharing_rarest_word(self, key: str) -> list[int]:
-        known = [rows for word in key.split() if (rows := self._snapshot.named_with(word))]
+        known = [rows for word in key.split() if (rows := self._snapshot.find_entities_by_word(word))]
         rarest = min(known, key=len, default=[])
         return rarest if len(rarest) <= MOST else []
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.store import StoredRows
 from polyad.snapshot.columns import Column
-from polyad.snapshot.words import Postings, counted_words
+from polyad.snapshot.term_index import Postings, counted_words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

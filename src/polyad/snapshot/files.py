@@ -34,8 +34,8 @@ from polyad.snapshot.inverted_file import InvertedFile
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.string_table import Lookup, Strings
 from polyad.snapshot.subject_names import SubjectNames
+from polyad.snapshot.term_index import Postings, WordIndex
 from polyad.snapshot.vectors import Vectors
-from polyad.snapshot.words import Postings, WordIndex
 from polyad.text.files import write_whole
 
 FORMAT = 6
@@ -276,7 +276,7 @@ class SnapshotFiles:
                 return Vectors(column, there)
             centres, offsets, rows, places = (arrays[f"{kind}_cell_{part}"] for part in _OF_CELLS)
             codes = BinaryCodes(*(arrays[f"{kind}_code_{part}"] for part in _OF_CODES))
-            return Vectors(column, there, InvertedFile(centres, offsets, rows, places, self._settings.cells), codes)
+            return Vectors(column, there, InvertedFile(centres, offsets, rows, places, self._settings.nprobe), codes)
 
         kinds: list[Kind] = [kind for kind in get_args(Kind) if f"{kind}_vectors" in arrays]
         return view_from(arrays, {kind: vectors(kind) for kind in kinds}, store)

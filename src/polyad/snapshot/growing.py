@@ -212,7 +212,7 @@ class GrowingAdjacency:
             found[known] += part.neighbours.adjacency.degrees(places)
         return found
 
-    def gather(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """All neighbours of ``rows``, the position in ``rows`` each belongs to, and its weight.
 
         Those of one row are sorted, as far as they came in order.
@@ -223,7 +223,7 @@ class GrowingAdjacency:
         for part in self.parts:
             known, places = part.places(rows)
             if len(known):
-                neighbours, owners, weights = part.neighbours.gather(places)
+                neighbours, owners, weights = part.neighbours.get_neighbours(places)
                 found.append((neighbours, known[owners], weights))
         if len(found) == 1:
             return found[0]
@@ -307,9 +307,9 @@ class PrunedAdjacency:
             found -= part.at(rows)
         return found
 
-    def gather(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """All neighbours of ``rows``, sorted for each, the position in ``rows`` each belongs to, and its weight."""
-        neighbours, owners, weights = self.all.gather(rows)
+        neighbours, owners, weights = self.all.get_neighbours(rows)
         if not self.lost:
             return neighbours, owners, weights
         stays = self.there.at(neighbours)
@@ -318,5 +318,5 @@ class PrunedAdjacency:
 
 def whole(adjacency: GrowingAdjacency | PrunedAdjacency, row_count: int) -> WeightedAdjacency:
     """All rows of an adjacency in one."""
-    neighbours, owners, weights = adjacency.gather(np.arange(row_count))
+    neighbours, owners, weights = adjacency.get_neighbours(np.arange(row_count))
     return WeightedAdjacency(Adjacency(np.searchsorted(owners, np.arange(row_count + 1)), neighbours), weights)

@@ -114,11 +114,11 @@ class Incidences:
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some entities, and for each the position in ``entities`` it belongs to."""
-        own, owners, _ = self.entity_edges.gather(entities)
+        own, owners, _ = self.entity_edges.get_neighbours(entities)
         named, subjects = self._subjects(entities)
         if not len(named):
             return own, owners
-        edges, places, strengths = self.entity_edges.gather(subjects)
+        edges, places, strengths = self.entity_edges.get_neighbours(subjects)
         about = strengths > 0
         return _united((own, owners), (edges[about], named[places[about]]))
 
@@ -127,23 +127,23 @@ class Incidences:
 
         A passage is mentioned in also by what it is about in the name of a subject; of two strengths the higher counts.
         """
-        passages, owners, strengths = self.entity_passages.gather(entities)
+        passages, owners, strengths = self.entity_passages.get_neighbours(entities)
         named, subjects = self._subjects(entities)
         if not len(named):
             return passages, owners, strengths
-        of_subjects, places, sure = self.subject_passages.gather(subjects)
+        of_subjects, places, sure = self.subject_passages.get_neighbours(subjects)
         return _surest((passages, owners, strengths), (of_subjects, named[places], sure))
 
-    def about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    def passages_about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """The passages about each of some entities, the position each belongs to, and how surely it is its subject."""
-        passages, owners, strengths = self.subject_passages.gather(entities)
+        passages, owners, strengths = self.subject_passages.get_neighbours(entities)
         named, subjects = self._subjects(entities)
         if not len(named):
             return passages, owners, strengths
-        of_subjects, places, sure = self.subject_passages.gather(subjects)
+        of_subjects, places, sure = self.subject_passages.get_neighbours(subjects)
         return _surest((passages, owners, strengths), (of_subjects, named[places], sure))
 
-    def degrees(self, entities: IntArray) -> IntArray:
+    def mention_counts(self, entities: IntArray) -> IntArray:
         """How many passages mention each of some entities, or are about it."""
         found = self.entity_passages.degrees(entities)
         named, _ = self._subjects(entities)
@@ -152,7 +152,7 @@ class Incidences:
             found[named] = np.bincount(self.mentions(entities[named])[1], minlength=len(named))
         return found
 
-    def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
+    def resolve_name_variants(self, names: Sequence[str]) -> dict[str, int]:
         """The entity that each of some names stands for which is none itself; of those that stand for one."""
         rows = self.names.subjects_of(names, self.are_subjects).tolist()
         return {name: row for name, row in zip(names, rows, strict=True) if row >= 0}
@@ -176,7 +176,7 @@ class Incidences:
         first, came = len(self.edge_passage), len(new.passage_of)
         rows = np.arange(first, first + came)
         gone_edges, _ = self.hyperedges(gone)
-        lost, owners, strengths = self.edge_members.gather(gone_edges)
+        lost, owners, strengths = self.edge_members.get_neighbours(gone_edges)
         lost_passages = self.passages(gone_edges)[owners]
         touched = distinct(np.concatenate([lost, new.entities]))
         edges_there = self.entity_edges.there.advanced(gone_edges, came)
@@ -215,7 +215,7 @@ class Incidences:
 def _gathered(adjacency: GrowingAdjacency, rows: IntArray, there: Presence) -> tuple[IntArray, IntArray, FloatArray]:
     """The neighbours of those of some rows that have not gone."""
     places = there.at(rows).nonzero()[0]
-    neighbours, owners, weights = adjacency.gather(rows[places])
+    neighbours, owners, weights = adjacency.get_neighbours(rows[places])
     return neighbours, places[owners], weights
 
 

@@ -40,7 +40,7 @@ def passages_touched(graph: Incidences, entities: IntArray) -> IntArray:
 
     Those whose own, strong subject one of them is: of an entity that is the subject of many nothing depends.
     """
-    passages, owners, strengths = graph.about(entities)
+    passages, owners, strengths = graph.passages_about(entities)
     sure = strengths >= 1
     few = np.bincount(owners[sure], minlength=len(entities)) <= OWN
     return distinct(passages[sure & few[owners]])
@@ -57,7 +57,7 @@ def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> i
     if not len(passages):
         return 0
     edges, owners = graph.hyperedges(passages)
-    entities, places, strengths = graph.edge_members.gather(edges)
+    entities, places, strengths = graph.edge_members.get_neighbours(edges)
     sure = strengths >= 1
     subjects, owners = entities[sure], owners[places[sure]]
     names, of_subject = graph.names.of_subjects(subjects)
@@ -84,9 +84,9 @@ def _mentioned_elsewhere(
         Which are the strong subject of few passages, how many passages mention each, and the first and the last
         document that does.
     """
-    about, owners, strengths = graph.about(entities)
+    about, owners, strengths = graph.passages_about(entities)
     telling = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= OWN
-    mentioned, mentioning, written = graph.entity_passages.gather(entities)
+    mentioned, mentioning, written = graph.entity_passages.get_neighbours(entities)
     width = max(int(mentioned.max(initial=0)), int(about.max(initial=0))) + 1
     only = (written == 0) & ~among(mentioning * width + mentioned, owners * width + about)
     documents = document.at(mentioned[only]).astype(np.int64)

@@ -30,8 +30,8 @@ from polyad.snapshot.ids import EntityKeys, Ids
 from polyad.snapshot.incidences import Incidences, NewIncidences
 from polyad.snapshot.linkability import count_linkable, linkability, passages_touched
 from polyad.snapshot.string_table import Strings
+from polyad.snapshot.term_index import PassageWords, WordIndex
 from polyad.snapshot.vectors import Vectors
-from polyad.snapshot.words import PassageWords, WordIndex
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -250,7 +250,7 @@ class MappedSnapshot:
         return replace(self, graph=graph, linkable=linkable)
 
     def _tallies_without(self, gone: IntArray) -> EntityAggregates:
-        entities, owners, _ = self.graph.edge_members.gather(gone)
+        entities, owners, _ = self.graph.edge_members.get_neighbours(gone)
         return self.tallies.without(entities, self.hyperedge_numbers.at(gone)[owners])
 
     def _linkable_in(self, later: MappedSnapshot, touched: IntArray) -> int:
@@ -291,7 +291,7 @@ class MappedSnapshot:
         return float((hyperedges > 0).sum() / max(1, entities.sum()))
 
     @property
-    def words(self) -> PassageWords:
+    def terms(self) -> PassageWords:
         """What passages say, in words."""
         return PassageWords(self.word_index, self.passage_ids)
 
@@ -336,11 +336,11 @@ class MappedSnapshot:
 
     # Names
 
-    def order(self, kind: Kind, rows: IntArray) -> FloatArray:
+    def rank_by_id(self, kind: Kind, rows: IntArray) -> FloatArray:
         """Numbers of some rows in the order of their ids, or keys."""
         return self._ids(kind).order(rows)
 
-    def find(self, keys: Iterable[str]) -> dict[str, int]:
+    def find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
         """The row of each of some entity keys that is known: of that key, or else of the first that is spelt alike."""
         wanted = list(dict.fromkeys(keys))
         rows, spelt_alike = self.keys.found(wanted)
@@ -353,20 +353,20 @@ class MappedSnapshot:
                 found[wanted[place]] = min(present, key=self.keys.__getitem__)
         return found
 
-    def subjects_of(self, names: Sequence[str]) -> dict[str, int]:
+    def resolve_name_variants(self, names: Sequence[str]) -> dict[str, int]:
         """The entity that each of some names, by its key, stands for which is none itself; where that can be told."""
-        return self.graph.subjects_of(names)
+        return self.graph.resolve_name_variants(names)
 
-    def called(self, names: Iterable[str]) -> dict[str, list[int]]:
+    def find_entities_by_label(self, names: Iterable[str]) -> dict[str, list[int]]:
         """The entities that given facts know by an id and call by each of some names, by its key; of those that are."""
         keys = self.given_names.keys_of(names, self.store, self.hyperedge_numbers.last())
-        rows = self.find(key for own in keys.values() for key in own)
+        rows = self.find_entity_rows(key for own in keys.values() for key in own)
         found = {name: [rows[key] for key in own if key in rows] for name, own in keys.items()}
         return {name: own for name, own in found.items() if own}
 
-    def passage_rows(self, ids: Sequence[str]) -> dict[str, int]:
+    def find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
         """The row of each of some passages that is known."""
-        found = {id: row for id in ids if (row := self.passage_ids.find(id)) is not None}
+        found = {id: row for id in passage_ids if (row := self.passage_ids.find(id)) is not None}
         return {id: row for id, row in found.items() if self.passage_vectors.there.whole[row]}
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
@@ -382,7 +382,7 @@ class MappedSnapshot:
 
     # Texts
 
-    def reading(self) -> AbstractContextManager[object]:
+    def read_transaction(self) -> AbstractContextManager[object]:
         """For a block that asks for several texts: they are read in one transaction."""
         return self.store.read_transaction()
 
@@ -437,7 +437,7 @@ class MappedSnapshot:
         """The parts that a common entity is counted in, but for what came since."""
         if counted := self.tallies.parts(row, last):
             return counted
-        return in_parts(self.hyperedge_numbers.at(self.graph.entity_edges.gather(np.array([row]))[0]))
+        return in_parts(self.hyperedge_numbers.at(self.graph.entity_edges.get_neighbours(np.array([row]))[0]))
 
     def count_common(self) -> None:
         """Count what is said of all common entities, to be kept with the arrays; of none where some has gone since."""
@@ -446,7 +446,7 @@ class MappedSnapshot:
             for start in range(0, len(rows), _COUNTED):
                 self.entities_made(rows[start : start + _COUNTED])
 
-    def named_with(self, word: str) -> list[int]:
+    def find_entities_by_word(self, word: str) -> list[int]:
         """The entities whose keys hold a word."""
         if not self.by_word:
             found: defaultdict[str, list[int]] = defaultdict(list)

@@ -113,7 +113,7 @@ class SubjectNames:
 
     def of_subjects(self, subjects: IntArray) -> tuple[IntArray, IntArray]:
         """The names that stand for each of some subjects, sorted, and the position in ``subjects`` each belongs to."""
-        names, owners, _ = self.names.gather(subjects)
+        names, owners, _ = self.names.get_neighbours(subjects)
         stands = self.subject.at(names) == subjects[owners]
         width = len(self.keys)
         owners, names = np.divmod(distinct(owners[stands] * width + names[stands]), max(1, width))

@@ -121,7 +121,7 @@ class Mentions:
         cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, nearness: FloatArray
     ) -> Mentions:
         """Those of entities that are not too common, from parallel arrays."""
-        degrees = snapshot.graph.degrees(entities)
+        degrees = snapshot.graph.mention_counts(entities)
         telling = (degrees <= COMMON).nonzero()[0]
         entities, sources, weights, nearness = entities[telling], sources[telling], weights[telling], nearness[telling]
         passages, pairs, strengths = snapshot.graph.mentions(entities)
@@ -222,7 +222,7 @@ def follow(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityS
     entities, sources, nearness = mentions.entities[pairs], mentions.sources[pairs], mentions.nearness[pairs]
     values = mentions.weights[pairs] * share
     # By target, then the strongest, then source and entity by id: the first of each target is where its link is from.
-    ties = snapshot.order("entity", entities), snapshot.order("passage", sources)
+    ties = snapshot.rank_by_id("entity", entities), snapshot.rank_by_id("passage", sources)
     order = np.lexsort((*ties, -values, targets))
     starts = first_of_equals(targets[order]).nonzero()[0]
     first = order[starts]
@@ -246,7 +246,7 @@ def follow(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityS
 
 
 def _mentions(snapshot: Snapshot, scores: Scores, scale: SimilarityScale) -> Mentions:
-    sources = scores.best(SOURCES, partial(snapshot.order, "passage"))
+    sources = scores.best(SOURCES, partial(snapshot.rank_by_id, "passage"))
     own = scores.at(sources)
     weights = np.maximum(own / max(float(own.max(initial=0)), 1e-6), 0).astype(np.float32)
     edges, source_of_edge = snapshot.graph.hyperedges(sources)

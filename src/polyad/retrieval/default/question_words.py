@@ -33,10 +33,10 @@ class QuestionWords:
     def of(cls, question: str, snapshot: Snapshot, passages: IntArray) -> QuestionWords:
         """The words of a question, over an index, in some of its passages."""
         words = query_terms(question)
-        counts = np.maximum(1, snapshot.words.frequencies(words)).astype(np.float32)
+        counts = np.maximum(1, snapshot.terms.document_frequencies(words)).astype(np.float32)
         rarity = np.log(1 + snapshot.passage_count / counts)
         weights: FloatArray = (rarity / max(float(rarity.sum()), 1e-9)).astype(np.float32)
-        return cls(weights, passages, snapshot.words.holds(words, passages))
+        return cls(weights, passages, snapshot.terms.contains(words, passages))
 
     def held(self, passages: IntArray) -> BoolArray:
         """Which words each of some passages holds that were looked into, ``[passages, words]``."""

@@ -81,12 +81,12 @@ class DefaultRetriever:
             return evidence(snapshot, query.text, self.name, [])
         ranked = self._ranked(query.text, snapshot)
         inputs, parts, scores = ranked.inputs, ranked.parts, ranked.scores
-        chosen = best_places(scores, query.k, lambda places: snapshot.order("passage", inputs.candidates[places]))
+        chosen = best_places(scores, query.k, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places]))
         rows = inputs.candidates[chosen]
         origins = {row: origin for row in rows.tolist() if (origin := _origin(inputs, row))[0] >= 0}
         edges, similarities, owners = _hyperedges(snapshot, inputs, rows)
         relevance = self._calibration.relevance(measures_of(inputs, scores)[chosen])
-        with snapshot.reading():
+        with snapshot.read_transaction():
             found = evidence(
                 snapshot,
                 query.text,
@@ -154,7 +154,7 @@ def _hyperedges(snapshot: Snapshot, inputs: SignalInputs, passages: IntArray) ->
     """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
     edges, owners = snapshot.graph.hyperedges(passages)
     similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
-    order = np.lexsort((snapshot.order("hyperedge", edges), -similarities, owners))
+    order = np.lexsort((snapshot.rank_by_id("hyperedge", edges), -similarities, owners))
     edges, owners, similarities = edges[order], owners[order], similarities[order]
     shown = places_within(owners) < HYPEREDGES_SHOWN
     return edges[shown], similarities[shown], owners[shown]

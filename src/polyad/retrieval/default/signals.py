@@ -294,7 +294,7 @@ class SignalExtractor:
         self._embedder = embedder
         self._linker = linker
         self._rewriting = rewriting
-        self._order = partial(snapshot.order, "passage")
+        self._order = partial(snapshot.rank_by_id, "passage")
 
     def candidates(self, question: str) -> Candidates:
         """The candidate passages and their signals, to train a scorer on."""
@@ -314,7 +314,7 @@ class SignalExtractor:
         scale = SimilarityScale(self._embedder.encode([question, named.remainder], "query"), snapshot)
         found, words = self._words(question)
         entities = np.array(list(named.entities), dtype=np.int64)
-        degrees = snapshot.graph.degrees(entities)
+        degrees = snapshot.graph.mention_counts(entities)
         telling, is_hub = rarity(snapshot, degrees), degrees > EVERYWHERE
         strong, weak, mentions = self._question_entities(entities[~is_hub], telling[~is_hub])
         about = Scores.highest(np.concatenate([strong.rows, weak.rows]), np.concatenate([strong.values, weak.values]))
@@ -374,7 +374,7 @@ class SignalExtractor:
 
     def _words(self, question: str) -> tuple[IntArray, Scores]:
         """The passages with words of the question, best first, and their BM25 relative to the best."""
-        rows, scores = self._snapshot.words.best(question, WORD_HITS)
+        rows, scores = self._snapshot.terms.search(question, WORD_HITS)
         return rows, Scores.of(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _question_entities(self, entities: IntArray, telling: FloatArray) -> tuple[Scores, Scores, Scores]:
@@ -453,7 +453,7 @@ class SignalExtractor:
             return none
         rows, values = (np.concatenate(column) for column in zip(*(hop.followed for hop in hops), strict=True))
         followed = Scores.highest(rows, values)
-        chosen = followed.best(REWRITES, partial(snapshot.order, "entity"))
+        chosen = followed.best(REWRITES, partial(snapshot.rank_by_id, "entity"))
         if not len(chosen):
             return none
         vectors = self._embedder.encode(

@@ -103,7 +103,7 @@ class HyperGraphRAGRetriever:
         similarity = snapshot.cosines("hyperedge", edges, question) * snapshot.graph.scores(edges)
         strength = (entities.values[owners] / 100 * np.maximum(similarity, 0)).astype(np.float32)
         # By hyperedge, then strength, then entity: the first of each hyperedge brought it in.
-        order = np.lexsort((snapshot.order("entity", entities.rows)[owners], -strength, edges))
+        order = np.lexsort((snapshot.rank_by_id("entity", entities.rows)[owners], -strength, edges))
         reached, first = np.unique(edges[order], return_index=True)
         expanded = Scores(reached, strength[order][first])
         rows = union([reached, retrieved.rows])
@@ -113,8 +113,8 @@ class HyperGraphRAGRetriever:
             scores[is_retrieved] = retrieved.values[places[is_retrieved]]
         via = np.full(len(rows), -1)
         via[np.searchsorted(rows, reached)] = entities.rows[owners[order][first]]
-        ranked = best_places(scores, len(rows), lambda places: snapshot.order("hyperedge", rows[places]))
-        best_entities = entities.best(len(entities), partial(snapshot.order, "entity"))
+        ranked = best_places(scores, len(rows), lambda places: snapshot.rank_by_id("hyperedge", rows[places]))
+        best_entities = entities.best(len(entities), partial(snapshot.rank_by_id, "entity"))
         return _Knowledge(
             best_entities, entities.at(best_entities), retrieved, rows[ranked], scores[ranked], via[ranked]
         )
@@ -127,7 +127,7 @@ class HyperGraphRAGRetriever:
         found = snapshot.nearest("entity", names, settings.entities, weighted=True)
         rows, values = (np.concatenate(column) for column in zip(*found, strict=True))
         best = Scores.highest(rows, values).above(self._thresholds.entity_threshold)
-        chosen = best.best(settings.entities, partial(snapshot.order, "entity"))
+        chosen = best.best(settings.entities, partial(snapshot.rank_by_id, "entity"))
         return Scores.of(chosen, best.at(chosen))
 
     def _hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
@@ -163,7 +163,7 @@ class HyperGraphRAGRetriever:
             )
             similarity = Scores(known, np.maximum(snapshot.cosines("passage", known, question), 0))
             lists["similar to the question"] = similarity.above(0)
-        order = partial(snapshot.order, "passage")
+        order = partial(snapshot.rank_by_id, "passage")
         shares = {reason: _reciprocal_ranks(scores, order) for reason, scores in lists.items()}
         rows = union(found.rows for found in shares.values())
         total = np.sum([found.at(rows) for found in shares.values()], axis=0)
@@ -218,7 +218,7 @@ def _by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     """Of each passage the best entity in R_V that it mentions, the less the more passages do."""
     graph = snapshot.graph
     passages, owners, _ = graph.mentions(knowledge.entities)
-    shares = knowledge.entity_scores / np.sqrt(graph.degrees(knowledge.entities))
+    shares = knowledge.entity_scores / np.sqrt(graph.mention_counts(knowledge.entities))
     return Scores.highest(passages, shares[owners]).above(0)
 
 
@@ -226,7 +226,7 @@ def _by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     """Of each passage the best hyperedge in R_H, of another passage, that names what the passage is about."""
     graph, retrieved = snapshot.graph, knowledge.retrieved
     members, owners = graph.members(retrieved.rows)
-    passages, pairs, _ = graph.about(members)
+    passages, pairs, _ = graph.passages_about(members)
     counts = np.bincount(pairs, minlength=len(members))
     shares = retrieved.values[owners] / np.sqrt(np.maximum(1, counts))
     away = passages != graph.passages(retrieved.rows)[owners][pairs]

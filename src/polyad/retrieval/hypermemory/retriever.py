@@ -154,7 +154,7 @@ class HyperMemoryRetriever:
 
 def _by_score(snapshot: Snapshot, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:
     """Rows and scores, best first, ties by id."""
-    order = snapshot.order(kind, np.array(list(scores), dtype=np.int64)).tolist()
+    order = snapshot.rank_by_id(kind, np.array(list(scores), dtype=np.int64)).tolist()
     ranked = sorted(zip(scores.items(), order, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
     return [pair for pair, _ in ranked]
 

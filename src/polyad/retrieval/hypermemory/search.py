@@ -159,15 +159,15 @@ class BeamSearch:
             )
         )
         by_tail = (
-            np.where(tails >= 0, self._snapshot.order("entity", np.maximum(tails, 0)), -np.inf)
+            np.where(tails >= 0, self._snapshot.rank_by_id("entity", np.maximum(tails, 0)), -np.inf)
             if len(listed)
             else tails
         )
         ranked = np.lexsort(
             (
                 by_tail,
-                self._snapshot.order("hyperedge", edges),
-                self._snapshot.order("entity", heads),
+                self._snapshot.rank_by_id("hyperedge", edges),
+                self._snapshot.rank_by_id("entity", heads),
                 np.array([-step.score for step in listed]),
             )
         )
@@ -249,7 +249,7 @@ class BeamSearch:
         if not len(edges):
             return []
         near = self._snapshot.cosines("hyperedge", edges, self._vector)
-        ordered = edges[np.lexsort((self._snapshot.order("hyperedge", edges), -near))].tolist()
+        ordered = edges[np.lexsort((self._snapshot.rank_by_id("hyperedge", edges), -near))].tolist()
         offered: list[int] = []
         tokens = 0
         for begin in range(0, len(ordered), _BLOCK):
@@ -293,7 +293,7 @@ class BeamSearch:
     def _members(self, edge: int) -> list[int]:
         """The entities of a hyperedge, sorted by key."""
         members = self._snapshot.graph.members(np.array([edge]))[0]
-        ordered: list[int] = members[np.argsort(self._snapshot.order("entity", members))].tolist()
+        ordered: list[int] = members[np.argsort(self._snapshot.rank_by_id("entity", members))].tolist()
         return ordered
 
     def _closeness(self, edges: Sequence[int]) -> list[float]:

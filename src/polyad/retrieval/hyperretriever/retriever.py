@@ -94,7 +94,7 @@ class HyperRetriever:
         share = self._settings.dense_weight
         dense = snapshot.cosines("passage", rows, walked.vector)
         scores = Scores(rows, ((1 - share) * reached.at(rows) + share * dense).astype(np.float32))
-        best = scores.best(query.k, partial(snapshot.order, "passage"))
+        best = scores.best(query.k, partial(snapshot.rank_by_id, "passage"))
         shown = strongest[_shown(snapshot, edges, plausibilities, best)]
         counts = Scores.summed(owners, np.ones(len(owners))).at(best)
         return evidence(
@@ -146,7 +146,7 @@ def _shown(snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, pass
     Of each of ``passages`` the best few, and as many as the context has room for of all others: the paper fills
     its context with hyperedges whatever passage they are from (section 3.1.6).
     """
-    owners, by_id = snapshot.graph.passages(edges), snapshot.order("hyperedge", edges)
+    owners, by_id = snapshot.graph.passages(edges), snapshot.rank_by_id("hyperedge", edges)
     order = np.lexsort((by_id, -plausibilities, owners))
     order = order[places_within(owners[order]) < HYPEREDGES_SHOWN]
     is_own = np.isin(owners[order], passages)
@@ -161,7 +161,7 @@ def _shown(snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, pass
 def _entities(snapshot: Snapshot, topics: IntArray, found: KeptTriples) -> list[tuple[int, float]]:
     """The topics, which are certain, then the tails by the most plausible triple that leads to them."""
     scores = dict.fromkeys(topics.tolist(), 1.0)
-    order = np.lexsort((snapshot.order("entity", found.tails), -found.plausibilities))
+    order = np.lexsort((snapshot.rank_by_id("entity", found.tails), -found.plausibilities))
     for tail, score in zip(found.tails[order].tolist(), found.plausibilities[order].tolist(), strict=True):
         if len(scores) >= _ENTITIES_SHOWN:
             break

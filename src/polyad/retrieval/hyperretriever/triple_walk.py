@@ -63,11 +63,15 @@ class SearchSpace:
 
     def members(self, edges: IntArray) -> tuple[IntArray, IntArray]:
         """The entities of each of some hyperedges, sorted, and the position in ``edges`` each belongs to."""
-        return self.pairs[0].members.gather(edges) if self.pairs else self.snapshot.graph.members(edges)
+        return self.pairs[0].members.get_neighbours(edges) if self.pairs else self.snapshot.graph.members(edges)
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some entities, and the position in ``entities`` each belongs to."""
-        return self.pairs[0].memberships.gather(entities) if self.pairs else self.snapshot.graph.memberships(entities)
+        return (
+            self.pairs[0].memberships.get_neighbours(entities)
+            if self.pairs
+            else self.snapshot.graph.memberships(entities)
+        )
 
     def origins(self, edges: IntArray) -> IntArray:
         """The row in the snapshot of each of some hyperedges."""
@@ -156,7 +160,7 @@ class QuestionPreparer:
             return entities
         near = snapshot.cosines("entity", entities, vector)
         return np.sort(
-            entities[best_places(near, _MOST_STARTS, lambda places: snapshot.order("entity", entities[places]))]
+            entities[best_places(near, _MOST_STARTS, lambda places: snapshot.rank_by_id("entity", entities[places]))]
         )
 
 
@@ -227,7 +231,7 @@ class TripleWalk:
             return entities
         snapshot = self._space.snapshot
         near = snapshot.cosines("entity", entities, self._question.vector)
-        chosen = best_places(near, max(1, count), lambda places: snapshot.order("entity", entities[places]))
+        chosen = best_places(near, max(1, count), lambda places: snapshot.rank_by_id("entity", entities[places]))
         return np.sort(entities[chosen])
 
     def _nearest_edges(self) -> IntArray:
@@ -241,7 +245,7 @@ class TripleWalk:
         triples = heads * (np.bincount(space.members(edges)[1], minlength=len(edges)) - 1)
         if triples.sum() <= self._limit:
             return edges
-        by_id = space.snapshot.order("hyperedge", space.origins(edges))
+        by_id = space.snapshot.rank_by_id("hyperedge", space.origins(edges))
         order = np.lexsort((edges, by_id, -self._closeness(edges)))
         fitting = np.cumsum(triples[order]) <= self._limit
         fitting[0] = True

@@ -64,7 +64,7 @@ class WithinReach:
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """The hyperedges of each of some entities, and the position in ``entities`` each belongs to."""
         graph = self._snapshot.graph
-        degrees = graph.degrees(entities)
+        degrees = graph.mention_counts(entities)
         everywhere = degrees > EVERYWHERE
         if degrees.sum() > LARGE * self._snapshot.row_count("hyperedge") and self._near.are_all:
             everywhere[:] = True

@@ -101,7 +101,7 @@ class HyperSURetriever:
     ) -> _Expansion:
         settings = self._settings
         activation = ClueActivation(snapshot, clue_vectors, self._threshold, settings.sharpening)
-        graph, order = WithinReach(snapshot, clue_vectors, self._threshold), partial(snapshot.order, "entity")
+        graph, order = WithinReach(snapshot, clue_vectors, self._threshold), partial(snapshot.rank_by_id, "entity")
         forward = expand(
             graph,
             dict.fromkeys(linked.entities, 1.0),
@@ -142,7 +142,7 @@ class HyperSURetriever:
         for found, similarity in zip(activated.values(), similarities, strict=True):
             strongest = sorted((score for score, _ in found), reverse=True)[:limit]
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
-        chosen = best_places(np.array(scores), k, lambda places: snapshot.order("passage", passages[places]))
+        chosen = best_places(np.array(scores), k, lambda places: snapshot.rank_by_id("passage", passages[places]))
         hits = [
             (int(passages[place]), scores[place], counted(len(activated[passages[place]]), "activated hyperedge"))
             for place in chosen.tolist()
@@ -178,7 +178,7 @@ class HyperSURetriever:
             for edge_id, passage_id, (edge, score, _) in zip(edge_ids, passage_ids, shown, strict=True)
         ]
         nodes = Scores.of(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
-        strongest = nodes.best(self._settings.width, partial(snapshot.order, "entity")).tolist()
+        strongest = nodes.best(self._settings.width, partial(snapshot.rank_by_id, "entity")).tolist()
         return evidence(
             snapshot,
             question,
@@ -192,5 +192,5 @@ class HyperSURetriever:
 
 def _strongest(snapshot: Snapshot, found: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     """Hyperedges of one passage with their scores, best first, ties by id."""
-    order = snapshot.order("hyperedge", np.array([edge for _, edge in found], dtype=np.int64)).tolist()
+    order = snapshot.rank_by_id("hyperedge", np.array([edge for _, edge in found], dtype=np.int64)).tolist()
     return [pair for _, pair in sorted(zip(order, found, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]

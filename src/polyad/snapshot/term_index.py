@@ -302,21 +302,21 @@ def _nothing() -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageWords:
-    """The words of a snapshot; implements :class:`polyad.protocols.snapshot.Words`."""
+    """The words of a snapshot; implements :class:`polyad.protocols.snapshot.TermIndex`."""
 
     index: WordIndex
     ids: Ids
 
-    def best(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
+    def search(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
         """The ``k`` best passages that share a word with a question, and their BM25 scores; best first."""
         rows, scores = self.index.best(searched_words(question), k)
         places = best_places(scores, k, lambda chosen: self.ids.order(rows[chosen]))
         return rows[places], scores[places]
 
-    def frequencies(self, words: Sequence[str]) -> IntArray:
-        """How many passages hold each of some words."""
-        return self.index.frequencies(words)
+    def document_frequencies(self, terms: Sequence[str]) -> IntArray:
+        """Return the number of passages that contain each term."""
+        return self.index.frequencies(terms)
 
-    def holds(self, words: Sequence[str], passages: IntArray) -> BoolArray:
-        """Which of some words each of some passages holds, ``[passages, words]``."""
-        return self.index.holds(words, passages)
+    def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
+        """Return whether each passage contains each term; shape ``[passages, terms]``."""
+        return self.index.holds(terms, passages)

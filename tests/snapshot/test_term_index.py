@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.model import IntArray
-from polyad.snapshot import words as words_module
+from polyad.snapshot import term_index as words_module
 from polyad.snapshot.ids import Ids
-from polyad.snapshot.words import K1, B, PassageWords, WordIndex, counted_words
+from polyad.snapshot.term_index import K1, B, PassageWords, WordIndex, counted_words
 from polyad.text.indexed_words import codes_of, searched_words, words_of
 
 VOCABULARY = ["bell", "bells", "tower", "isk", "P-17", "17", "the", "walnut", "café", "东京塔"]
@@ -84,7 +84,7 @@ def test_the_best_by_words_are_those_of_the_formula(
         patch.setattr(words_module, "_LONG", long)  # above 0 no word of so few passages is left for looking up
         for texts, gone in steps:
             passages.change(texts, gone)
-            rows, scores = passages.words.best(question, k)
+            rows, scores = passages.words.search(question, k)
             expected = by_formula(passages, question)
             assert scores.tolist() == pytest.approx([score for _, score in expected[:k]], abs=2e-6)
             # What differs in the last of the digits kept may change places.
@@ -105,10 +105,10 @@ def test_frequencies_count_the_passages_that_are_there_and_hold_a_word(
     words = searched_words(question)
     rows = np.array(sorted(passages.texts), dtype=np.int64)
     expected = [[word in counts_of(passages.texts[row]) for word in words] for row in rows.tolist()]
-    held = passages.words.holds(words, rows)
+    held = passages.words.contains(words, rows)
     assert held.shape == (len(rows), len(words))
     assert held.tolist() == expected
-    assert passages.words.frequencies(words).tolist() == held.sum(axis=0).tolist()
+    assert passages.words.document_frequencies(words).tolist() == held.sum(axis=0).tolist()
 
 
 def test_passages_are_asked_about_in_any_order_and_words_in_any_form() -> None:
@@ -116,18 +116,18 @@ def test_passages_are_asked_about_in_any_order_and_words_in_any_form() -> None:
     passages.change(["The bells of the tower.", "One bell.", "A tower.", "Walnuts."], set())
     words = passages.words
     asked = searched_words("Where is the Bell, the bell of the zinc towers?")
-    assert words.frequencies(asked).tolist() == [2, 0, 2]
+    assert words.document_frequencies(asked).tolist() == [2, 0, 2]
     some: IntArray = np.array([2, 0, 3])
-    assert words.holds(asked, some).tolist() == [[False, False, True], [True, False, True], [False, False, False]]
-    assert words.holds([], some).shape == (3, 0)
-    assert words.frequencies([]).tolist() == []
+    assert words.contains(asked, some).tolist() == [[False, False, True], [True, False, True], [False, False, False]]
+    assert words.contains([], some).shape == (3, 0)
+    assert words.document_frequencies([]).tolist() == []
 
 
 def test_what_is_cut_off_among_equals_goes_by_id() -> None:
     passages = Passages()
     passages.change(["the same words"] * 12, set())
     passages.change(["other"] * 30, {0, 7})
-    rows, scores = passages.words.best("same words", 3)
+    rows, scores = passages.words.search("same words", 3)
     there = sorted(passages.ids.take([row for row in range(12) if row not in (0, 7)]))
     assert passages.ids.take(rows) == there[:3]
     assert len(set(scores.tolist())) == 1
@@ -141,7 +141,7 @@ def test_a_common_word_is_looked_up_in_what_rarer_words_reached_without_any_diff
     texts = ["tower " * int(n) + "bell " * int(n < 2) + "isk " * int(n % 3) for n in random.integers(0, 9, 300)]
     passages.change([f"{text} walnut" if row % 40 == 0 else text for row, text in enumerate(texts)], set(), batch=70)
     passages.change([], {0, 40, 41, 200})
-    whole = passages.words.best("walnut bell tower isk", k)
+    whole = passages.words.search("walnut bell tower isk", k)
     looked_up = []
     plain = WordIndex._looked_up
 
@@ -151,20 +151,20 @@ def test_a_common_word_is_looked_up_in_what_rarer_words_reached_without_any_diff
 
     monkeypatch.setattr(WordIndex, "_looked_up", counting)
     monkeypatch.setattr(words_module, "_LONG", 100)
-    again = passages.words.best("walnut bell tower isk", k)
+    again = passages.words.search("walnut bell tower isk", k)
     assert [found.tolist() for found in again] == [found.tolist() for found in whole]
     assert bool(looked_up) == (k < 200), "so many are not reached by the rarer words"
 
 
 def test_a_question_without_words_and_an_index_without_passages_have_no_best() -> None:
     passages = Passages()
-    assert [found.tolist() for found in passages.words.best("bell", 3)] == [[], []]
+    assert [found.tolist() for found in passages.words.search("bell", 3)] == [[], []]
     passages.change(["bell"], set())
-    assert [found.tolist() for found in passages.words.best("?!", 3)] == [[], []]
-    assert [found.tolist() for found in passages.words.best("otter", 3)] == [[], []]
+    assert [found.tolist() for found in passages.words.search("?!", 3)] == [[], []]
+    assert [found.tolist() for found in passages.words.search("otter", 3)] == [[], []]
     passages.change([], {0})
-    assert [found.tolist() for found in passages.words.best("bell", 3)] == [[], []]
-    assert passages.words.frequencies(["bell"]).tolist() == [0]
+    assert [found.tolist() for found in passages.words.search("bell", 3)] == [[], []]
+    assert passages.words.document_frequencies(["bell"]).tolist() == [0]
 
 
 def test_a_word_that_stands_very_often_is_counted_as_far_as_it_matters() -> None:
