@@ -38,9 +38,9 @@ from polyad.engine.registry import DEFAULT_EMBEDDER, load_embedder
 from polyad.evaluation.datasets import load
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import Indexer
-from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.indexing.segmentation import SegmentationSettings
+from polyad.indexing.semantic_units import SemanticUnitBuilder
 from polyad.indexing.split import SentenceSplitter
-from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import Document, Failure, FloatArray
 from polyad.protocols.components import Embedder, TextKind, silent
 from polyad.readers.files import FileReader

@@ -33,7 +33,7 @@ from kept import keep
 from polyad import Engine
 from polyad.config import ReadSettings, Settings, SplitSettings
 from polyad.evaluation.evidence import all_evidence, found, reciprocal_rank_of_evidence, within
-from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.indexing.segmentation import SegmentationSettings
 from polyad.model import Document, ScoredPassage
 from polyad.readers.files import FileReader
 from polyad.retrieval.default.settings import DefaultSettings

@@ -9,7 +9,7 @@ import pytest
 from polyad.cli.settings import Configuration, load
 from polyad.config import EncoderSettings, RerankerSettings, Settings, SplitSettings
 from polyad.errors import ConfigurationError
-from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.indexing.segmentation import SegmentationSettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 

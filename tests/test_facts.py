@@ -20,9 +20,9 @@ from polyad.config import LanguageModelSettings, Settings, SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.indexing.facts.fact_builder import FEW, JOINED, UNGROUNDED, UNSAID
+from polyad.indexing.facts.builder import FEW, JOINED, UNGROUNDED, UNSAID
 from polyad.indexing.facts.settings import FactSettings
-from polyad.indexing.report import IndexReport
+from polyad.indexing.run import IndexReport
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import (
     EmptyReply,
@@ -41,7 +41,7 @@ from polyad.model import Document, Incidence, Usage
 from polyad.protocols.components import BudgetCheck, Prompt, Reply
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens
 
 SPLIT = SplitSettings(passage_tokens=30, overlap_tokens=0)
 REFUSAL = "I cannot help with that."

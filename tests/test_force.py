@@ -18,7 +18,7 @@ from polyad.errors import ConfigurationError
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedServer
 from polyad.model import Argument, Document, HyperedgeKind
 from polyad.protocols.components import LanguageModel, Prompt
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens
 
 
 def reply(prompt: Prompt) -> str:

@@ -14,24 +14,23 @@ import pytest
 
 from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.name_lists import cite_names, names_in
-from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.documents import headings_in
 from polyad.indexing.facts.grounding import Grounder
-from polyad.indexing.facts.paper import PaperExtractionStyle
-from polyad.indexing.locate import occurrences
-from polyad.indexing.sections import headings_in
+from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
 from polyad.model import Document, Section, Span
 from polyad.readers.epub import read_epub
 from polyad.readers.front_matter import front_matter
 from polyad.readers.records import read_csv
 from polyad.readers.tuples import read_json_facts
-from polyad.retrieval.hypermemory.replies import read_scores
+from polyad.replies.candidate_scores import read_scores
+from polyad.replies.loose_json import repaired
+from polyad.replies.thoughts import without_thoughts
 from polyad.snapshot.ids import EntityKeys
 from polyad.snapshot.subject_names import SubjectNames
-from polyad.text.json_repair import repaired
 from polyad.text.keys import entity_key
-from polyad.text.quoting import defused
-from polyad.text.thoughts import without_thoughts
-from polyad.text.vocabulary import Vocabulary
+from polyad.text.locate import occurrences
+from polyad.text.name_matcher import Vocabulary
+from polyad.text.prompts import defused
 
 MOST_SECONDS = 3.0
 """CPU time. Each takes less than a tenth of it, and took more than twice of it when its time was not in proportion."""

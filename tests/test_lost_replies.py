@@ -15,9 +15,9 @@ from polyad.cli import app
 from polyad.config import LanguageModelSettings, Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.indexing.facts.fact_builder import UNSAID
+from polyad.indexing.facts.builder import UNSAID
 from polyad.indexing.facts.settings import FactSettings
-from polyad.indexing.report import IndexReport
+from polyad.indexing.run import IndexReport
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import Request, Say, ScriptedServer, Spoken
 from polyad.language_models.scripted.extractor import passage_asked_about

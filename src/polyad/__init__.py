@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from polyad.config import LanguageModelSettings, Settings
     from polyad.engine import METHODS, RETRIEVERS, AsyncEngine, Engine
     from polyad.errors import PolyadError
-    from polyad.indexing.report import IndexReport
+    from polyad.indexing.run import IndexReport
     from polyad.language_models.openai.language_model import OpenAILanguageModel
     from polyad.model import (
         Answer,
@@ -68,7 +68,7 @@ _HOMES = {
     "polyad.config": ("LanguageModelSettings", "Settings"),
     "polyad.engine": ("METHODS", "RETRIEVERS", "AsyncEngine", "Engine"),
     "polyad.errors": ("PolyadError",),
-    "polyad.indexing.report": ("IndexReport",),
+    "polyad.indexing.run": ("IndexReport",),
     "polyad.model": (
         "Answer",
         "Citation",

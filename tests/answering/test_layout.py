@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polyad.answering.layout import CountTokens, NumberedPassage, TokenBudget, lay_out_passages
 from polyad.model import Origin, Passage, ScoredPassage
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens
 
 
 def words(text: str) -> int:

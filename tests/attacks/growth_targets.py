@@ -15,31 +15,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyad.answering.answer_tags import AnswerFilter, tagged_answer
 from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.layout import TokenBudget, lay_out_passages, on_one_line, shortened, without_marks
 from polyad.answering.name_lists import cite_names, names_in
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.extraction import one_line
+from polyad.indexing.documents import checked, sections_in, title_of
 from polyad.indexing.facts.grounding import Grounder
-from polyad.indexing.facts.paper import PaperExtractionStyle
-from polyad.indexing.locate import name_spans, occurrences
+from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
 from polyad.indexing.mentions import gliner
 from polyad.indexing.mentions.capitalised import names
 from polyad.indexing.mentions.given import GivenMentionExtractor
 from polyad.indexing.mentions.language_model import _entities
-from polyad.indexing.mentions.phrases import phrases
-from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.indexing.mentions.values import dates, quantities, works
-from polyad.indexing.metadata import checked
-from polyad.indexing.sections import sections_in, title_of
-from polyad.indexing.segmentation_settings import SegmentationSettings
-from polyad.indexing.semantic_units import word_vectors
+from polyad.indexing.mentions.rules import RuleMentionExtractor, dates, phrases, quantities, works
+from polyad.indexing.segmentation import SegmentationSettings, word_vectors
+from polyad.indexing.semantic_units import SemanticUnitBuilder, count_words
 from polyad.indexing.sentences import sentences
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import subjects
-from polyad.indexing.unit_builder import SemanticUnitBuilder, count_words
 from polyad.language_models.openai.reply import Received, Showing
 from polyad.model import Document, Mention, Passage, ScoredPassage, Span, Usage
 from polyad.openai_api.address import Secrets
@@ -64,26 +56,27 @@ from polyad.readers.source_code import read_source_code
 from polyad.readers.titles import names_nothing
 from polyad.readers.tuples import read_csv_facts, read_json_facts
 from polyad.readers.xlsx import read_xlsx
+from polyad.replies.answer_tags import AnswerFilter, tagged_answer
+from polyad.replies.candidate_scores import read_scores, read_verdict
+from polyad.replies.facts import one_line
+from polyad.replies.loose_json import first_json, listed_under, repaired, strings_under
+from polyad.replies.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
 from polyad.retrieval.copies import Wording
-from polyad.retrieval.hypermemory.replies import read_scores, read_verdict
 from polyad.retrieval.question import _without
 from polyad.retrieval.question_names import _located, _names
 from polyad.snapshot.growing import Presence
 from polyad.snapshot.ids import EntityKeys
 from polyad.snapshot.subject_names import SubjectNames
 from polyad.snapshot.term_index import WordIndex, counted_words
-from polyad.text.indexed_words import codes_of, in_pairs, query_terms, searched_words, words_of
-from polyad.text.json_repair import repaired
+from polyad.text.cleaning import sanitize
+from polyad.text.counting import count_tokens, terms, word_spans
 from polyad.text.keys import entity_key
 from polyad.text.literals import condition, date_of, inferred_type, number_of
-from polyad.text.loose_json import first_json, listed_under, strings_under
-from polyad.text.outside import sanitize
+from polyad.text.locate import name_spans, occurrences
+from polyad.text.name_matcher import Vocabulary
 from polyad.text.paragraphs import begins_paragraph, paragraphs
-from polyad.text.quoting import defused, in_one_line, quoted_passage
-from polyad.text.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
-from polyad.text.tokens import count_tokens
-from polyad.text.vocabulary import Vocabulary
-from polyad.text.words import terms, word_spans
+from polyad.text.prompts import defused, in_one_line, quoted_passage
+from polyad.text.terms import codes_of, in_pairs, query_terms, searched_words, words_of
 from tests.attacks.growth import Target
 
 _REPLY = 1 << 16

@@ -11,7 +11,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets import load
 from polyad.evaluation.own_questions import KNOWN_ITEM, TWO_HOP, own_questions, write
 from polyad.model import Document
-from polyad.text.words import terms
+from polyad.text.counting import terms
 
 DOCUMENTS = [
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by the founder Ines Moreau in the spring of 1702."),

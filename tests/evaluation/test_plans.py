@@ -8,7 +8,7 @@ from polyad.config import Settings
 from polyad.engine.changes import with_settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.plans import ABLATIONS, Plan, Variant, grid, names_of, plan_from, swept_from
-from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.indexing.segmentation import SegmentationSettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 

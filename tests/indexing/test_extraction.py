@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 
 from polyad.errors import ConfigurationError, LanguageModelError, UnreadableReplyError
-from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.extraction import (
+from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
+from polyad.model import Passage
+from polyad.replies.facts import (
     ExtractedEntity,
     ExtractedFact,
     Extraction,
@@ -18,9 +19,6 @@ from polyad.indexing.facts.extraction import (
     scaled,
     union,
 )
-from polyad.indexing.facts.paper import PaperExtractionStyle
-from polyad.indexing.facts.style import ExtractionStyle
-from polyad.model import Passage
 from polyad.text.prompts import DEFAULT_PROMPTS
 
 

@@ -8,19 +8,17 @@ import pytest
 
 from polyad.config import SplitSettings
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
+from polyad.indexing.builders import DraftHyperedge
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.fact_builder import FEW, JOINED, NOTHING, UNGROUNDED, FactBuilder
-from polyad.indexing.facts.paper import PaperExtractionStyle
+from polyad.indexing.facts.builder import FEW, JOINED, NOTHING, UNGROUNDED, FactBuilder
 from polyad.indexing.facts.settings import FactSettings
-from polyad.indexing.facts.style import ExtractionStyle
-from polyad.indexing.hyperedge_builder import DraftHyperedge
+from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.scripted import Line, ScriptedLanguageModel
 from polyad.language_models.scripted.extractor import passage_asked_about
 from polyad.model import Hyperedge, HyperedgeKind, Incidence, Passage, Section, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens
 
 TEXT = "She met CHARLES BABBAGE in 1833. The Analytical Engine was a machine of brass."
 REFUSAL = "I cannot help with that."

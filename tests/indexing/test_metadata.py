@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
+from polyad.indexing.documents import checked
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.indexing.metadata import checked
-from polyad.indexing.pipeline import IndexCounts, Indexer
-from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.indexing.pipeline import Indexer
+from polyad.indexing.run import IndexCounts
+from polyad.indexing.segmentation import SegmentationSettings
+from polyad.indexing.semantic_units import SemanticUnitBuilder
 from polyad.indexing.split import SentenceSplitter
-from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, FloatArray
 from polyad.protocols.components import TextKind, silent
 from polyad.stores.sqlite import SqliteStore

@@ -15,16 +15,17 @@ from polyad.config import SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
 from polyad.indexing import embedding
+from polyad.indexing.builders import Built, HyperedgeBuilder, OnMessage, no_message
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.fact_builder import FactBuilder
+from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.settings import FactSettings
-from polyad.indexing.hyperedge_builder import Built, HyperedgeBuilder, OnMessage, no_message
+from polyad.indexing.facts.style import CompactExtractionStyle
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.indexing.pipeline import IndexCounts, Indexer, embedding_text
-from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.indexing.pipeline import Indexer, embedding_text
+from polyad.indexing.run import IndexCounts
+from polyad.indexing.segmentation import SegmentationSettings
+from polyad.indexing.semantic_units import SemanticUnitBuilder
 from polyad.indexing.split import SentenceSplitter
-from polyad.indexing.unit_builder import SemanticUnitBuilder
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.language_models.scripted import Line, ScriptedLanguageModel
 from polyad.language_models.scripted.extractor import passage_asked_about

@@ -8,11 +8,11 @@ import pytest
 
 from polyad.cli.places import named
 from polyad.engine import Engine
-from polyad.indexing.sections import FILE_NAME, TITLE_FROM, headings_in, sections_in, title_of
+from polyad.indexing.documents import FILE_NAME, TITLE_FROM, headings_in, sections_in, title_of
 from polyad.model import Document, Passage, Section, Span
 from polyad.readers.files import FileReader
 from polyad.retrieval.hits import merged
-from polyad.text.headings import BETWEEN, joined_headings
+from polyad.text.paragraphs import BETWEEN, joined_headings
 
 TEXT = "# Pumps\nOld.\n## Seals\nWorn.\n# Valves\nNew."
 PUMPS = Section("Pumps", 0, TEXT.index("# Valves"))

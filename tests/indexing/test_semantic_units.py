@@ -12,11 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from polyad.indexing import semantic_units
-from polyad.indexing.segmentation_settings import Segmentation, SegmentationSettings
-from polyad.indexing.semantic_units import (
+from polyad.indexing import segmentation as semantic_units
+from polyad.indexing.segmentation import (
     Candidates,
     Partition,
+    Segmentation,
+    SegmentationSettings,
     Segmenter,
     entity_code_lengths,
     resultant_lengths,

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from polyad.config import LanguageModelSettings
-from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.paper import PaperExtractionStyle
-from polyad.indexing.facts.style import ExtractionStyle
+from polyad.indexing.facts.style import CompactExtractionStyle, ExtractionStyle, PaperExtractionStyle
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedServer
 from polyad.language_models.scripted.extractor import (

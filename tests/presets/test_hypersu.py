@@ -14,11 +14,11 @@ import pytest
 from polyad.config import Settings, SplitSettings
 from polyad.engine import Engine, preset_settings
 from polyad.engine.changes import with_settings
-from polyad.indexing.mentions.keys import mention_key
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
 from polyad.protocols.components import Embedder
+from polyad.text.keys import mention_key
 
 DOCUMENTS = (
     Document(

@@ -19,7 +19,7 @@ from polyad.engine.registry import methods, retrievers
 from polyad.errors import ConfigurationError
 from polyad.evaluation.plans import plan_from
 from polyad.evaluation.triple_examples import recipe_of
-from polyad.indexing.segmentation_settings import SegmentationSettings
+from polyad.indexing.segmentation import SegmentationSettings
 from polyad.model import Document
 from polyad.presets import PRESETS
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings

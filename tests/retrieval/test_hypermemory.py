@@ -30,7 +30,7 @@ from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question_names import QuestionNames
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteReplies, SqliteStore
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens
 from tests.over import Over
 
 EMBEDDER = HashingEmbedder(256)

@@ -8,7 +8,7 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.split import SentenceSplitter
-from polyad.indexing.tuple_builder import TupleBuilder
+from polyad.indexing.tuples import TupleBuilder
 from polyad.model import Argument, ArgumentType, Document
 from polyad.protocols.components import silent
 from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken

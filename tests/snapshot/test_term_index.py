@@ -13,7 +13,7 @@ from polyad.model import IntArray
 from polyad.snapshot import term_index as words_module
 from polyad.snapshot.ids import Ids
 from polyad.snapshot.term_index import K1, B, PassageWords, WordIndex, counted_words
-from polyad.text.indexed_words import codes_of, searched_words, words_of
+from polyad.text.terms import codes_of, searched_words, words_of
 
 VOCABULARY = ["bell", "bells", "tower", "isk", "P-17", "17", "the", "walnut", "café", "东京塔"]
 TEXTS = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)

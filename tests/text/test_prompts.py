@@ -12,7 +12,7 @@ from polyad.cli import app
 from polyad.config import AnswerSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.indexing.facts.compact import CompactExtractionStyle
+from polyad.indexing.facts.style import CompactExtractionStyle
 from polyad.indexing.mentions.language_model import LanguageModelMentionExtractor
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document, Passage

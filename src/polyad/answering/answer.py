@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from polyad.answering.answer_tags import AnswerFilter, tagged_answer
 from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.layout import CountTokens
 from polyad.answering.name_lists import SEPARATOR, cite_names, names_in
@@ -14,10 +13,11 @@ from polyad.config import AnswerSettings
 from polyad.errors import LanguageModelError
 from polyad.model import Answer, Citation, Evidence
 from polyad.protocols.components import LanguageModel, Prompt, Reply
-from polyad.text.outside import sanitize
+from polyad.replies.answer_tags import AnswerFilter, tagged_answer
+from polyad.replies.thoughts import ThoughtFilter, thoughts_in, without_thoughts
+from polyad.text.cleaning import sanitize
+from polyad.text.counting import count_tokens
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-from polyad.text.thoughts import ThoughtFilter, thoughts_in, without_thoughts
-from polyad.text.tokens import count_tokens
 
 UNAIDED = "none"
 """The retriever that finds nothing on purpose (NaiveGeneration): the model answers from what it knows."""

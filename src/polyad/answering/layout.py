@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from polyad.answering.citations import LARGEST_NUMBER, Numbering
 from polyad.model import Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge, ScoredPassage
 from polyad.text.fact_text import fact_text, roles_in_words
-from polyad.text.quoting import defused, in_one_line
+from polyad.text.prompts import defused, in_one_line
 
 CountTokens = Callable[[str], int]
 

@@ -12,9 +12,8 @@ from collections.abc import Container, Iterable
 
 from polyad.answering.citations import LARGEST_NUMBER, Citable
 from polyad.model import Citation, Span
-from polyad.text.json_repair import repaired
-from polyad.text.loose_json import NOT_JSON, json_values
-from polyad.text.outside import sanitize
+from polyad.replies.loose_json import NOT_JSON, json_values, repaired
+from polyad.text.cleaning import sanitize
 
 SEPARATOR = "; "
 """Between the names, where they are shown as a text."""

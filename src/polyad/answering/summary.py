@@ -6,10 +6,10 @@ from polyad.answering.layout import shortened, without_marks
 from polyad.errors import LanguageModelError, NoLanguageModelError
 from polyad.model import Entity
 from polyad.protocols.components import LanguageModel, Prompt
-from polyad.text.outside import sanitize
+from polyad.replies.thoughts import without_thoughts
+from polyad.text.cleaning import sanitize
+from polyad.text.counting import count_tokens
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-from polyad.text.thoughts import without_thoughts
-from polyad.text.tokens import count_tokens
 
 SHORT = 150
 """Tokens of descriptions that need no summary."""

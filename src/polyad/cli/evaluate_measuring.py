@@ -36,7 +36,7 @@ from polyad.evaluation.manifest import manifest_of
 from polyad.evaluation.refusal import RefusalWriter, without_gold_of
 from polyad.evaluation.run_folder import Run, RunWriter, load
 from polyad.evaluation.statement_recall import Covered, StatementRecall
-from polyad.indexing.report import IndexReport
+from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
 from polyad.protocols.components import Embedder, Progress

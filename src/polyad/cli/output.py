@@ -20,14 +20,14 @@ from rich.text import Text
 
 from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
 from polyad.evaluation.datasets import Question
-from polyad.indexing.report import IndexReport
+from polyad.indexing.run import IndexReport
 from polyad.model import Answer, Evidence, Usage
 from polyad.protocols.components import Progress, silent
 from polyad.schemas import versioned
 from polyad.schemas.catalogue import FactShape
 from polyad.schemas.measuring import missing
+from polyad.text.cleaning import sanitize
 from polyad.text.counting import counted
-from polyad.text.outside import sanitize
 
 _SNIPPET_CHARACTERS, _DEMO_CHARACTERS = 320, 160
 _LISTED = ("table", "id", "name", "text", "package", "version")

@@ -33,7 +33,7 @@ from polyad.evaluation.held_out import held_out
 from polyad.evaluation.splits import Splits, splits_of
 from polyad.evaluation.training_parts import signals_of, training_parts
 from polyad.evaluation.triple_examples import collect
-from polyad.indexing.report import IndexReport
+from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
 from polyad.retrieval.default.signals import signal_names
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining

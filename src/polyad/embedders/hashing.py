@@ -14,7 +14,7 @@ from polyad.config import EncoderSettings
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols.components import TextKind
-from polyad.text.indexed_words import in_pairs
+from polyad.text.terms import in_pairs
 
 _WORD = re.compile(r"\w+")
 

@@ -34,11 +34,9 @@ from polyad.engine.registry import Limits, make_builder, methods
 from polyad.engine.searching import RetrieverLike, Searcher
 from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError
-from polyad.indexing.hyperedge_builder import HyperedgeBuilder
-from polyad.indexing.method_assignment import METHOD_OF, MethodAssignment
-from polyad.indexing.pipeline import IndexCounts, Indexer
-from polyad.indexing.rebuild_checkpoint import RebuildCheckpoint
-from polyad.indexing.report import IndexReport
+from polyad.indexing.builders import METHOD_OF, HyperedgeBuilder, MethodAssignment
+from polyad.indexing.pipeline import Indexer
+from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage

@@ -10,8 +10,8 @@ from pathlib import Path
 from polyad.config import ReadSettings
 from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
-from polyad.indexing.method_assignment import GIVEN, MethodAssignment
-from polyad.indexing.report import IndexReport
+from polyad.indexing.builders import GIVEN, MethodAssignment
+from polyad.indexing.run import IndexReport
 from polyad.model import Document, Failure
 from polyad.protocols.components import Progress, Reader
 from polyad.readers.sources import file_of, present

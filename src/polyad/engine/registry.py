@@ -33,15 +33,14 @@ from polyad.config import (
 )
 from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError, ModelNotFoundError
+from polyad.indexing.builders import HyperedgeBuilder
 from polyad.indexing.facts.budget import Budget
-from polyad.indexing.facts.compact import CompactExtractionStyle
-from polyad.indexing.facts.fact_builder import FactBuilder
-from polyad.indexing.facts.paper import PaperExtractionStyle
+from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.settings import FactSettings
-from polyad.indexing.hyperedge_builder import HyperedgeBuilder
-from polyad.indexing.segmentation_settings import SegmentationSettings
-from polyad.indexing.tuple_builder import TupleBuilder
-from polyad.indexing.unit_builder import SemanticUnitBuilder
+from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
+from polyad.indexing.segmentation import SegmentationSettings
+from polyad.indexing.semantic_units import SemanticUnitBuilder
+from polyad.indexing.tuples import TupleBuilder
 from polyad.language_models.no_language_model import NoLanguageModel
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reader, Reranker, Retriever
 from polyad.protocols.store import StoreKind

@@ -10,7 +10,7 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
-from polyad.text.words import terms
+from polyad.text.counting import terms
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -14,7 +14,7 @@ from typing import Any
 from polyad.config import SplitSettings
 from polyad.engine.catalogue import Catalogue
 from polyad.indexing.split import SentenceSplitter
-from polyad.text.words import count_words
+from polyad.text.counting import count_words
 
 Counts = Mapping[int, int]
 """How many have each number, the numbers ascending."""

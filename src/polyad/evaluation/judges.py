@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from polyad.evaluation.judging import ACCEPTED, ANSWER, QUESTION, STATED, TEXT, Judge, Shown
-from polyad.text.json_schema import BOOLEAN, INTEGER, STRING, array_of, object_of
+from polyad.replies.schema import BOOLEAN, INTEGER, STRING, array_of, object_of
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _DIMENSIONS = {

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from polyad.protocols.components import Prompt
-from polyad.text.json_schema import Schema
-from polyad.text.thoughts import after_thoughts
+from polyad.replies.schema import Schema
+from polyad.replies.thoughts import after_thoughts
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 

@@ -23,9 +23,9 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.subjects import STRONG
 from polyad.model import SUBJECT, Passage
 from polyad.protocols.components import Progress, Splitter, silent
+from polyad.text.counting import count_words, terms
 from polyad.text.files import write_whole
 from polyad.text.keys import entity_key
-from polyad.text.words import count_words, terms
 
 KNOWN_ITEM, TWO_HOP = "known-item", "two-hop"
 

@@ -19,7 +19,7 @@ from polyad.evaluation.comparison import System
 from polyad.evaluation.judging import said_in
 from polyad.evaluation.line_files import LineFile, json_lines
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
-from polyad.text.json_schema import STRING, object_of
+from polyad.replies.schema import STRING, object_of
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 VERDICTS = "pairwise.jsonl"

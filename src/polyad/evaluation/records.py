@@ -13,7 +13,7 @@ from polyad.evaluation.datasets import Question
 from polyad.evaluation.line_files import json_lines
 from polyad.evaluation.statement_recall import Covered
 from polyad.model import Evidence, ScoredPassage, Timings
-from polyad.text.words import count_words
+from polyad.text.counting import count_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Found:
     Attributes:
         passage_id, document_id: Which it is.
         score: The retriever's.
-        words: Length of its text; see :mod:`polyad.text.words`.
+        words: Length of its text; see :mod:`polyad.text.counting`.
         relevance: How likely it is to be evidence, in [0, 1]; None where the retriever does not say.
     """
 

@@ -16,7 +16,7 @@ import numpy as np
 from polyad.evaluation.evidence import cut
 from polyad.model import Span
 from polyad.protocols.snapshot import Snapshot
-from polyad.text.indexed_words import query_terms, words_of
+from polyad.text.terms import query_terms, words_of
 
 WINDOW = 3
 """Consecutive sentences in which a statement has to be covered."""

@@ -27,9 +27,9 @@ from polyad.evaluation.line_files import LineFile, json_lines
 from polyad.evaluation.own_questions import OwnQuestion, OwnQuestions
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
-from polyad.text.json_schema import STRING, object_of
+from polyad.replies.schema import STRING, object_of
+from polyad.text.counting import terms
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-from polyad.text.words import terms
 
 WRITTEN = "written.jsonl"
 

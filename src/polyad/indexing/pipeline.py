@@ -12,12 +12,10 @@ from dataclasses import astuple, dataclass, field, replace
 
 from polyad.config import EmbeddingSettings
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
+from polyad.indexing.builders import Built, HyperedgeBuilder, hyperedge_id, passage_id
+from polyad.indexing.documents import checked, headings_in, sections_in, title_of
 from polyad.indexing.embedding import Pending, embed
-from polyad.indexing.hyperedge_builder import Built, HyperedgeBuilder, hyperedge_id, passage_id
-from polyad.indexing.metadata import checked
-from polyad.indexing.rebuild_checkpoint import RebuildCheckpoint
-from polyad.indexing.run_progress import RunProgress
-from polyad.indexing.sections import headings_in, sections_in, title_of
+from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
 from polyad.model import (
     Argument,
     Document,
@@ -46,47 +44,6 @@ _LINE = re.compile(r":\d+$")
 _BATCH_CHARACTERS = 200_000
 """Of text prepared together: large enough to fill the embedder's batches with like lengths, small enough that a run
 that is interrupted loses seconds of what is not embedding, except of a document that is larger by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexCounts:
-    """What became of the documents of one run.
-
-    Attributes:
-        added, updated, unchanged: Documents.
-        left: Documents read but not indexed, because the run was stopped.
-        passages, hyperedges: Written.
-        failures: What could not be done: whole documents, or passages whose text was indexed without its facts.
-        stopped: Why the run ended early; empty when it went to its end.
-        notes: Of what was written: what was found, dropped and repaired, counted by reason.
-        duplicates: Of the documents written, the id of each that has the content of one written earlier, and that
-            one's id.
-    """
-
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    left: int = 0
-    passages: int = 0
-    hyperedges: int = 0
-    failures: tuple[Failure, ...] = ()
-    stopped: str = ""
-    notes: Counter[str] = field(default_factory=Counter)
-    duplicates: tuple[tuple[str, str], ...] = ()
-
-    def __add__(self, other: IndexCounts) -> IndexCounts:
-        return IndexCounts(
-            self.added + other.added,
-            self.updated + other.updated,
-            self.unchanged + other.unchanged,
-            self.left + other.left,
-            self.passages + other.passages,
-            self.hyperedges + other.hyperedges,
-            self.failures + other.failures,
-            self.stopped or other.stopped,
-            self.notes + other.notes,
-            self.duplicates + other.duplicates,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,223 +1,202 @@
-"""Semantic units: a passage's sentences grouped by minimum description length, without a language model.
-
-HyperSU, section 4.1 and appendix B. A unit u = (s_i .. s_j) earns::
-
-    r(u) = kappa * R_u - Phi(u) - (d_eff - 1) / 2 * log n                                       (eq. 6)
-    R_u = || sum of the unit's sentence embeddings ||                                           (semantic channel)
-    Phi(u) = N_u * H(pi_u) + (|U_u| - 1) / 2 * log N_u, and 0 when the unit mentions nothing    (entity channel)
-
-with N_u mentions of the ``|U_u|`` distinct entities in the unit, pi_u their distribution and n the passage's sentences.
-The partition of the passage with the highest sum of rewards is found exactly by dynamic programming.
-
-The paper takes the sentences' vectors from an encoder. By default they are counts of words here
-(:func:`word_vectors`): that costs nothing, and units and recall are about the same (docs/adr/0007).
-"""
+"""Semantic-unit hyperedges (HyperSU): sentences grouped into units, each unit joining the entities it mentions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, replace
 from itertools import pairwise
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from polyad.calibration import PAPERS
-from polyad.indexing.segmentation_settings import SegmentationSettings
-from polyad.model import FloatArray, IntArray
+from polyad.calibration import calibration_for
+from polyad.indexing.builders import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
+from polyad.indexing.segmentation import Candidates, SegmentationSettings, Segmenter, counted, word_vectors
+from polyad.indexing.subjects import NO_SUBJECTS, RULES, subjects
+from polyad.model import (
+    SUBJECT,
+    FloatArray,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    Mention,
+    Passage,
+    Section,
+    Span,
+    Usage,
+)
+from polyad.protocols.components import Embedder, MentionExtractor, Prompt, Splitter
+from polyad.text.keys import labelled_key, mention_key
 
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
-"""An ideograph is a word by itself, since there is no white space between them."""
+_IDEOGRAPH = re.compile("[\u3040-\u9fff]")
 
-_WORDS_KAPPA = 25.0
-"""Semantic reward scale for vectors of words: units are as long as with all-MiniLM-L6-v2 and its 30."""
+_TOGETHER = 256
+"""Passages whose names are found at once; between two of these there is a word of how far it is."""
 
-_TOGETHER = 1 << 14
-"""Candidates whose mentions are counted at once."""
 
-Partition = list[tuple[int, int]]
-"""Half-open ranges of sentences, in order, disjoint, together the whole passage."""
+@runtime_checkable
+class _Estimating(Protocol):
+    """A mention extractor that asks a language model."""
+
+    def estimate(self, texts: Sequence[str], known: Callable[[Sequence[Prompt]], list[str | None]], /) -> Usage:
+        """What finding the names in some texts is likely to cost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The segments that some admissible partition uses: sentences ``starts[c]`` up to ``ends[c]``.
+class _Analysis:
+    """A passage on its way to units: its sentences, its mentions by key, the segments to choose from."""
 
-    A partition is admissible when no other has fewer words outside the limits on a unit's length; where the limits
-    can be kept, that means it keeps them.
+    passage: Passage
+    sentences: list[Span]
+    mentions: list[tuple[str, Mention]]
+    candidates: Candidates
+
+
+class SemanticUnitBuilder:
+    """Builds one hyperedge for each semantic unit, over the entities mentioned in it and the passage's subject.
+
+    The passage's subjects, its title and headings if it has any, are members with role ``subject`` of every unit that
+    stands under them: one that says "It was directed by" is about them, whether or not it repeats the name. What a
+    sentence defines is a subject of that sentence's unit (:mod:`polyad.indexing.subjects`).
+
+    Args:
+        splitter: Finds sentences.
+        extractor: Finds names.
+        embedder: Tells which sentences belong together.
+        settings: Of the segmentation.
+        prompt: What tells the extractor's instructions apart, where these are not the usual ones.
     """
 
-    starts: IntArray
-    ends: IntArray
-    sentences: int
-
-    @property
-    def partition(self) -> Partition | None:
-        """The only admissible partition, or None when there is a choice."""
-        if (self.starts[1:] == self.ends[:-1]).all():
-            return [(int(a), int(b)) for a, b in zip(self.starts, self.ends, strict=True)]
-        return None
-
-
-class Segmenter:
-    """Groups the sentences of a passage into units, by the method its settings name."""
-
-    def __init__(self, settings: SegmentationSettings) -> None:
+    def __init__(
+        self,
+        splitter: Splitter,
+        extractor: MentionExtractor,
+        embedder: Embedder,
+        settings: SegmentationSettings,
+        prompt: str = "",
+    ) -> None:
+        self._prompt = f" prompt={prompt}" if prompt else ""
+        self._splitter = splitter
+        self._extractor = extractor
+        self._embedder = embedder
+        if settings.kappa is None and settings.semantics == "embedder":
+            settings = replace(settings, kappa=calibration_for(embedder.name).kappa)
+        self._segmenter = Segmenter(settings)
         self._settings = settings
 
-    def candidates(self, words: Sequence[int]) -> Candidates:
-        """The segments to choose from, for sentences of the given lengths in words."""
-        settings = self._settings
-        count = len(words)
-        if settings.method == "sentence":
-            return _consecutive(list(range(count + 1)))
-        if settings.method == "window":
-            return _consecutive([*range(0, count, settings.window), count])
-        return _admissible(np.asarray(words, dtype=np.int64), settings.min_words, settings.max_words)
+    @property
+    def name(self) -> str:
+        """The method, its settings, and the extractor's name and prompt."""
+        *common, one_entity, joins = astuple(self._settings)
+        rules = f"{RULES if joins else 'no-subjects'}{'' if one_entity == 'name' else ' labels'}"
+        return f"semantic-units {self._extractor.name}{self._prompt} {rules} {tuple(common)}"
 
-    def choose(self, candidates: Candidates, embeddings: FloatArray, counts: npt.NDArray[np.int64]) -> Partition:
-        """The best partition.
+    def build(
+        self,
+        passages: Sequence[Passage],
+        on_message: OnMessage = no_message,
+    ) -> list[Built]:
+        """The units of each passage."""
+        built: list[Built] = []
+        for start in range(0, len(passages), _TOGETHER):
+            on_message(f"finding names, passage {start + 1:,} of {len(passages):,}")
+            built += self._built(passages[start : start + _TOGETHER])
+        return built
 
-        Args:
-            candidates: From :meth:`candidates`.
-            embeddings: Of the sentences, unit length, float32 ``[sentences, dimension]``.
-            counts: Mentions of each entity in each sentence, ``[sentences, entities]``.
-        """
-        only = candidates.partition
-        if only is not None:
-            return only
-        settings = self._settings
-        if settings.method == "semantic-chunking":
-            return _chunks(embeddings, settings.percentile)
-        rewards = np.full(
-            len(candidates.starts), -(settings.effective_dimension - 1) / 2 * np.log(candidates.sentences)
-        )
-        if settings.method != "mdl-no-semantics":
-            default = _WORDS_KAPPA if settings.semantics == "words" else PAPERS.kappa
-            kappa = default if settings.kappa is None else settings.kappa
-            rewards += kappa * resultant_lengths(candidates, embeddings)
-        if settings.method != "mdl-no-entities":
-            rewards -= entity_code_lengths(candidates, counts)
-        return _best_partition(candidates, rewards)
+    def _built(self, passages: Sequence[Passage]) -> list[Built]:
+        mentions = self._extractor.extract([passage.text for passage in passages])
+        analyses = [self._analyse(passage, found) for passage, found in zip(passages, mentions, strict=True)]
+        vectors = self._sentence_vectors(analyses)
+        return [Built(self._units(analysis, own)) for analysis, own in zip(analyses, vectors, strict=True)]
 
+    def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
+        """What finding names takes; nothing, where no language model is asked."""
+        if not isinstance(self._extractor, _Estimating):
+            return Usage()
+        return self._extractor.estimate([passage.text for passage in passages], known)
 
-def word_vectors(sentences: Sequence[str]) -> FloatArray:
-    """Counts of each word in each sentence, rows of length 1; float32 ``[sentences, distinct words]``.
+    def _analyse(self, passage: Passage, mentions: Sequence[Mention]) -> _Analysis:
+        sentences = self._splitter.sentences(passage.text)
+        words = [count_words(sentence.of(passage.text)) for sentence in sentences]
+        keyed = [(key, mention) for mention in mentions if (key := self._key(mention, passage.text))]
+        return _Analysis(passage, sentences, keyed, self._segmenter.candidates(words))
 
-    >>> (word_vectors(["An otter eats fish.", "The otter swims.", "..."]) > 0).sum(axis=1).tolist()
-    [4, 3, 0]
-    """
-    words = [_WORD.findall(sentence.lower()) for sentence in sentences]
-    pairs = [(row, word) for row, own in enumerate(words) for word in own]
-    counts = counted(pairs, len(sentences)).astype(np.float32)
-    lengths = np.linalg.norm(counts, axis=1, keepdims=True)
-    vectors: FloatArray = counts / np.maximum(lengths, 1e-12)
-    return vectors
+    def _key(self, mention: Mention, text: str) -> str:
+        key = mention_key(mention, text)
+        return key if self._settings.one_entity == "name" else labelled_key(key, mention.type)
 
+    def _sentence_vectors(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
+        """Of each passage that has a choice to make; of the others nothing is embedded."""
+        texts = [
+            [sentence.of(analysis.passage.text) for sentence in analysis.sentences]
+            if analysis.candidates.partition is None
+            else []
+            for analysis in analyses
+        ]
+        if self._settings.semantics == "words":
+            return [word_vectors(own) for own in texts]
+        vectors = self._embedder.encode([text for own in texts for text in own], "passage")
+        bounds = np.cumsum([0, *map(len, texts)]).tolist()
+        return [vectors[start:end] for start, end in pairwise(bounds)]
 
-def counted(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.int64]:
-    """How often each row stands with each text; ``[rows, distinct texts]``, texts in the order they come.
-
-    >>> counted([(0, "fish"), (1, "otter"), (1, "fish"), (1, "otter")], 2).tolist()
-    [[1, 0], [1, 2]]
-    """
-    columns = {text: column for column, text in enumerate(dict.fromkeys(text for _, text in pairs))}
-    places = np.array([row * len(columns) + columns[text] for row, text in pairs], dtype=np.int64)
-    return np.bincount(places, minlength=rows * len(columns)).reshape(rows, len(columns))
-
-
-def resultant_lengths(candidates: Candidates, embeddings: FloatArray) -> npt.NDArray[np.float64]:
-    """R_u of every candidate, from prefix sums; shape ``[candidates]``.
-
-    By ||b - a||^2 = b.b + a.a - 2 a.b, so that no vector is made for each candidate, of which there are many more than
-    sentences.
-    """
-    sums = _prefix_sums(embeddings.astype(np.float64))
-    products = sums @ sums.T
-    squares = products.diagonal()
-    starts, ends = candidates.starts, candidates.ends
-    lengths: npt.NDArray[np.float64] = np.sqrt(
-        np.maximum(squares[ends] + squares[starts] - 2 * products[starts, ends], 0)
-    )
-    return lengths
+    def _units(self, analysis: _Analysis, embeddings: FloatArray) -> list[DraftHyperedge]:
+        partition = self._segmenter.choose(analysis.candidates, embeddings, _mention_counts(analysis))
+        passage = analysis.passage
+        joins = self._settings.join_subject
+        about = subjects(passage, analysis.sentences, analysis.mentions) if joins else NO_SUBJECTS
+        units = []
+        for position, (first, last) in enumerate(partition):
+            start, end = analysis.sentences[first].start, analysis.sentences[last - 1].end
+            id = hyperedge_id(passage.id, position)
+            edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, passage.text[start:end], passage.id, start, end)
+            defined = [item for item in about.defined if start <= item[1].start < end]
+            mentions = [item for item in analysis.mentions if start <= item[1].start < end]
+            units.append(DraftHyperedge(edge, _incidences(id, about.of(Span(start, end)), defined, mentions)))
+        return units
 
 
-def entity_code_lengths(candidates: Candidates, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Phi(u) of every candidate, from prefix sums; shape ``[candidates]``."""
-    sums = _prefix_sums(counts)
-    lengths = np.zeros(len(candidates.starts))
-    for first in range(0, len(lengths), _TOGETHER):  # a passage of many one-word sentences has a million candidates
-        part = slice(first, first + _TOGETHER)
-        lengths[part] = _code_lengths((sums[candidates.ends[part]] - sums[candidates.starts[part]]).astype(np.float64))
-    return lengths
+def count_words(sentence: str) -> int:
+    """Words as the limits on a unit count them: runs between white space; an ideograph counts as half a word."""
+    return len(sentence.split()) + len(_IDEOGRAPH.findall(sentence)) // 2
 
 
-def _code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Phi of units by their mentions of each entity, ``[units, entities]``."""
-    total = mentions.sum(axis=1)
-    distinct = (mentions > 0).sum(axis=1)
-    log_total = np.log(np.maximum(total, 1))
-    data = total * log_total - (mentions * np.log(np.maximum(mentions, 1))).sum(axis=1)
-    lengths: npt.NDArray[np.float64] = np.where(total > 0, data + (distinct - 1) / 2 * log_total, 0.0)
-    return lengths
+def _mention_counts(analysis: _Analysis) -> npt.NDArray[np.int64]:
+    """Mentions of each entity in each sentence, ``[sentences, entities]``."""
+    ends = [sentence.end for sentence in analysis.sentences]
+    pairs = [(min(bisect_right(ends, mention.start), len(ends) - 1), key) for key, mention in analysis.mentions]
+    return counted(pairs, len(ends))
 
 
-def _prefix_sums(rows: npt.NDArray[np.number]) -> npt.NDArray[np.number]:
-    return np.concatenate([np.zeros((1, rows.shape[1]), dtype=rows.dtype), np.cumsum(rows, axis=0)])
+def _incidences(
+    hyperedge_id: str,
+    subjects: Sequence[tuple[str, Section]],
+    defined: Sequence[tuple[str, Mention, float]],
+    mentions: Sequence[tuple[str, Mention]],
+) -> tuple[Incidence, ...]:
+    """One incidence an entity: what the unit is about, what it defines, then each mention when it first occurs."""
+    found = {
+        key: Incidence(key, hyperedge_id, section.name, SUBJECT, strength=section.strength)
+        for key, section in reversed(subjects)
+    }
+    for key, mention, strength in defined:
+        name = _on_one_line(mention.name)
+        found.setdefault(key, Incidence(key, hyperedge_id, name, SUBJECT, mention.type, strength=strength))
+    for key, mention in mentions:
+        if key not in found:
+            found[key] = Incidence(
+                key,
+                hyperedge_id,
+                _on_one_line(mention.name),
+                mention.role,
+                mention.type,
+                mention.description,
+                mention.score,
+            )
+    return tuple(found[key] for key in sorted(found))
 
 
-def _consecutive(boundaries: Sequence[int]) -> Candidates:
-    bounds = np.asarray(boundaries, dtype=np.int64)
-    return Candidates(bounds[:-1], bounds[1:], int(bounds[-1]))
-
-
-def _admissible(words: IntArray, fewest: int, most: int) -> Candidates:
-    """The segments that partitions with the least violation of the limits on words are made of."""
-    ends_at = np.concatenate([[0], np.cumsum(words)])
-    count = len(words)
-    least = np.zeros(count + 1, dtype=np.int64)
-    previous: list[IntArray] = []
-    for end in range(1, count + 1):
-        length = ends_at[end] - ends_at[:end]
-        violation = least[:end] + np.maximum(0, fewest - length) + np.maximum(0, length - most)
-        least[end] = violation.min()
-        previous.append(np.flatnonzero(violation == least[end]))
-    # Backwards from the end of the passage, keep what a complete partition can still use.
-    starts: list[int] = []
-    ends: list[int] = []
-    useful = np.zeros(count + 1, dtype=bool)
-    useful[count] = True
-    for end in range(count, 0, -1):
-        if useful[end]:
-            useful[previous[end - 1]] = True
-            starts.extend(previous[end - 1][::-1].tolist())
-            ends.extend([end] * len(previous[end - 1]))
-    return Candidates(np.array(starts[::-1], dtype=np.int64), np.array(ends[::-1], dtype=np.int64), count)
-
-
-def _best_partition(candidates: Candidates, rewards: npt.NDArray[np.float64]) -> Partition:
-    """Bellman's recurrence over prefixes (eq. 8); among equals the longest last unit."""
-    best = np.full(candidates.sentences + 1, -np.inf)
-    best[0] = 0.0
-    parent = [0] * (candidates.sentences + 1)
-    for start, end, reward in zip(
-        candidates.starts.tolist(), candidates.ends.tolist(), rewards.tolist(), strict=True
-    ):  # sorted by end, so best[start] is final
-        if best[start] + reward > best[end]:
-            best[end] = best[start] + reward
-            parent[end] = start
-    partition: Partition = []
-    end = candidates.sentences
-    while end > 0:
-        partition.append((parent[end], end))
-        end = parent[end]
-    return partition[::-1]
-
-
-def _chunks(embeddings: FloatArray, percentile: float) -> Partition:
-    """Cut between neighbours that are further apart than most neighbours of this passage."""
-    distances = 1 - (embeddings[1:] * embeddings[:-1]).sum(axis=1)
-    cuts = np.flatnonzero(distances > np.percentile(distances, percentile)) + 1
-    bounds = [0, *cuts.tolist(), len(embeddings)]
-    return list(pairwise(bounds))
+def _on_one_line(name: str) -> str:
+    return " ".join(name.split())

@@ -18,8 +18,8 @@ from itertools import pairwise
 from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
 
 from polyad.model import Span
+from polyad.text.counting import TOKEN
 from polyad.text.paragraphs import BULLETS, OPENING, paragraphs
-from polyad.text.tokens import TOKEN
 
 _UNSAFE = re.compile("[^\\S ]|[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """What makes sentencex panic or refuse: white space beyond blank and newline, control characters, surrogates."""

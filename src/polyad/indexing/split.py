@@ -14,8 +14,8 @@ from typing import NamedTuple
 from polyad.config import SHORT_PASSAGES, SplitSettings
 from polyad.indexing.sentences import sentences, trim
 from polyad.model import Span
+from polyad.text.counting import TOKEN, count_tokens
 from polyad.text.paragraphs import paragraphs
-from polyad.text.tokens import TOKEN, count_tokens
 
 _FULL_ENOUGH = 0.6
 """Share of ``passage_tokens`` that a passage holds at least when it ends early, with a paragraph."""
@@ -102,7 +102,7 @@ class SentenceSplitter:
         return sentences(text, self._settings.language)
 
     def count_tokens(self, text: str) -> int:
-        """Estimated length of ``text`` in tokens; see :func:`polyad.text.tokens.count_tokens`."""
+        """Estimated length of ``text`` in tokens; see :func:`polyad.text.counting.count_tokens`."""
         return count_tokens(text)
 
     def _units(self, text: str) -> Iterator[_Unit]:

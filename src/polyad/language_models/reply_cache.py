@@ -14,7 +14,7 @@ from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.store import Replies
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens
 
 
 @runtime_checkable

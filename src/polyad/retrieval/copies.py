@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from polyad.text.words import terms
+from polyad.text.counting import terms
 
 _RUN = 5
 """Words that are compared at a time (shingles)."""

@@ -10,8 +10,8 @@ from itertools import groupby, pairwise
 from polyad.model import Location, Origin, Passage, ScoredPassage, Span
 from polyad.retrieval.copies import Wording
 from polyad.retrieval.nearest import Part
-from polyad.text.headings import BETWEEN, joined_headings
-from polyad.text.words import word_spans
+from polyad.text.counting import word_spans
+from polyad.text.paragraphs import BETWEEN, joined_headings
 
 BETWEEN_PARTS = " … "
 """Where something of a passage is left out."""

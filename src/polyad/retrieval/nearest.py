@@ -11,8 +11,8 @@ import numpy as np
 from polyad.model import FloatArray, Hyperedge, IntArray, Passage, Span
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
+from polyad.text.counting import terms
 from polyad.text.lexicon import FUNCTION_WORDS
-from polyad.text.words import terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from polyad.protocols.components import MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.keys import given_key, labelled_key, name_key
-from polyad.text.vocabulary import Vocabulary
+from polyad.text.name_matcher import Vocabulary
 
 _MOST_CALLED = 20
 """Entities that one name leads to by what facts call them; one that more share is not telling."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel, MentionExtractor, Prompt
+from polyad.replies.loose_json import strings_under
+from polyad.replies.schema import STRING, array_of, object_of
 from polyad.retrieval.asking import BestEffortPrompter
-from polyad.text.json_schema import STRING, array_of, object_of
-from polyad.text.loose_json import strings_under
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 MOST = 16

@@ -15,7 +15,7 @@ from polyad.model import Evidence, Passage, ScoredHyperedge, ScoredPassage, Span
 from polyad.retrieval.copies import Wording
 from polyad.retrieval.hits import Hit, abridged, beginning, overlap
 from polyad.retrieval.nearest import Nearest, Part
-from polyad.text.words import count_words
+from polyad.text.counting import count_words
 
 DEFAULT_K = 5
 """Hits where neither their number nor their words are limited; the depth that published results are given for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from polyad.indexing.report import IndexReport
+from polyad.indexing.run import IndexReport
 from polyad.schemas.evidence import UsageShape, usage_json
 
 

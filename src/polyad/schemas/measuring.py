@@ -10,7 +10,7 @@ from polyad.evaluation.datasets import Dataset, Question
 from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.signal_training import TrainingReport
 from polyad.evaluation.triple_training import TripleTrainingReport
-from polyad.indexing.report import IndexReport
+from polyad.indexing.run import IndexReport
 from polyad.model import Evidence, Statistics
 from polyad.schemas.evidence import evidence_json, usage_json
 from polyad.schemas.indexing import index_json

@@ -26,7 +26,7 @@ from polyad.snapshot.columns import Column
 from polyad.snapshot.growing import Presence, grown
 from polyad.snapshot.ids import Ids
 from polyad.snapshot.string_table import Hashes, hash_of
-from polyad.text.indexed_words import searched_words, words_and_codes_of
+from polyad.text.terms import searched_words, words_and_codes_of
 
 K1 = 1.2
 B = 0.75

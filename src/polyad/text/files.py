@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import os
 from pathlib import Path
 
@@ -23,3 +24,8 @@ def write_whole(path: Path, contents: bytes | str) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def packaged(package: str, name: str) -> str:
+    """The text of the file ``name`` in ``package``, without white space at its ends."""
+    return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8").strip()

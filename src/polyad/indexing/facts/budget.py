@@ -7,8 +7,7 @@ import threading
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols.components import LanguageModel, Prompt
-from polyad.text.counting import counted
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens, counted
 
 MARGIN = 1.25
 """What a request may take, for each token it is expected to take: replies differ, and none can be called back."""

@@ -6,10 +6,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from polyad.indexing.locate import UNSPACED, is_unspaced, is_word_character, name_spans, occurrences
 from polyad.model import Span
 from polyad.text.keys import with_few_marks
 from polyad.text.lexicon import FUNCTION_WORDS
+from polyad.text.locate import UNSPACED, is_unspaced, is_word_character, name_spans, occurrences
 
 _RUN = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 
@@ -55,7 +55,7 @@ class Grounder:
         self._folded = self._plain.casefold()
 
     def spans(self, name: str) -> list[tuple[int, int]]:
-        """Where the name stands in the text; see :func:`polyad.indexing.locate.name_spans`."""
+        """Where the name stands in the text; see :func:`polyad.text.locate.name_spans`."""
         return name_spans(name, self.text)
 
     def slice(self, span: tuple[int, int]) -> str:

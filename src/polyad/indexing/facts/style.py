@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import ClassVar
 
 from polyad.errors import SettingError, UnreadableReplyError
-from polyad.indexing.facts.extraction import ExtractedEntity, Extraction, extraction, one_line
 from polyad.model import Passage
 from polyad.protocols.components import Prompt
-from polyad.text.json_schema import Schema
-from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-from polyad.text.quoting import quoted_passage, quoted_replies
-from polyad.text.thoughts import after_thoughts
+from polyad.replies.compact_facts import COMPACT_SCHEMA, parse_compact_facts
+from polyad.replies.facts import ExtractedEntity, Extraction, extraction, one_line
+from polyad.replies.paper_facts import parse_paper_facts
+from polyad.replies.schema import Schema
+from polyad.replies.thoughts import after_thoughts
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quoted_passage, quoted_replies
 
 _SHOWN = 300
 """Characters of a reply that could not be read, by which the model is shown what it did."""
@@ -114,6 +115,27 @@ class ExtractionStyle(ABC):
             UnreadableReplyError: there is no record in it, and it does not say that there is nothing; or there are
                 more than ``most``.
         """
+
+
+class CompactExtractionStyle(ExtractionStyle):
+    """The ``compact`` style: the model replies with JSON, a list of facts and a table of entities."""
+
+    style = "compact"
+    schema = COMPACT_SCHEMA
+
+    def parse(self, reply: str, most: int | None = None) -> Extraction:
+        """Parse a reply; see :func:`polyad.replies.compact_facts.parse_compact_facts`."""
+        return parse_compact_facts(reply, most)
+
+
+class PaperExtractionStyle(ExtractionStyle):
+    """The ``paper`` style: the model replies with records between delimiters (HyperGraphRAG, appendix A.1)."""
+
+    style = "paper"
+
+    def parse(self, reply: str, most: int | None = None) -> Extraction:
+        """Parse a reply; see :func:`polyad.replies.paper_facts.parse_paper_facts`."""
+        return parse_paper_facts(reply, most)
 
 
 def _is_placeholder(entity: ExtractedEntity) -> bool:

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from polyad.indexing.mentions.keys import CAPITALISED
-from polyad.text.keys import is_inside_sentence
+from polyad.text.keys import CAPITALISED, is_inside_sentence
 from polyad.text.lexicon import (
     ABBREVIATIONS,
     CAPITAL,

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Self
 
 from polyad.errors import ConfigurationError
-from polyad.indexing.locate import occurrences
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel
-from polyad.text.outside import sanitize
+from polyad.text.cleaning import sanitize
+from polyad.text.locate import occurrences
 
 _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
 

@@ -10,17 +10,15 @@ from dataclasses import replace
 from typing import Any, Self
 
 from polyad.errors import ConfigurationError, CutReplyError, LanguageModelError, UnreadableReplyError
-from polyad.indexing.locate import name_spans
-from polyad.indexing.reply_scores import ENTITY_SCORES, are_shares
 from polyad.model import Mention, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
-from polyad.text.json_repair import closed
-from polyad.text.json_schema import NUMBER, STRING, array_of, object_of
-from polyad.text.loose_json import listed_under, normal_keys
-from polyad.text.outside import sanitize
-from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-from polyad.text.quoting import quoted_passage, quoted_replies
-from polyad.text.tokens import count_tokens
+from polyad.replies.loose_json import closed, listed_under, normal_keys
+from polyad.replies.schema import NUMBER, STRING, array_of, object_of
+from polyad.replies.scores import ENTITY_SCORES, are_shares
+from polyad.text.cleaning import sanitize
+from polyad.text.counting import count_tokens
+from polyad.text.locate import name_spans
+from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quoted_passage, quoted_replies
 
 _REPLIES = 5
 """Replies about one text, each going on where the one before was cut; their names together are beyond any passage."""
@@ -37,7 +35,7 @@ _SCHEMA = object_of(entities=array_of(object_of(name=STRING, type=STRING, import
 class LanguageModelMentionExtractor:
     """Asks a language model for the names in each text, and finds them there.
 
-    A name is located wherever it occurs; see :func:`polyad.indexing.locate.name_spans`. Names that do not occur in the
+    A name is located wherever it occurs; see :func:`polyad.text.locate.name_spans`. Names that do not occur in the
     text are the model's invention: they are dropped, and ``dropped`` counts them.
 
     Args:

@@ -1,17 +1,19 @@
 """Mentions without a model: names, works, acronyms, dates, quantities, and salient phrases where names are few."""
 
+# ruff: noqa: RUF001  the look-alike punctuation below is what is being told apart
+
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.capitalised import names
-from polyad.indexing.mentions.phrases import phrases
-from polyad.indexing.mentions.values import dates, quantities, works
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel
+from polyad.text.lexicon import BREAKING_WORDS, COMMON_WORDS, NOUNS_BEFORE_OF
 
 SCORES = {"name": 100.0, "work": 100.0, "acronym": 100.0, "date": 60.0, "quantity": 50.0, "phrase": 40.0}
 """Score of a mention by the rule that found it, in (0, 100]."""
@@ -106,3 +108,168 @@ def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 def _is_acronym(name: str) -> bool:
     return len(name) > 1 and name.isupper() and " " not in name
+
+
+_LONGEST_WORK = 12
+"""Words. What is longer between quotation marks is speech."""
+
+_LONGEST_QUOTATION = 122
+"""Characters, with the marks."""
+
+_MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|Jan\.?|Feb\.?|Mar\.?|Apr\.?|Jun\.?|Jul\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?)"
+)
+_DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
+_YEAR = r"(?:1\d{3}|20\d{2})"
+_DATE = re.compile(
+    rf"""(?=[\dJFMASOND])(?:(?<![\w.,$£€-])(?:
+        {_DAY}(?:\ of)?\ {_MONTH}(?:,?\ {_YEAR})?
+      | {_MONTH}\ (?:{_DAY},?\ )?{_YEAR}
+      | {_MONTH}\ {_DAY}
+      | {_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])
+      | {_YEAR}s?
+      )(?![\w%]|[.,]\d)
+      | (?<=\d[-–]){_YEAR}(?![\w%]|[.,]\d))""",
+    re.VERBOSE,
+)
+"""Its first sign is looked for before what may stand before it, which would be looked for at each letter. So it is in
+the other patterns."""
+
+_NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+_UNIT = r"""(?:
+    %|°\s?[CF]|percent|per\ cent|million|billion|trillion
+    |(?:[kcmnµμ]?m|[kmµμn]?g|[dcmµμ]?[lL]|[kMGT]?Hz|[kMGT]?W|[kMGT]?B|[kMGT]?bit|[kM]?J|[kM]?Pa|[mkM]?V|[mnµμkp]?mol|mEq|IU|U|
+      ha|ft|lb|oz|mph|rpm|hp|kn|bar|mmHg|dB|eV|kcal|cal|K|s|ms|h|min)
+     (?:[²³23]|(?:/|\ per\ )(?:[dcmµμ]?[lL]|[km]?g|min|h|s|day|kg|m[²³23]?))*
+    |(?:square\ |cubic\ |nautical\ )?
+     (?:met(?:re|er)|kilomet(?:re|er)|centimet(?:re|er)|mile|acre|hectare|inch|pound|gram|kilogram|ton|tonne|lit(?:re|er)
+       |day|week|month|year|hour|minute|second|dollar|euro)(?:e?s)?
+    |feet|foot
+    )"""
+_QUANTITY = re.compile(
+    rf"(?=[\d$£€¥])(?<![\w.,])(?:[$£€¥]\s?{_NUMBER}(?:\s(?:million|billion|trillion))?"
+    rf"|{_NUMBER}(?:\s?[-–]\s?{_NUMBER}|\s?±\s?{_NUMBER})?[\s-]?{_UNIT})(?!\w|[./-]\w)",
+    re.VERBOSE,
+)
+_QUOTED = re.compile(
+    r"""(?=[“„`«《「『‘'])(?:
+        “([^“”\n]{1,120})”
+      | „([^„“”\n]{1,120})[“”]
+      | ``\s?([^`'\n]{1,120}?)\s?''
+      | «\s?([^«»\n]{1,120}?)\s?»
+      | 《([^《》\n]{1,60})》
+      | 「([^「」\n]{1,60})」
+      | 『([^『』\n]{1,60})』
+      | (?<![\w'])[‘']([A-Z][^'‘’"\n]{1,60}?)['’](?!\w))""",
+    re.VERBOSE,
+)
+
+
+def dates(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of days, months of a year, years and decades."""
+    return (match.span() for match in _DATE.finditer(text))
+
+
+def quantities(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of numbers with a unit or a currency."""
+    return (match.span() for match in _QUANTITY.finditer(text))
+
+
+def works(text: str) -> Iterator[tuple[int, int]]:
+    """Spans between quotation marks that may be titles: short, and not a clause cut out of a sentence."""
+    for start, end in _quoted(text):
+        while end > start and text[end - 1] in " ,.;:":
+            end -= 1
+        while end > start and text[start] == " ":
+            start += 1
+        work = text[start:end]
+        if work and not work[0].islower() and work.count(" ") < _LONGEST_WORK:
+            yield start, end
+
+
+def _quoted(text: str) -> Iterator[tuple[int, int]]:
+    for match in _QUOTED.finditer(text):
+        yield match.span(match.lastindex or 0)
+    if '"' in text:
+        yield from _between_straight_quotes(text)
+
+
+def _between_straight_quotes(text: str) -> Iterator[tuple[int, int]]:
+    """Pairs of marks in the order of a line; where their number is odd, the last has no partner."""
+    offset = 0
+    for line in text.splitlines(keepends=True):
+        marks = [match.start() + offset for match in re.finditer('"', line)]
+        offset += len(line)
+        for opening, closing in zip(marks[::2], marks[1::2], strict=False):
+            if closing - opening <= _LONGEST_QUOTATION:
+                yield opening + 1, closing
+
+
+_LONGEST = 4
+"""Words of a phrase."""
+
+_SHORTEST_WORD = 6
+"""Letters of a word that is a phrase by itself."""
+
+_RARE = 3.0
+"""Weight of a word outside everyday English, relative to one of it."""
+
+_PIECE = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*|[^\w\s]|\w+")
+_BREAKING_ENDING = re.compile(r"(?:ly|ed|n[’']t|[’'](?:re|ll|ve|d|m))$")
+_SENTENCE_END = re.compile(r"(?:\A|[.!?:;]|\n)\s*\Z")
+
+
+def phrases(text: str, count: int) -> list[tuple[int, int]]:
+    """Spans of every occurrence of the ``count`` most salient phrases of ``text``, in order."""
+    if count <= 0:
+        return []
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for start, end in _candidates(text):
+        spans[text[start:end].lower()].append((start, end))
+    weights = {phrase: _weight(phrase, len(found)) for phrase, found in spans.items()}
+    best = sorted((phrase for phrase in weights if weights[phrase] > 0), key=lambda phrase: (-weights[phrase], phrase))
+    return sorted(span for phrase in best[:count] for span in spans[phrase])
+
+
+def _candidates(text: str) -> Iterator[tuple[int, int]]:
+    run: list[re.Match[str]] = []
+    for piece in _PIECE.finditer(text):
+        adjoins = bool(run) and text[run[-1].end() : piece.start()].isspace()
+        if _breaks(text, piece):
+            if adjoins and piece.group() == "of" and run[-1].group().lower() in NOUNS_BEFORE_OF:
+                run.append(piece)
+                continue
+            yield from _in_run(run)
+            run = []
+        elif adjoins:
+            run.append(piece)
+        else:
+            yield from _in_run(run)
+            run = [piece]
+    yield from _in_run(run)
+
+
+def _in_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
+    """The last words of a run are its head: what is too long loses words at its beginning."""
+    if run and run[-1].group() == "of":
+        run = run[:-1]
+    if run:
+        yield run[max(0, len(run) - _LONGEST)].start(), run[-1].end()
+
+
+def _breaks(text: str, piece: re.Match[str]) -> bool:
+    word = piece.group()
+    if not word.islower():
+        if not word.istitle() or not _SENTENCE_END.search(text, max(0, piece.start() - 3), piece.start()):
+            return True
+        word = word.lower()
+    return len(word) < 3 or word in BREAKING_WORDS or _BREAKING_ENDING.search(word) is not None
+
+
+def _weight(phrase: str, occurrences: int) -> float:
+    words = phrase.split()
+    rare = sum(word not in COMMON_WORDS for word in words)
+    if len(words) == 1 and (not rare or len(phrase) < _SHORTEST_WORD):
+        return 0.0
+    return (_RARE * rare + len(words) - rare) * (1 + 0.5 * (occurrences - 1))

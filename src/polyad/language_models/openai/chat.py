@@ -30,8 +30,7 @@ from polyad.openai_api.failure import UnusableReplyError
 from polyad.openai_api.rate_limit import RateLimiter, Reservation
 from polyad.openai_api.slots import Slots
 from polyad.protocols.components import BudgetCheck, Prompt, Reply
-from polyad.text.counting import counted
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens, counted
 
 _logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from typing import Any
 from polyad.openai_api.address import Secrets
 from polyad.openai_api.endpoint import NOTHING_SECRET, said_in
 from polyad.openai_api.failure import UnusableReplyError
-from polyad.text.outside import writable
-from polyad.text.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
+from polyad.replies.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
+from polyad.text.cleaning import writable
 
 _CUT = frozenset({"length", "model_length", "model_context_window_exceeded"})
 _FILTERED = frozenset({"content_filter", "sensitive"})

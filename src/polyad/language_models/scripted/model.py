@@ -10,8 +10,7 @@ from polyad.errors import LanguageModelError
 from polyad.language_models.scripted.server import Request
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
-from polyad.text.counting import counted
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens, counted
 
 Line = str | Reply | LanguageModelError
 """What a scripted model may be told to say."""

@@ -20,7 +20,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 from polyad.errors import ConfigurationError, PolyadError
 from polyad.language_models.scripted.faults import Fault
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens
 
 Request = Mapping[str, Any]
 """The JSON body of a request."""

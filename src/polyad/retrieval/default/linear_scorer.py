@@ -16,7 +16,7 @@ from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
 from polyad.text.digests import is_digest
-from polyad.text.packaged import packaged
+from polyad.text.files import packaged
 
 _RELEVANCE = "relevance by "
 """Before the names of the measures of relevance in a file of weights."""

@@ -11,7 +11,7 @@ from polyad.hypergraph.sparse import among
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import Mentions
-from polyad.text.indexed_words import query_terms
+from polyad.text.terms import query_terms
 
 
 @dataclass(frozen=True, slots=True)

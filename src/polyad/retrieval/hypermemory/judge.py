@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from polyad.errors import LanguageModelError, NoMoreRepliesError, UnreadableReplyError
 from polyad.model import Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
-from polyad.retrieval.hypermemory.replies import Reading, Repair, read_scores, read_verdict, shares
+from polyad.replies.candidate_scores import Reading, Repair, read_scores, read_verdict, shares
+from polyad.replies.schema import BOOLEAN, INTEGER, NUMBER, STRING, array_of, object_of
 from polyad.text.counting import counted
-from polyad.text.json_schema import BOOLEAN, INTEGER, NUMBER, STRING, array_of, object_of
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _SCORES_SCHEMA = object_of(scores=array_of(object_of(number=INTEGER, score=NUMBER)))

@@ -18,9 +18,9 @@ from polyad.config import NamesLinked
 from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor
 from polyad.protocols.snapshot import Kind, Snapshot
+from polyad.replies.candidate_scores import Repair
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypermemory.judge import Judge
-from polyad.retrieval.hypermemory.replies import Repair
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.question import QuestionLinker
@@ -79,7 +79,7 @@ class HyperMemoryRetriever:
         ``notes`` of the evidence has ``llm_calls`` (prompts, those for names included, which count against
         ``max_calls``), ``llm_requests`` (sent to score and to decide, retries included, recalled replies not), the
         ``depth`` reached, ``sufficient`` (1) if the model said so, and the kinds of
-        :class:`polyad.retrieval.hypermemory.replies.Repair` that occurred.
+        :class:`polyad.replies.candidate_scores.Repair` that occurred.
 
         Raises:
             NoMoreRepliesError: the language model cannot be asked any more. Other failures fall back to similarity.

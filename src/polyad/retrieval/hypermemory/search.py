@@ -16,8 +16,8 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import entity_names, scored_hyperedges
 from polyad.retrieval.hypermemory.judge import Judge, Offer, Surroundings, one_line
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
-from polyad.text.quoting import in_one_line
-from polyad.text.tokens import count_tokens
+from polyad.text.counting import count_tokens
+from polyad.text.prompts import in_one_line
 
 _START_HYPEREDGES = 3
 """Nearest hyperedges whose entities the search starts from when the question names none."""

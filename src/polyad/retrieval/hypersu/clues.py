@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from polyad.protocols.components import LanguageModel, Prompt
+from polyad.replies.loose_json import strings_under
+from polyad.replies.schema import STRING, array_of, object_of
 from polyad.retrieval.asking import BestEffortPrompter
 from polyad.retrieval.question import LinkedQuestion
-from polyad.text.json_schema import STRING, array_of, object_of
-from polyad.text.loose_json import strings_under
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _SCHEMA = object_of(clues=array_of(STRING))

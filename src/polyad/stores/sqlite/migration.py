@@ -19,7 +19,7 @@ from polyad.stores.sqlite.checksums import checksum_of
 from polyad.stores.sqlite.database import Database, run_script
 from polyad.stores.sqlite.given import FILL
 from polyad.stores.sqlite.replies import SqliteReplies
-from polyad.text.packaged import packaged
+from polyad.text.files import packaged
 
 EARLIER_FORMATS = (3, 4, 5)
 """What can be brought to the present format."""

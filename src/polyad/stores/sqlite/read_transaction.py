@@ -26,7 +26,7 @@ from polyad.stores.sqlite.rows import (
     require_numbers,
     tally_of_incidences,
 )
-from polyad.text.words import is_written_as_name
+from polyad.text.counting import is_written_as_name
 
 _BATCH = 256
 """Values, or pairs of them, bound to one statement: a power of two (:func:`_padded`); SQLite's oldest limit is 999."""

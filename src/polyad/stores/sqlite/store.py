@@ -69,7 +69,7 @@ from polyad.stores.sqlite.rows import (
     select_incidences,
     select_indexed_passages,
 )
-from polyad.text.packaged import packaged
+from polyad.text.files import packaged
 
 FORMAT_VERSION = 6
 FILE_NAME = "index.sqlite"

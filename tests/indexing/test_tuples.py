@@ -1,0 +1,168 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from polyad.config import SplitSettings
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.errors import ReadError
+from polyad.indexing.builders import DraftHyperedge
+from polyad.indexing.pipeline import Indexer
+from polyad.indexing.run import IndexCounts
+from polyad.indexing.split import SentenceSplitter
+from polyad.indexing.tuples import TupleBuilder
+from polyad.model import Argument, ArgumentType, Document, HyperedgeKind, Incidence, Passage
+from polyad.protocols.components import silent
+from polyad.stores.sqlite import SqliteStore
+
+TEXT = "give: giver Alice, recipient Bob, gift Book"
+
+
+def gift(giver: str, recipient: str, thing: str, id: str = "") -> Document:
+    arguments = (Argument("giver", giver), Argument("recipient", recipient), Argument("gift", thing))
+    text = f"give: giver {giver}, recipient {recipient}, gift {thing}"
+    return Document(id or f"{giver} {recipient} {thing}", "", text, arguments=arguments)
+
+
+BOOK_FOR_BOB = (gift("Alice", "Bob", "Book"), gift("Alice", "Carol", "Pen"))
+PEN_FOR_BOB = (gift("Alice", "Bob", "Pen"), gift("Alice", "Carol", "Book"))
+"""The example of HyperRAG, appendix A: the same pairs of entities, and other facts."""
+
+
+def passage(*arguments: tuple[str, str], text: str = TEXT) -> Passage:
+    return Passage("d#0000", "d", "", text, 0, len(text), arguments=tuple(Argument(*one) for one in arguments))
+
+
+def draft(*arguments: tuple[str, str]) -> DraftHyperedge:
+    (found,) = TupleBuilder().build([passage(*arguments)])
+    (edge,) = found.hyperedges
+    return edge
+
+
+def parts(found: DraftHyperedge) -> list[tuple[str, str]]:
+    return [(part.role, part.name) for part in found.incidences]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore.create(tmp_path, "hashing:16", 16, "none")
+    yield store
+    store.close()
+
+
+def index(store: SqliteStore, documents: Sequence[Document]) -> IndexCounts:
+    splitter = SentenceSplitter(SplitSettings(passage_tokens=40, overlap_tokens=10))
+    return Indexer(store, HashingEmbedder(16), splitter, TupleBuilder()).index(documents, silent)
+
+
+def facts(store: SqliteStore) -> set[frozenset[tuple[str, str]]]:
+    members = store.incidences([edge.id for edge in store.all_hyperedges()])
+    return {frozenset((part.role, part.entity_key) for part in incidences) for incidences in members.values()}
+
+
+def pairs(facts: set[frozenset[tuple[str, str]]]) -> set[frozenset[tuple[str, str]]]:
+    return {frozenset((one, other)) for fact in facts for one in fact for other in fact if one != other}
+
+
+def test_a_fact_is_one_hyperedge_that_says_its_text() -> None:
+    edge = draft(("giver", "Alice"), ("recipient", "Bob")).hyperedge
+    assert (edge.id, edge.kind, edge.passage_id) == ("d#0000/000", HyperedgeKind.TUPLE, "d#0000")
+    assert (edge.text, edge.start, edge.end, edge.score) == (TEXT, 0, len(TEXT), 10.0)
+
+
+def test_every_argument_is_an_incidence_with_its_role_and_spelling_sorted_by_key_and_role() -> None:
+    found = draft(("recipient", "The Book Club"), ("Giver", "ALICE"))
+    assert found.incidences == (
+        Incidence("The Book Club", "d#0000/000", "The Book Club", "recipient"),
+        Incidence("alice", "d#0000/000", "ALICE", "Giver"),
+    )
+
+
+def test_an_entity_in_two_roles_is_two_incidences() -> None:
+    assert parts(draft(("giver", "Alice"), ("recipient", "alice"))) == [("giver", "Alice"), ("recipient", "alice")]
+
+
+def test_an_entity_twice_in_one_role_is_one_incidence_as_first_spelt() -> None:
+    assert parts(draft(("author", "Alice"), ("author", "Bob"), ("author", "ALICE"))) == [
+        ("author", "Alice"),
+        ("author", "Bob"),
+    ]
+
+
+@pytest.mark.parametrize("type", ["number", "date", "boolean", "string", "null"])
+def test_a_literal_joins_nothing_and_stays_with_the_fact(type: ArgumentType) -> None:
+    given = (Argument("giver", "Alice"), Argument("since", "1961", type))
+    (found,) = TupleBuilder().build([replace(passage(), arguments=given, relation="give")])
+    (edge,) = found.hyperedges
+    assert parts(edge) == [("giver", "Alice")]
+    assert (edge.hyperedge.relation, edge.hyperedge.arguments) == ("give", given)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("AB-", "AB"), ("Georgia (country)", "Georgia"), ("US", "us"), ("Phase 1", "Phase 1/2"), ("Up", "Up!")],
+)
+def test_entities_of_different_text_are_different_entities(one: str, other: str) -> None:
+    first, second = draft(("what", one)).incidences, draft(("what", other)).incidences
+    assert len(first) == len(second) == 1
+    assert first[0].entity_key != second[0].entity_key
+
+
+def test_an_entity_with_an_id_is_known_by_it_and_shown_by_its_label() -> None:
+    given = (Argument("author", "Q42", names=("Douglas Adams", "DNA")),)
+    (found,) = TupleBuilder().build([replace(passage(), arguments=given)])
+    (edge,) = found.hyperedges
+    assert edge.incidences == (Incidence("q42", "d#0000/000", "Douglas Adams", "author"),)
+
+
+def test_literals_are_counted_by_role_and_those_that_are_not_what_was_declared() -> None:
+    given = (
+        *(Argument("dose", "5", "number"), Argument("dose", "6", "number"), Argument("dose", "much", "number")),
+        *(Argument("ok", "Yes", "boolean"), Argument("drug", "Zinc")),
+    )
+    (found,) = TupleBuilder().build([replace(passage(), arguments=given)])
+    assert found.notes == {"role dose: number": 2, "role dose: no number, kept as text": 1, "role ok: boolean": 1}
+
+
+def test_prose_is_refused_with_what_was_expected() -> None:
+    with pytest.raises(ReadError, match="d is prose: it has no arguments; expected a fact with roles and entities"):
+        TupleBuilder().build([passage(("giver", "Alice")), passage()])
+
+
+def test_prose_among_facts_is_reported_and_the_facts_are_indexed(store: SqliteStore) -> None:
+    counts = index(store, [*BOOK_FOR_BOB, Document("notes", "", "Alice likes to give.")])
+    assert (counts.added, counts.hyperedges) == (2, 2)
+    assert [failure.id for failure in counts.failures] == ["notes"]
+
+
+def test_who_got_what_is_kept_where_pairs_would_lose_it(tmp_path: Path) -> None:
+    found = []
+    for name, documents in (("one", BOOK_FOR_BOB), ("other", PEN_FOR_BOB)):
+        store = SqliteStore.create(tmp_path / name, "hashing:16", 16, "none")
+        assert index(store, documents).failures == ()
+        found.append(facts(store))
+        store.close()
+    one, other = found
+    with_alice = [{pair for pair in pairs(each) if ("giver", "alice") in pair} for each in found]
+    assert with_alice[0] == with_alice[1]  # gaveTo and gaveItem, the projection of the example
+    assert one != other
+    assert one & other == set()
+
+
+def test_equal_facts_under_two_ids_stay_two_hyperedges(store: SqliteStore) -> None:
+    index(store, [gift("Alice", "Bob", "Book", "g"), gift("Alice", "Bob", "Book", "g~2")])
+    assert store.memberships("alice") == ["g#0000/000", "g~2#0000/000"]
+
+
+def test_a_fact_of_a_long_text_stays_one_hyperedge(store: SqliteStore) -> None:
+    text = "Alice gave Bob the Book in the year 1961, as everyone in the village knew. " * 20
+    index(store, [Document("long", "", text, arguments=(Argument("giver", "Alice"),))])
+    assert store.memberships("alice") == ["long#0000/000"]
+
+
+def test_another_role_for_the_same_entity_and_text_is_a_change(store: SqliteStore) -> None:
+    index(store, [Document("d", "", TEXT, arguments=(Argument("giver", "Alice"),))])
+    counts = index(store, [Document("d", "", TEXT, arguments=(Argument("recipient", "Alice"),))])
+    assert counts.updated == 1
+    assert facts(store) == {frozenset({("recipient", "alice")})}

@@ -1,0 +1,116 @@
+"""Thoughts stay inside, however the reply is cut into pieces."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.replies.thoughts import ThoughtFilter, after_thoughts, without_thoughts
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("<think>no</think>yes", "yes"),
+        ("a <think>no</think>b", "a b"),
+        ("<think>a</think><think>b</think>yes", "yes"),
+        ("<think>never closed", ""),
+        ("never opened</think> yes", "yes"),
+        ("1 < 2 <thin", "1 < 2 <thin"),
+        ("<thinking>no</thinking>yes", "yes"),
+        ("<reasoning>no</reasoning>yes", "yes"),
+        ("[THINK]no [1]?[/THINK]yes [1]", "yes [1]"),
+        ("<|channel>thought\nno<channel|>yes", "yes"),
+        ("<|channel|>analysis<|message|>no<|end|><|start|>assistant<|channel|>final<|message|>yes", "yes"),
+        ("<|channel|>final <|constrain|>JSON<|message|>yes", "yes"),
+        ("  yes\n", "yes"),
+        ("", ""),
+    ],
+)
+def test_only_what_is_not_thought_is_shown(said: str, shown: str) -> None:
+    assert without_thoughts(said) == shown
+
+
+PIECES = ["<think>", "</think>", "<thinking>", "<", "th", "a ", "\n", ">", "b", "[THINK]", "[/th", "ink]", "["]
+PIECES += ["<|channel|>", "<|channel>", "<channel|>", "analysis", "final", "<|message|>"]
+
+
+@given(
+    parts=st.lists(st.sampled_from(PIECES)),
+    cuts=st.lists(st.integers(0, 80)),
+)
+def test_cutting_the_reply_into_pieces_changes_nothing(parts: list[str], cuts: list[int]) -> None:
+    said = "".join(parts)
+    places = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
+    whole, cut = ThoughtFilter(), ThoughtFilter()
+    pieces = [cut.feed(said[start:end]) for start, end in pairwise(places)]
+    assert "".join(pieces) + cut.finish() == whole.feed(said) + whole.finish()
+
+
+DATA = ['{"text": "It writes <think>, then </think>."}', '[["</think>"]]', '("entity"<|><think><|>tag)', "```\n<think>"]
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        " \n",
+        "<think>Hm.</think>",
+        "\n<THINKING>\n{} or []?\n</THINKING>\n\n",
+        "<think>a</think>\n<think>b</think>",
+        "Never opened, {} or [],\n</think>\n\n",
+        "never opened</think>",
+        "[THINK]{} or []?[/THINK]",
+        "<reasoning>{} or []?</reasoning>",
+        "<|channel>thought\n{} or []?\n<channel|>",
+        "<|channel|>analysis<|message|>{}?<|end|><|start|>assistant<|channel|>final<|message|>",
+        "<|channel|>final <|constrain|>JSON<|message|>",
+        "<think>It tells of </think>, then.</think>",
+        "<think>It tells of </think>: {}\n</think>\n",
+    ],
+)
+def test_tags_within_data_are_kept_and_thoughts_in_front_of_it_are_not(before: str, data: str) -> None:
+    assert after_thoughts(before + data + " ") == data
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"a": "b"} <think>c',
+        "[1] </think> [2]",
+        '{"a": "</think>{}"} []',
+        "[1] <think>\n</think>\n[2]",
+        '("a</think>\nb")',
+    ],
+)
+def test_what_may_be_data_is_never_dropped(said: str) -> None:
+    assert after_thoughts(said) == said
+
+
+RECORD = '("hyper-relation"<|>Ada met Bo.<|>9)'
+
+
+@pytest.mark.parametrize("data", ['{"facts": []}', '[{"text": "</think>"}]', RECORD, "```json\n[]"])
+@pytest.mark.parametrize("between", ["", " ", "\n", " So: ", "\nHere is what the passage says:\n\n"])
+@pytest.mark.parametrize(
+    "draft", ['{"facts": [{"text": "draft"}]}', f"Perhaps {RECORD}?", "[1, 2", '{"a": "</think>{}"}']
+)
+def test_a_draft_before_a_closing_tag_on_the_same_line_is_no_data(draft: str, between: str, data: str) -> None:
+    assert after_thoughts(f"{draft}</think>{between}{data}") == data
+
+
+@pytest.mark.parametrize(
+    "said", ["<think>{}", "a <think>b</think> c", "a</think>c", "a <think>b", " c ", "", "</think>"]
+)
+def test_a_reply_without_data_loses_all_its_thoughts(said: str) -> None:
+    assert after_thoughts(said) == without_thoughts(said)
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "</think>\n", "\n", "{", "[", "a ", '("'])).map("".join))
+def test_taking_thoughts_away_twice_takes_no_more(said: str) -> None:
+    once = after_thoughts(said)
+    assert after_thoughts(once) == once

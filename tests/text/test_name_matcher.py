@@ -1,0 +1,112 @@
+# ruff: noqa: RUF001  look-alike punctuation is part of what is compared
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyad.text.keys import entity_key
+from polyad.text.name_matcher import Vocabulary
+
+
+def found(text: str, *entities: str) -> list[str]:
+    mentions = Vocabulary({entity_key(entity) for entity in entities}.intersection).find(text)
+    assert all(text[mention.start : mention.end] == mention.name for mention in mentions)
+    return [mention.name for mention in mentions]
+
+
+@pytest.mark.parametrize(
+    ("text", "entity", "name"),
+    [
+        ("Did Dancing In The Rain (Film) fail?", "Dancing in the Rain (film)", "Dancing In The Rain"),
+        ("Who is older, God'S Gift To Women?", "God's Gift to Women", "God'S Gift To Women"),
+        ("Who is Lothair Ii's mother?", "Lothair II", "Lothair Ii"),
+        ("Who is Lothair II’s mother?", "Lothair II", "Lothair II"),
+        ("the father of William Ii, Prince Of Nassau-Dillenburg?", "William II, Prince of Nassau-Dillenburg",
+         "William Ii, Prince Of Nassau-Dillenburg"),
+        ("books by J. R. R. Tolkien sold", "J.R.R. Tolkien", "J. R. R. Tolkien"),
+        ("in the U.S. today", "US", "U.S"),
+        ("is dancing in the rain old", "Dancing in the Rain", "dancing in the rain"),
+        ("about 3.5 mg a day", "3.5 mg", "3.5 mg"),
+        ("the The Who concert", "The Who", "The Who"),
+        ("A Jester'S Tale or", "A Jester's Tale", "Jester'S Tale"),
+        ("who sang Blood, Sweat & Tears?", "Blood, Sweat and Tears", "Blood, Sweat & Tears"),
+        ("《红楼梦》的作者", "红楼梦", "红楼梦"),
+    ],
+)  # fmt: skip
+def test_a_known_name_is_found_in_any_spelling(text: str, entity: str, name: str) -> None:
+    assert found(text, entity) == [name]
+
+
+def test_the_longest_name_wins_and_the_next_begins_after_it() -> None:
+    text = "Was Lord of the Rings shot in New York or York?"
+    assert found(text, "Lord of the Rings", "Lord", "Rings", "York", "New York") == [
+        "Lord of the Rings",
+        "New York",
+        "York",
+    ]
+
+
+def test_an_article_before_a_shorter_name_does_not_hide_a_longer_one() -> None:
+    assert found(
+        "before the Israeli presidential election, 2000", "Israeli", "Israeli presidential election, 2000"
+    ) == ["Israeli presidential election, 2000"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["which film is older", "Film is an art", "Was he? Film him.", "Atomised (Film) was shot", "the film's plot"],
+)
+def test_an_everyday_word_is_not_linked(text: str) -> None:
+    assert found(text, "Film") == []
+
+
+def test_an_everyday_word_with_a_capital_of_its_own_is_linked() -> None:
+    assert found("Who directed Heat in 1995?", "Heat") == ["Heat"]
+
+
+def test_a_rare_word_is_linked_in_lower_case() -> None:
+    assert found("what raises creatinine most", "creatinine") == ["creatinine"]
+
+
+def test_several_lower_case_words_are_linked_when_they_are_a_term() -> None:
+    entities = "kidney disease", "statute of limitations", "came out"
+    assert found("kidney disease and the statute of limitations came out", *entities) == list(entities[:2])
+
+
+def test_two_clauses_that_meet_are_not_a_name() -> None:
+    assert found("Which came first, Run The Race or not?", "First Run", "Run the Race") == ["Run The Race"]
+
+
+def test_a_name_of_two_clauses_is() -> None:
+    assert found("Who sang Red Roses, Red Lips?", "Red Roses, Red Lips") == ["Red Roses, Red Lips"]
+
+
+def test_an_empty_vocabulary_finds_nothing() -> None:
+    assert found("Ada met Bo") == []
+    assert found("", "Ada") == []
+
+
+_WORDS = st.sampled_from(
+    ["the", "The", "A.", "Ada", "Ada's", "film", "Film", "of", "Heat,", "5.5", "&", "(Heat)", "Ada-Bo", "é", "道"]
+)
+
+
+@given(st.lists(_WORDS).map(" ".join) | st.text(), st.sets(st.lists(_WORDS, max_size=3).map(" ".join)))
+def test_what_is_found_is_known_and_disjoint(text: str, entities: set[str]) -> None:
+    keys = {key for entity in entities if (key := entity_key(entity))}
+    mentions = Vocabulary(keys.intersection).find(text)
+    assert all(text[mention.start : mention.end] == mention.name for mention in mentions)
+    assert all(entity_key(mention.name) in keys for mention in mentions)
+    ends = [0, *(mention.end for mention in mentions)]
+    assert all(mention.start >= end for mention, end in zip(mentions, ends, strict=False))
+
+
+@given(
+    st.lists(
+        st.sampled_from(["Ada", "Zuse's", "J.", "Lord", "of", "the", "5.5", "O'Brien", "Jean-Luc", "É"]), min_size=1
+    )
+)
+def test_a_capitalised_name_is_found_by_its_own_spelling(words: list[str]) -> None:
+    name = " ".join(["Zanzibar", *words[:3], "Quux"])
+    assert found(f"and {name} came", name) == [name]
