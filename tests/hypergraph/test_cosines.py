@@ -4,14 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.cosines import compute_cosines
 
 
 @given(st.integers(1, 80), st.integers(1, 400), st.integers(0, 2**32 - 1))
 def test_equal_vectors_tie_wherever_they_stand_and_never_exceed_one(rows: int, dimension: int, seed: int) -> None:
     vector = np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
     vector /= np.linalg.norm(vector)
-    found = cosines(np.tile(vector, (rows, 1)), vector)
+    found = compute_cosines(np.tile(vector, (rows, 1)), vector)
     assert found.max() <= 1
     assert len(set(found.tolist())) == 1
     assert found.dtype == np.float32
@@ -19,4 +19,4 @@ def test_equal_vectors_tie_wherever_they_stand_and_never_exceed_one(rows: int, d
 
 def test_cosines_with_one_vector_equal_those_with_several() -> None:
     vectors = np.eye(3, dtype=np.float32)
-    assert np.array_equal(cosines(vectors, vectors)[:, 1], cosines(vectors, vectors[1]))
+    assert np.array_equal(compute_cosines(vectors, vectors)[:, 1], compute_cosines(vectors, vectors[1]))

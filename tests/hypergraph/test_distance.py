@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import (
     Triples,
-    directional_distances,
-    encoding_width,
-    triple_encoding,
-    triples_of,
+    build_triples,
+    compute_directional_distances,
+    encode_triples,
+    get_encoding_width,
 )
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.model import IntArray
@@ -73,7 +73,7 @@ def test_triples_are_the_ordered_pairs_within_each_hyperedge_sorted(
         for tail in edges[edge]
         if head != tail and (heads is None or head in heads)
     }
-    found = triples_of(
+    found = build_triples(
         hypergraph(edges).members.get_neighbours, integers(*chosen), None if heads is None else integers(*heads)
     )
     assert as_list(found) == sorted(expected)
@@ -81,8 +81,8 @@ def test_triples_are_the_ordered_pairs_within_each_hyperedge_sorted(
 
 def test_a_hyperedge_of_four_has_twelve_triples_or_three_for_each_head() -> None:
     graph = hypergraph([{0, 2, 4, 6}, {1, 3}])
-    assert len(triples_of(graph.members.get_neighbours, integers(0))) == 12
-    assert as_list(triples_of(graph.members.get_neighbours, integers(0), integers(4, 1))) == [
+    assert len(build_triples(graph.members.get_neighbours, integers(0))) == 12
+    assert as_list(build_triples(graph.members.get_neighbours, integers(0), integers(4, 1))) == [
         (4, 0, 0),
         (4, 0, 2),
         (4, 0, 6),
@@ -95,7 +95,7 @@ def test_distances_equal_the_equations_evaluated_one_by_one(
     triples: list[Triple], starts: list[int], rounds: int
 ) -> None:
     expected = naive(triples, starts, rounds)
-    rows, encodings = directional_distances(as_arrays(triples), integers(*starts), rounds)
+    rows, encodings = compute_directional_distances(as_arrays(triples), integers(*starts), rounds)
     assert rows.tolist() == list(expected)
     assert encodings.dtype == np.float32
     assert encodings.shape == (len(expected), 1 + 2 * rounds)
@@ -121,8 +121,8 @@ def test_mixed_directions_send_on_all_that_a_round_has_brought(
         backward = [{row: mean(values, [t for h, t in pairs if h == row]) for row in rows} for values in sent]
         sent = forward + backward
         expected += sent
-    found, encodings = directional_distances(as_arrays(triples), integers(*starts), rounds, "mixed")
-    assert (found.tolist(), encodings.shape) == (rows, (len(rows), encoding_width(rounds, "mixed")))
+    found, encodings = compute_directional_distances(as_arrays(triples), integers(*starts), rounds, "mixed")
+    assert (found.tolist(), encodings.shape) == (rows, (len(rows), get_encoding_width(rounds, "mixed")))
     wanted = np.array([[values[row] for values in expected] for row in rows]).reshape(encodings.shape)
     np.testing.assert_allclose(encodings, wanted, rtol=1e-5, atol=1e-7)
 
@@ -132,7 +132,7 @@ def by_hand() -> Triples:
 
     0 -> 1 and 1 -> 0 in f0; 0 -> 2 in f0 and again in f1; 1 -> 2 in f0; 1 -> 3 in f2.
     """
-    return triples_of(
+    return build_triples(
         hypergraph([{0, 1, 2}, {0, 2}, {1, 3}], 4).members.get_neighbours, integers(0, 1, 2), integers(0, 1)
     )
 
@@ -141,7 +141,7 @@ def test_two_rounds_by_hand() -> None:
     triples = by_hand()
     assert as_list(triples) == [(0, 0, 1), (0, 0, 2), (0, 1, 2), (1, 0, 0), (1, 0, 2), (1, 2, 3)]
 
-    rows, encodings = directional_distances(triples, integers(0), 2)
+    rows, encodings = compute_directional_distances(triples, integers(0), 2)
 
     # Distinct heads into 0: {1}; 1: {0}; 2: {0, 1}, though three triples end there; 3: {1}.
     #   s1 = [s0(1), s0(0), (s0(0) + s0(1)) / 2, s0(1)] = [0, 1, 1/2, 0]
@@ -161,8 +161,8 @@ def test_two_rounds_by_hand() -> None:
 
 
 def test_a_triple_is_encoded_as_its_head_then_its_tail() -> None:
-    rows, encodings = directional_distances(by_hand(), integers(0), 1)
-    found = triple_encoding(as_arrays([(1, 2, 3), (0, 1, 2)]), rows, encodings)
+    rows, encodings = compute_directional_distances(by_hand(), integers(0), 1)
+    found = encode_triples(as_arrays([(1, 2, 3), (0, 1, 2)]), rows, encodings)
     assert found.dtype == np.float32
     expected = [[0, 1, 1 / 3, 0, 0, 0], [1, 0, 0, 0, 0.5, 0]]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
@@ -170,9 +170,9 @@ def test_a_triple_is_encoded_as_its_head_then_its_tail() -> None:
 
 @given(triples=TRIPLES, starts=ROWS, rounds=st.integers(0, 3))
 def test_each_triple_has_the_rows_of_its_two_entities(triples: list[Triple], starts: list[int], rounds: int) -> None:
-    rows, encodings = directional_distances(as_arrays(triples), integers(*starts), rounds)
+    rows, encodings = compute_directional_distances(as_arrays(triples), integers(*starts), rounds)
     row_of = dict(zip(rows.tolist(), encodings.tolist(), strict=True))
-    found = triple_encoding(as_arrays(triples), rows, encodings)
+    found = encode_triples(as_arrays(triples), rows, encodings)
     assert found.shape == (len(triples), 2 * (1 + 2 * rounds))
     assert found.tolist() == [row_of[head] + row_of[tail] for head, _, tail in triples]
 
@@ -181,51 +181,51 @@ def test_each_triple_has_the_rows_of_its_two_entities(triples: list[Triple], sta
 def test_the_order_of_the_triples_and_the_number_of_hyperedges_that_join_a_pair_change_no_bit(
     triples: list[Triple], starts: list[int], data: st.DataObject
 ) -> None:
-    rows, encodings = directional_distances(as_arrays(triples), integers(*starts), 2)
+    rows, encodings = compute_directional_distances(as_arrays(triples), integers(*starts), 2)
     more = data.draw(st.permutations(triples + [(head, edge + 10, tail) for head, edge, tail in triples[:4]]))
-    again, same = directional_distances(as_arrays(more), integers(*starts[::-1]), 2)
+    again, same = compute_directional_distances(as_arrays(more), integers(*starts[::-1]), 2)
     assert (again.tolist(), same.tolist()) == (rows.tolist(), encodings.tolist())
 
 
 @given(edges=EDGES, starts=ROWS)
 def test_over_all_ordered_pairs_backward_repeats_forward(edges: Edges, starts: list[int]) -> None:
-    triples = triples_of(hypergraph(edges).members.get_neighbours, np.arange(len(edges)))
-    _, encodings = directional_distances(triples, integers(*starts), 3)
+    triples = build_triples(hypergraph(edges).members.get_neighbours, np.arange(len(edges)))
+    _, encodings = compute_directional_distances(triples, integers(*starts), 3)
     assert encodings[:, 1:4].tolist() == encodings[:, 4:].tolist()
 
 
 @given(edges=EDGES)
 def test_starting_from_every_head_of_all_ordered_pairs_says_nothing(edges: Edges) -> None:
-    triples = triples_of(hypergraph(edges).members.get_neighbours, np.arange(len(edges)))
-    _, encodings = directional_distances(triples, triples.heads, 2)
+    triples = build_triples(hypergraph(edges).members.get_neighbours, np.arange(len(edges)))
+    _, encodings = compute_directional_distances(triples, triples.heads, 2)
     assert (encodings == 1).all()
 
 
 def test_starting_from_the_heads_marks_them_where_heads_are_restricted() -> None:
     triples = by_hand()
-    rows, encodings = directional_distances(triples, triples.heads, 0)
+    rows, encodings = compute_directional_distances(triples, triples.heads, 0)
     assert (rows.tolist(), encodings.tolist()) == ([0, 1, 2, 3], [[1], [1], [0], [0]])
 
 
 def test_a_start_in_no_triple_is_passed_over() -> None:
-    rows, encodings = directional_distances(as_arrays([(3, 0, 5)]), integers(4, 900), 1)
+    rows, encodings = compute_directional_distances(as_arrays([(3, 0, 5)]), integers(4, 900), 1)
     assert (rows.tolist(), encodings.tolist()) == ([3, 5], [[0, 0, 0], [0, 0, 0]])
 
 
 def test_no_triples_have_no_entities_and_no_features() -> None:
-    nothing = triples_of(hypergraph([{0, 1}, {2}]).members.get_neighbours, integers(1))
-    rows, encodings = directional_distances(nothing, integers(0), 2)
+    nothing = build_triples(hypergraph([{0, 1}, {2}]).members.get_neighbours, integers(1))
+    rows, encodings = compute_directional_distances(nothing, integers(0), 2)
     assert (rows.shape, encodings.shape) == ((0,), (0, 5))
-    assert triple_encoding(nothing, rows, encodings).shape == (0, 10)
+    assert encode_triples(nothing, rows, encodings).shape == (0, 10)
 
 
 def test_a_negative_number_of_rounds_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="rounds is -1; expected 0 or more"):
-        directional_distances(by_hand(), integers(0), -1)
+        compute_directional_distances(by_hand(), integers(0), -1)
 
 
 @pytest.mark.parametrize("missing", [2, 40])
 def test_a_triple_of_an_entity_without_a_distance_is_refused_by_its_row(missing: int) -> None:
-    rows, encodings = directional_distances(as_arrays([(1, 0, 3)]), integers(1), 1)
+    rows, encodings = compute_directional_distances(as_arrays([(1, 0, 3)]), integers(1), 1)
     with pytest.raises(ValueError, match=f"entity row {missing} has no encoding"):
-        triple_encoding(as_arrays([(1, 0, missing)]), rows, encodings)
+        encode_triples(as_arrays([(1, 0, missing)]), rows, encodings)

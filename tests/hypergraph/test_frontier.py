@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyad.hypergraph.frontier import Walk, expand
+from polyad.hypergraph.frontier import Walk, expand_frontier
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.model import FloatArray, IntArray
 
@@ -58,7 +58,9 @@ def walk(
     width: int = 30,
     decay: float = 0.5,
 ) -> Walk:
-    return expand(hypergraph(edges, nodes), seeds, Recorded(alphas), by_row, depth=depth, width=width, decay=decay)
+    return expand_frontier(
+        hypergraph(edges, nodes), seeds, Recorded(alphas), by_row, depth=depth, width=width, decay=decay
+    )
 
 
 def naive(
@@ -133,7 +135,7 @@ def test_three_hops_by_hand() -> None:
 
 def test_depth_zero_reaches_the_seeds_and_asks_for_nothing() -> None:
     activation = Recorded([1.0])
-    found = expand(hypergraph([{0, 1}], 2), {0: 1.0}, activation, by_row, depth=0, width=5, decay=0.5)
+    found = expand_frontier(hypergraph([{0, 1}], 2), {0: 1.0}, activation, by_row, depth=0, width=5, decay=0.5)
     assert (found.bridges, found.nodes, activation.asked) == ({}, {0: 1.0}, set())
 
 
@@ -150,7 +152,7 @@ def test_an_inactive_hyperedge_is_not_passed() -> None:
 def test_only_hyperedges_incident_to_a_frontier_are_asked_about() -> None:
     activation = Recorded([1.0, 0.0, 1.0, 1.0])
     graph = hypergraph([{0, 1}, {1, 2}, {2, 3}, {4, 5}], 6)
-    expand(graph, {0: 1.0}, activation, by_row, depth=4, width=5, decay=0.5)
+    expand_frontier(graph, {0: 1.0}, activation, by_row, depth=4, width=5, decay=0.5)
     assert activation.asked == {0, 1}
 
 
@@ -165,9 +167,9 @@ def test_of_equal_sources_the_lower_row_is_named() -> None:
 
 def test_ties_are_broken_by_the_order_that_is_given() -> None:
     graph, alphas = hypergraph([{0, 7, 3, 5}], 10), Recorded([0.5])
-    found = expand(graph, {0: 1.0}, alphas, np.negative, depth=1, width=2, decay=0.5)
+    found = expand_frontier(graph, {0: 1.0}, alphas, np.negative, depth=1, width=2, decay=0.5)
     assert sorted(found.nodes) == [0, 5, 7]
-    found = expand(graph, {3: 1.0, 5: 1.0}, alphas, np.negative, depth=1, width=1, decay=0.5)
+    found = expand_frontier(graph, {3: 1.0, 5: 1.0}, alphas, np.negative, depth=1, width=1, decay=0.5)
     assert found.entered_from == {0: 5}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.incidence import Adjacency, Hypergraph, WeightedAdjacency, distinct, ranges
+from polyad.hypergraph.incidence import Adjacency, Hypergraph, WeightedAdjacency, expand_ranges, sort_unique
 from polyad.model import IntArray
 
 ROWS = 6
@@ -96,7 +96,7 @@ def test_a_weighted_adjacency_holds_the_highest_weight_of_each_pair(
 
 @given(numbers=st.lists(st.integers(0, 9)))
 def test_distinct_numbers_are_sorted_and_each_once(numbers: list[int]) -> None:
-    assert distinct(integers(*numbers)).tolist() == sorted(set(numbers))
+    assert sort_unique(integers(*numbers)).tolist() == sorted(set(numbers))
 
 
 @given(pairs=PAIRS)
@@ -111,7 +111,7 @@ def test_members_and_memberships_are_two_sides_of_one_incidence(pairs: list[tupl
 
 @given(spans=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), max_size=8))
 def test_ranges_follow_one_another(spans: list[tuple[int, int]]) -> None:
-    found = ranges(integers(*(start for start, _ in spans)), integers(*(count for _, count in spans)))
+    found = expand_ranges(integers(*(start for start, _ in spans)), integers(*(count for _, count in spans)))
     assert found.tolist() == [number for start, count in spans for number in range(start, start + count)]
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.hypergraph.incidence import Hypergraph
-from polyad.hypergraph.pairs import binary
+from polyad.hypergraph.pairs import split_into_pairs
 
 Edges = list[set[int]]
 
@@ -29,13 +29,13 @@ def test_the_binary_hypergraph_has_the_pairs_of_each_hyperedge_in_its_place(edge
         for origin, members in enumerate(edges)
         for part in (combinations(sorted(members), 2) if len(members) >= 2 else [members])
     ]
-    cut, origins = binary(hypergraph(edges))
+    cut, origins = split_into_pairs(hypergraph(edges))
     assert cut == hypergraph([part for _, part in expected])
     assert origins.tolist() == [origin for origin, _ in expected]
 
 
 def test_a_pair_within_two_hyperedges_is_kept_for_each_and_small_hyperedges_stay() -> None:
-    cut, origins = binary(hypergraph([{4}, {0, 1, 2}, set(), {1, 2}]))
+    cut, origins = split_into_pairs(hypergraph([{4}, {0, 1, 2}, set(), {1, 2}]))
     assert [cut.members[edge].tolist() for edge in range(cut.edge_count)] == [[4], [0, 1], [0, 2], [1, 2], [], [1, 2]]
     assert origins.tolist() == [0, 1, 1, 1, 2, 3]
     assert cut.node_count == NODES
@@ -43,9 +43,9 @@ def test_a_pair_within_two_hyperedges_is_kept_for_each_and_small_hyperedges_stay
 
 @given(edges=st.lists(PAIRS, max_size=7))
 def test_hyperedges_of_two_stay_as_they_are(edges: Edges) -> None:
-    assert binary(hypergraph(edges))[0] == hypergraph(edges)
+    assert split_into_pairs(hypergraph(edges))[0] == hypergraph(edges)
 
 
 def test_one_fact_of_three_is_cut_into_what_three_facts_of_two_are() -> None:
     parts = hypergraph([{0, 1}, {0, 2}, {1, 2}], 3)
-    assert binary(hypergraph([{0, 1, 2}], 3))[0] == parts
+    assert split_into_pairs(hypergraph([{0, 1, 2}], 3))[0] == parts

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.hypergraph.sparse import Scores, best_places, union
+from polyad.hypergraph.sparse import Scores, find_top_positions, union
 from polyad.model import IntArray
 
 VALUES = st.sampled_from([0.0, 0.5, 1.0, -1.0])
@@ -31,48 +31,48 @@ def columns(pairs: list[tuple[int, float]]) -> tuple[IntArray, np.ndarray[tuple[
 def test_best_are_the_highest_and_ties_go_by_the_order_given(scores: list[float], k: int) -> None:
     values, places = np.array(scores, dtype=np.float32), range(len(scores))
     lower = sorted(places, key=lambda place: (-scores[place], place))
-    assert best_places(values, k, by_row).tolist() == lower[: max(0, k)]
+    assert find_top_positions(values, k, by_row).tolist() == lower[: max(0, k)]
     higher = sorted(places, key=lambda place: (-scores[place], -place))
-    assert best_places(values, k, np.negative).tolist() == higher[: max(0, k)]
+    assert find_top_positions(values, k, np.negative).tolist() == higher[: max(0, k)]
 
 
 @given(pairs=PAIRS)
 def test_of_each_row_the_highest_value_counts_where_it_is_above_0(pairs: list[tuple[int, float]]) -> None:
     expected = {row: max(0.0, *(value for other, value in pairs if other == row)) for row, _ in pairs}
-    assert as_dict(Scores.highest(*columns(pairs))) == expected
+    assert as_dict(Scores.from_max(*columns(pairs))) == expected
 
 
 @given(pairs=PAIRS)
 def test_of_each_row_values_are_summed(pairs: list[tuple[int, float]]) -> None:
     expected = {row: sum(value for other, value in pairs if other == row) for row, _ in pairs}
-    assert as_dict(Scores.summed(*columns(pairs))) == expected
+    assert as_dict(Scores.from_sum(*columns(pairs))) == expected
 
 
 @given(known=st.dictionaries(st.integers(0, 9), VALUES), asked=st.lists(st.integers(0, 12), max_size=8))
 def test_rows_without_a_score_have_none(known: dict[int, float], asked: list[int]) -> None:
-    scores = Scores.of(*columns(list(known.items())))
+    scores = Scores.from_pairs(*columns(list(known.items())))
     assert as_dict(scores) == known
     assert len(scores) == len(known)
-    assert scores.at(np.array(asked, dtype=np.int64)).tolist() == [known.get(row, 0.0) for row in asked]
+    assert scores.get(np.array(asked, dtype=np.int64)).tolist() == [known.get(row, 0.0) for row in asked]
 
 
 def test_places_tell_where_a_row_stands_and_whether_it_does() -> None:
-    places, there = Scores.of(*columns([(7, 1.0), (3, 0.5)])).places(np.array([3, 4, 7, 9]))
+    places, there = Scores.from_pairs(*columns([(7, 1.0), (3, 0.5)])).find_positions(np.array([3, 4, 7, 9]))
     assert there.tolist() == [True, False, True, False]
     assert places[there].tolist() == [0, 1]
 
 
 def test_the_scores_above_a_threshold_are_the_best_and_ties_go_by_the_order_given() -> None:
-    scores = Scores.of(*columns([(0, 1.0), (1, 3.0), (2, 2.0), (3, 3.0), (4, 0.0)]))
-    assert scores.above(0.0).best(3, by_row).tolist() == [1, 3, 2]
-    assert scores.above(2.0).best(9, by_row).tolist() == [1, 3]
-    assert scores.above(2.0).best(1, np.negative).tolist() == [3]
-    assert scores.above(3.0).best(9, by_row).tolist() == []
-    assert Scores.none().above(0.0).best(9, by_row).tolist() == []
+    scores = Scores.from_pairs(*columns([(0, 1.0), (1, 3.0), (2, 2.0), (3, 3.0), (4, 0.0)]))
+    assert scores.above(0.0).top_k(3, by_row).tolist() == [1, 3, 2]
+    assert scores.above(2.0).top_k(9, by_row).tolist() == [1, 3]
+    assert scores.above(2.0).top_k(1, np.negative).tolist() == [3]
+    assert scores.above(3.0).top_k(9, by_row).tolist() == []
+    assert Scores.empty().above(0.0).top_k(9, by_row).tolist() == []
 
 
 def test_more_scores_stand_beside_those_there_are() -> None:
-    scores = Scores.none().with_more(*columns([(5, 1.0)])).with_more(*columns([(2, 0.5), (9, 0.25)]))
+    scores = Scores.empty().add(*columns([(5, 1.0)])).add(*columns([(2, 0.5), (9, 0.25)]))
     assert as_dict(scores) == {2: 0.5, 5: 1.0, 9: 0.25}
 
 

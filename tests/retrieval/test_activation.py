@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.cosines import compute_cosines
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.hypersu.activation import ClueActivation
@@ -26,9 +26,9 @@ class Units:
     def __init__(self, vectors: FloatArray) -> None:
         self.vectors = vectors
 
-    def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
+    def compute_cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
         assert kind == "hyperedge"
-        return cosines(self.vectors[rows], vectors)
+        return compute_cosines(self.vectors[rows], vectors)
 
 
 def view_of(units: FloatArray) -> Snapshot:

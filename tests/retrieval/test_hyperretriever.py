@@ -10,8 +10,8 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError
-from polyad.hypergraph.cosines import cosines
-from polyad.hypergraph.distance import Triples, directional_distances, triples_of
+from polyad.hypergraph.cosines import compute_cosines
+from polyad.hypergraph.distance import Triples, build_triples, compute_directional_distances
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Evidence, FloatArray, IntArray
@@ -337,7 +337,7 @@ def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(vi
     snapshot = view_of(crowd(40))
     walk = walk_of(snapshot, "name0003", limit=10)
     found, _ = walk.hop()
-    closeness = cosines(entity_vectors(snapshot), EMBEDDER.encode(["name0003"], "query")[0])
+    closeness = compute_cosines(entity_vectors(snapshot), EMBEDDER.encode(["name0003"], "query")[0])
     keys = snapshot.ids("entity", range(snapshot.row_count("entity")))
     names = [row for row, name in enumerate(keys) if name.startswith("name")]
     others = set(names) - {*found.tails.tolist(), snapshot.find_entity_rows(["name0003"])["name0003"]}
@@ -367,13 +367,13 @@ def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: Vi
     walk.follow(first, np.arange(len(first)))
     second, extras = walk.hop()
     topic = np.array([snapshot.find_entity_rows(["bell"])["bell"]])
-    met = triples_of(snapshot.graph.members, np.array([CAST, WEIGHS]), topic)
+    met = build_triples(snapshot.graph.members, np.array([CAST, WEIGHS]), topic)
     both = Triples(
         np.concatenate([met.heads, second.heads]),
         np.concatenate([met.edges, second.edges]),
         np.concatenate([met.tails, second.tails]),
     )
-    rows, encodings = directional_distances(both, topic, 1)
+    rows, encodings = compute_directional_distances(both, topic, 1)
     question = EMBEDDER.encode(["Bell"], "query")[0]
     head, tail = second.heads[0], second.tails[0]
     expected = [
@@ -468,7 +468,7 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
             heads = np.array(self.frontier, dtype=np.int64)
             edges = set(graph.memberships.get_neighbours(heads)[0].tolist()) - self.were_followed
             self.were_heads |= set(self.frontier)
-            found = triples_of(graph.members.get_neighbours, np.array(sorted(edges), dtype=np.int64), heads)
+            found = build_triples(graph.members.get_neighbours, np.array(sorted(edges), dtype=np.int64), heads)
             return found, np.zeros((len(found), 0), dtype=np.float32)
 
         def follow(self, triples: Triples, chosen: IntArray) -> None:

@@ -61,7 +61,7 @@ def found(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
     )
     assert set(anchors.owners.tolist()) <= set(range(len(weights)))
     passages = np.array([snapshot.find_passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
-    counted: list[float] = Scores.highest(anchors.passages, anchors.values).at(passages).tolist()
+    counted: list[float] = Scores.from_max(anchors.passages, anchors.values).get(passages).tolist()
     return counted
 
 

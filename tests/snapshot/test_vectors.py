@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.cosines import compute_cosines
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.binary_codes import BinaryCodes
 from polyad.snapshot.columns import Column
@@ -40,7 +40,7 @@ def advanced(vectors: Vectors, gone: IntArray, came: FloatArray) -> Vectors:
 def by_definition(
     rows: dict[int, tuple[int, float]], ids: Ids, vector: FloatArray, k: int, *, weighted: bool
 ) -> list[tuple[int, float]]:
-    near = {row: float(cosines(DIRECTIONS[[place]], vector)[0]) for row, (place, _) in rows.items()}
+    near = {row: float(compute_cosines(DIRECTIONS[[place]], vector)[0]) for row, (place, _) in rows.items()}
     found = {row: np.float32(value) * np.float32(rows[row][1] if weighted else 1) for row, value in near.items()}
     return sorted(((row, float(value)) for row, value in found.items()), key=lambda pair: (-pair[1], ids[pair[0]]))[:k]
 
@@ -124,7 +124,7 @@ def test_a_search_of_few_cells_finds_most_of_the_nearest_with_their_cosines_and_
         ((rows, near),) = vectors.nearest(question[None], 20, ids)
         assert len(rows) == 20
         assert not np.isin(rows, gone).any()
-        assert np.array_equal(near, cosines(vectors.at(rows), question))
+        assert np.array_equal(near, compute_cosines(vectors.at(rows), question))
         assert (np.diff(near) <= 0).all()
         hits += len(np.intersect1d(rows, expected))
     assert hits > 0.95 * 20 * len(questions)

@@ -16,7 +16,7 @@ import numpy as np
 from polyad.config import NamesLinked
 from polyad.evaluation.datasets import Question
 from polyad.hypergraph.distance import Triples
-from polyad.hypergraph.incidence import Hypergraph, distinct
+from polyad.hypergraph.incidence import Hypergraph, sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot
@@ -207,8 +207,8 @@ def distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: in
     found[starts] = 0
     frontier = starts
     for distance in range(1, depth + 1):
-        edges = distinct(graph.memberships.get_neighbours(frontier)[0])
-        reached = distinct(graph.members.get_neighbours(edges[allowed[edges]])[0])
+        edges = sort_unique(graph.memberships.get_neighbours(frontier)[0])
+        reached = sort_unique(graph.members.get_neighbours(edges[allowed[edges]])[0])
         frontier = reached[found[reached] < 0]
         found[frontier] = distance
         if not len(frontier):
@@ -266,7 +266,7 @@ def _targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArr
     """Answers that are entities; else the subjects of the gold passages; else all of their entities. No topics."""
     keys = (entity_key(answer) for answer in query.answers)
     answers = set(snapshot.find_entity_rows(key for key in keys if key).values())
-    entities = distinct(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
+    entities = sort_unique(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
     about, owners, _ = snapshot.graph.passages_about(entities)
     subject = np.bincount(owners[np.isin(about, gold)], minlength=len(entities)) > 0
     for rows in (np.array(sorted(answers), dtype=np.int64), entities[subject], entities):
@@ -280,7 +280,7 @@ def _gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list[IntA
     """Rows of the passages of each question's gold documents."""
     rows: dict[str, list[int]] = {}
     passages = snapshot.graph.passages(np.arange(snapshot.row_count("hyperedge")))
-    for row in distinct(passages).tolist():
+    for row in sort_unique(passages).tolist():
         rows.setdefault(snapshot.document_ids([row])[0], []).append(row)
     return [
         np.array(sorted(row for document in query.gold for row in rows.get(document, ())), dtype=np.int64)

@@ -1,1 +1,1 @@
-"""The mathematics of the hypergraph: incidence, frontiers, distances. Knows no store, no model, no text."""
+"""The mathematics of the hypergraph: incidence, frontiers and distances. Independent of stores, models and texts."""

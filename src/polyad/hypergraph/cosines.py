@@ -1,4 +1,4 @@
-"""Cosines of unit vectors, the same on every processor."""
+"""Cosines of unit vectors, rounded so that every processor gives the same values."""
 
 from __future__ import annotations
 
@@ -7,50 +7,50 @@ import numpy as np
 from polyad.model import FloatArray
 
 _DECIMALS = 6
-"""Decimals kept. Kernels round the last bits differently, by processor: what ties would be told apart by chance, and a
-cosine exceed 1."""
+"""Decimals of a cosine. Kernels round the last bits differently by processor, which would break ties by chance."""
 
-_FOR_ONE_THREAD = 1 << 18
-"""Multiplications up to which OpenBLAS leaves a product of matrices to one thread."""
+_SINGLE_THREAD_LIMIT = 1 << 18
+"""Largest matrix product, in multiplications, that OpenBLAS computes in one thread."""
 
 
-def cosines(vectors: FloatArray, others: FloatArray) -> FloatArray:
-    """The cosine of each of some unit vectors with each of some others, in [-1, 1].
+def compute_cosines(vectors: FloatArray, queries: FloatArray) -> FloatArray:
+    """Return the cosine of each unit vector with each query vector, in [-1, 1].
 
     Args:
         vectors: float32 ``[vectors, dimension]``.
-        others: float32 ``[others, dimension]``, or one of them, ``[dimension]``.
+        queries: float32 ``[queries, dimension]``, or a single query, ``[dimension]``.
 
     Returns:
-        float32 ``[vectors, others]``, or ``[vectors]``.
+        float32 ``[vectors, queries]``, or ``[vectors]``.
 
-    >>> cosines(np.eye(2, dtype=np.float32), np.float32([0.6, 0.8])).tolist() == np.float32([0.6, 0.8]).tolist()
+    >>> compute_cosines(np.eye(2, dtype=np.float32), np.float32([0.6, 0.8])).tolist() == np.float32([0.6, 0.8]).tolist()
     True
     """
-    found: FloatArray = np.round(products(vectors if others.ndim == 1 else vectors[:, None], others), _DECIMALS)
-    return np.clip(found, -1, 1, out=found)
+    products = compute_dot_products(vectors if queries.ndim == 1 else vectors[:, None], queries)
+    cosines: FloatArray = np.round(products, _DECIMALS)
+    return np.clip(cosines, -1, 1, out=cosines)
 
 
-def products(vectors: FloatArray, other: FloatArray) -> FloatArray:
-    """The product of each vector with another, or each with its own, by one thread.
+def compute_dot_products(vectors: FloatArray, queries: FloatArray) -> FloatArray:
+    """Return the dot product of each vector with one query vector or with its own query vector, in one thread.
 
-    A product of matrices is spread over all processors: where several searches run side by side, each then waits for
-    the others, and takes ten times as long.
+    OpenBLAS spreads a matrix product over all processors. Searches that run side by side then wait for each other and
+    take ten times as long.
     """
-    found: FloatArray = np.vecdot(vectors, other)
-    return found
+    products: FloatArray = np.vecdot(vectors, queries)
+    return products
 
 
-def products_with_each(vectors: FloatArray, others: FloatArray) -> FloatArray:
-    """The product of each of many vectors with each of a few others, ``[others, vectors]``, by one thread.
+def compute_dot_product_matrix(vectors: FloatArray, queries: FloatArray) -> FloatArray:
+    """Return the dot products of a few queries with many vectors, ``[queries, vectors]``, in one thread.
 
-    Blocks are so small that the product of matrices is left to one thread, and what is read once serves all others.
+    Blocks are small enough that OpenBLAS uses one thread, and every vector is read once for all queries.
     """
-    if len(others) == 1:
-        return products(vectors, others[0])[None]
-    found = np.empty((len(vectors), len(others)), dtype=np.float32)
-    columns = np.ascontiguousarray(others.T)
-    block = max(1, _FOR_ONE_THREAD // max(1, others.size))
+    if len(queries) == 1:
+        return compute_dot_products(vectors, queries[0])[None]
+    products = np.empty((len(vectors), len(queries)), dtype=np.float32)
+    columns = np.ascontiguousarray(queries.T)
+    block = max(1, _SINGLE_THREAD_LIMIT // max(1, queries.size))
     for start in range(0, len(vectors), block):
-        np.matmul(vectors[start : start + block], columns, out=found[start : start + block])
-    return np.ascontiguousarray(found.T)
+        np.matmul(vectors[start : start + block], columns, out=products[start : start + block])
+    return np.ascontiguousarray(products.T)

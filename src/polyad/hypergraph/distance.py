@@ -1,9 +1,9 @@
-"""Where an entity stands relative to those a question starts from: directional distance encoding over triples.
+"""Directional distance encoding: the position of an entity relative to the start entities of a question.
 
 HyperRAG (sections 3.1.2 and 3.1.3) reads a hyperedge as *pseudo-binary triples*, its ordered pairs of members, and
 lets an indicator of the starting entities flow along them: forward from head to tail, and backward from tail to head.
-After l rounds an entity holds how much of what reaches it in l steps came from a start. These numbers, beside the
-vectors of the texts, tell a classifier which triples lead somewhere.
+After l rounds an entity holds how much of what reaches it in l steps came from a start. Together with text vectors,
+these numbers tell a classifier which triples lead to an answer.
 
 The directions differ only where the heads are restricted. Over all ordered pairs each triple has its reverse, so the
 backward columns repeat the forward ones.
@@ -19,18 +19,18 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.errors import ConfigurationError
-from polyad.hypergraph.incidence import distinct, ranges
-from polyad.hypergraph.sparse import among
+from polyad.hypergraph.incidence import expand_ranges, sort_unique
+from polyad.hypergraph.sparse import is_in
 from polyad.model import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class Triples:
-    """Pseudo-binary triples (e_h, f, e_t) as parallel arrays of rows, each of shape ``[triples]``.
+    """Pseudo-binary triples (e_h, f, e_t) as parallel arrays of row numbers, each of shape ``[triples]``.
 
     Attributes:
         heads: Rows of entities.
-        edges: Rows of the hyperedges that join head and tail.
+        edges: Rows of the hyperedges that contain head and tail.
         tails: Rows of entities.
     """
 
@@ -43,63 +43,63 @@ class Triples:
 
 
 Directions = Literal["separate", "mixed"]
-"""Whether what flows forward and what flows backward are kept apart."""
+"""Whether forward and backward flows are kept apart."""
 
 Members = Callable[[IntArray], tuple[IntArray, IntArray]]
-"""The entities of each of some hyperedges, sorted, and the position among these that each belongs to."""
+"""Returns the sorted entities of hyperedges, and for each entity the position of its hyperedge."""
 
 
-def triples_of(members: Members, edges: IntArray, heads: IntArray | None = None) -> Triples:
-    """All ordered pairs of distinct members within some hyperedges (HyperRAG, eq. 3).
+def build_triples(members: Members, edges: IntArray, heads: IntArray | None = None) -> Triples:
+    """Return all ordered pairs of distinct members of hyperedges (HyperRAG, eq. 3).
 
-    A hyperedge of n members gives n * (n - 1) triples, or n - 1 for each head when ``heads`` are given. The paper's
-    e_h and e_t may be the same entity; such a triple says nothing, and is left out.
+    A hyperedge of n members has n * (n - 1) triples, or n - 1 for each member in ``heads``. The paper allows e_h = e_t;
+    such triples carry no information and are omitted.
 
     >>> from polyad.hypergraph.incidence import Hypergraph
     >>> graph = Hypergraph.from_incidences(np.array([0, 1, 2, 1, 3]), np.array([0, 0, 0, 1, 1]), 4, 2)
-    >>> triples = triples_of(graph.members.get_neighbours, np.array([0, 1]), heads=np.array([1]))
+    >>> triples = build_triples(graph.members.get_neighbours, np.array([0, 1]), heads=np.array([1]))
     >>> triples.heads.tolist(), triples.edges.tolist(), triples.tails.tolist()
     ([1, 1, 1], [0, 0, 1], [0, 2, 3])
 
     Args:
-        members: Of the hypergraph.
-        edges: Rows of hyperedges, in any order; one given twice counts once.
-        heads: Rows of the nodes that may be heads, in any order; None for every member.
+        members: Returns the members of hyperedges.
+        edges: Rows of hyperedges, in any order; duplicates count once.
+        heads: Rows of the nodes that may be heads, in any order; None for all members.
 
     Returns:
-        The triples, sorted by head, then hyperedge, then tail, each once.
+        The unique triples, sorted by head, then hyperedge, then tail.
     """
-    edges = distinct(edges)
+    edges = sort_unique(edges)
     entities, places = members(edges)
     sizes = np.bincount(places, minlength=len(edges))
     starts = np.cumsum(sizes) - sizes
     own, owners = entities, places
     if heads is not None:
-        allowed = among(own, np.sort(heads))
+        allowed = is_in(own, np.sort(heads))
         own, owners = own[allowed], owners[allowed]
-    # Sorted before each head is repeated for its tails, while there are still few rows to sort.
+    # Sort before repeating each head for its tails, while there are few rows to sort.
     order = np.lexsort((owners, own))
     own, owners = own[order], owners[order]
     arities = sizes[owners]
-    tails = entities[ranges(starts[owners], arities)]
+    tails = entities[expand_ranges(starts[owners], arities)]
     repeated = np.repeat(own, arities)
     proper = repeated != tails
     return Triples(repeated[proper], np.repeat(edges[owners], arities)[proper], tails[proper])
 
 
-def encoding_width(rounds: int, directions: Directions) -> int:
-    """How many numbers encode an entity.
+def get_encoding_width(rounds: int, directions: Directions) -> int:
+    """Return the number of columns of an entity encoding.
 
-    >>> encoding_width(3, "separate"), encoding_width(3, "mixed")
+    >>> get_encoding_width(3, "separate"), get_encoding_width(3, "mixed")
     (7, 15)
     """
     return 1 + 2 * rounds if directions == "separate" else 2 ** (rounds + 1) - 1
 
 
-def directional_distances(
+def compute_directional_distances(
     triples: Triples, starts: IntArray, rounds: int, directions: Directions = "separate"
 ) -> tuple[IntArray, FloatArray]:
-    """Directional distance encoding of every entity of some triples (HyperRAG, eq. 4-7).
+    """Return the directional distance encoding of every entity of the triples (HyperRAG, eq. 4-7).
 
     With s^(0) = 1 for the starts and 0 for all others, and for l = 0 .. rounds - 1:
 
@@ -112,26 +112,28 @@ def directional_distances(
 
     Args:
         triples: T_q.
-        starts: Rows of the entities that start at 1, in any order; those in no triple are passed over. Equation 4
-            starts from each entity that is a head, ``starts=triples.heads``; that tells something only where heads
-            were restricted, as over all ordered pairs every entity is a head and every number 1. The published code
-            starts from the topic entities, those the question names.
+        starts: Rows of the start entities, in any order; entities in no triple are ignored. Equation 4 starts from
+            every head, ``starts=triples.heads``, which is informative only for restricted heads: over all ordered pairs
+            every entity is a head and every number 1. The published code starts from the topic entities, the entities
+            that the question names.
         rounds: L, 0 or more.
-        directions: ``mixed`` sends on, in both directions, all that a round has brought, as the published code does:
-            M^(0) = s^(0), and M^(l+1) is M^(l) sent forward beside M^(l) sent backward, of 2^(l+1) columns.
+        directions: ``mixed`` propagates the result of each round in both directions, as the published code does:
+            M^(0) = s^(0), and M^(l+1) is M^(l) propagated forward beside M^(l) propagated backward, of 2^(l+1) columns.
 
     Returns:
         Rows of the distinct entities of the triples, sorted, ``[entities]``; and float32
-        ``[entities, encoding_width(rounds, directions)]`` in the columns s^(0), s^(1) .. s^(L), r^(1) .. r^(L) (eq. 7)
-        or M^(0) .. M^(L), each in [0, 1].
+        ``[entities, get_encoding_width(rounds, directions)]`` in the columns s^(0), s^(1) .. s^(L), r^(1) .. r^(L)
+        (eq. 7) or M^(0) .. M^(L), each in [0, 1].
 
     Raises:
         ConfigurationError: ``rounds`` is below 0.
     """
     if rounds < 0:
         raise ConfigurationError(f"rounds is {rounds}; expected 0 or more")
-    rows = _entities(triples)
-    heads, tails = _distinct_pairs(_positions(rows, triples.heads), _positions(rows, triples.tails), len(rows))
+    rows = sort_unique(np.concatenate([triples.heads, triples.tails]))
+    heads, tails = _distinct_pairs(
+        _find_positions(rows, triples.heads), _find_positions(rows, triples.tails), len(rows)
+    )
     initial = _indicator(rows, starts)
     if directions == "mixed":
         columns = _mixed(initial, heads, tails, rounds)
@@ -140,54 +142,50 @@ def directional_distances(
     return rows, np.column_stack(columns).astype(np.float32)
 
 
-def triple_encoding(triples: Triples, rows: IntArray, encodings: FloatArray) -> FloatArray:
-    """The structural features of each triple: its head's encoding, then its tail's (HyperRAG, eq. 8).
+def encode_triples(triples: Triples, rows: IntArray, encodings: FloatArray) -> FloatArray:
+    """Return the structural features of each triple: the encodings of its head and tail (HyperRAG, eq. 8).
 
     Args:
-        triples: Those to encode: the ones the distances were computed on, or some of them.
+        triples: All or some of the triples that the distances were computed on.
         rows: Rows of entities, sorted, ``[entities]``, from :func:`directional_distances`.
-        encodings: float32 ``[entities, 1 + 2 * rounds]``, from the same.
+        encodings: float32 ``[entities, 1 + 2 * rounds]``, from the same function.
 
     Returns:
         float32 ``[triples, 2 * (1 + 2 * rounds)]``.
 
     Raises:
-        ValueError: A triple has an entity that is not among ``rows``.
+        ValueError: An entity of a triple is not in ``rows``.
     """
     encoded: FloatArray = np.hstack(
-        [encodings[_positions(rows, triples.heads)], encodings[_positions(rows, triples.tails)]]
+        [encodings[_find_positions(rows, triples.heads)], encodings[_find_positions(rows, triples.tails)]]
     )
     return encoded
 
 
-def _entities(triples: Triples) -> IntArray:
-    return distinct(np.concatenate([triples.heads, triples.tails]))
-
-
-def _positions(rows: IntArray, wanted: IntArray) -> IntArray:
-    """The place of each of ``wanted`` in ``rows``."""
-    known = among(wanted, rows)
-    if not known.all():
-        missing = int(wanted[~known][0])
+def _find_positions(rows: IntArray, entities: IntArray) -> IntArray:
+    """Return the position of each entity in ``rows``. Raise ValueError if an entity is missing."""
+    is_encoded = is_in(entities, rows)
+    if not is_encoded.all():
+        missing = int(entities[~is_encoded][0])
         raise ValueError(f"entity row {missing} has no encoding; compute the distances over all triples to encode")
-    return rows.searchsorted(wanted)
+    return rows.searchsorted(entities)
 
 
 def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Each (head, tail) once, whatever number of hyperedges join them; ``count`` is above both."""
-    distinct_heads, distinct_tails = np.divmod(distinct(heads * count + tails), max(count, 1))
+    """Return each pair of head and tail once; all numbers are below ``count``."""
+    distinct_heads, distinct_tails = np.divmod(sort_unique(heads * count + tails), max(count, 1))
     return distinct_heads, distinct_tails
 
 
 def _indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
-    """s^(0): 1 for each of ``rows`` that is a start (eq. 4)."""
-    return among(rows, np.sort(starts)).astype(np.float64)
+    """Return s^(0): 1 for each row that is a start, otherwise 0 (eq. 4)."""
+    return is_in(rows, np.sort(starts)).astype(np.float64)
 
 
 def _mixed(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """M^(0) .. M^(L), column by column."""
+    """Return the columns of M^(0) .. M^(L)."""
     columns = sent = [initial]
     for _ in range(rounds):
         ways = ((heads, tails), (tails, heads))
@@ -199,7 +197,7 @@ def _mixed(
 def _propagate(
     initial: npt.NDArray[np.float64], sources: IntArray, targets: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """After each round, the mean over each target's sources of what they held before it."""
+    """Return the values after each round: the mean of each target's sources before the round."""
     # In double precision: sums over a hub's thousands of neighbours are rounded once, at the end.
     values = initial
     arriving = np.maximum(np.bincount(targets, minlength=len(initial)), 1)

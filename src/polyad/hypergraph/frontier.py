@@ -1,10 +1,10 @@
-"""Frontier expansion: activation spreads from nodes through active hyperedges to new nodes, a bounded number a hop.
+"""Frontier expansion: activation spreads from nodes through active hyperedges to a bounded number of new nodes per hop.
 
-HyperSU, section 4.2. At hop t a node v not yet reached receives
+HyperSU, section 4.2. At hop t an unreached node v receives
 
     c_t(v) = max over hyperedges u that contain v of [ alpha(u) * max over frontier nodes z in u of a(z) ]
 
-The best ``width`` new nodes are kept with a(v) = c_t(v) * decay^t and become the next frontier. The bridge score of a
+The ``width`` best new nodes get a(v) = c_t(v) * decay^t and become the next frontier. The bridge score of a
 hyperedge is b(u) = max over hops of [ alpha(u) * max over frontier nodes z in u of a(z) ].
 """
 
@@ -15,22 +15,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.hypergraph.sparse import Order, Scores, among, union
+from polyad.hypergraph.sparse import Scores, SortKey, is_in, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Graph
 
 Activation = Callable[[IntArray], FloatArray]
-"""alpha: the activation in [0, 1] of each of some hyperedges. Asked only about hyperedges the walk touches."""
+"""Returns alpha(u), the activation of each hyperedge in [0, 1]. Called only for hyperedges incident to a frontier."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What an expansion reached.
+    """The hyperedges and nodes that an expansion reached.
 
     Attributes:
-        bridges: Bridge score b(u) > 0 of each hyperedge it went through.
-        entered_from: The frontier node through which each of them got that score.
-        nodes: Activation a(v) of each node reached, the seeds included.
+        bridges: Bridge score b(u) > 0 of each active hyperedge.
+        entered_from: The frontier node that gave each hyperedge its bridge score.
+        nodes: Activation a(v) of each reached node, seeds included.
     """
 
     bridges: dict[int, float]
@@ -38,50 +38,50 @@ class Walk:
     nodes: dict[int, float]
 
 
-def expand(
+def expand_frontier(
     graph: Graph,
     seeds: dict[int, float],
     activation: Activation,
-    order: Order,
+    sort_key: SortKey,
     *,
     depth: int,
     width: int,
     decay: float,
 ) -> Walk:
-    """Expand from ``seeds`` (node -> a(z) in (0, 1]) for ``depth`` hops of at most ``width`` new nodes each.
+    """Expand a frontier from ``seeds`` for ``depth`` hops of at most ``width`` new nodes each.
 
     Args:
         graph: The hypergraph.
-        seeds: The first frontier.
+        seeds: The first frontier: a(z) in (0, 1] by node.
         activation: alpha; see :data:`Activation`.
-        order: Of nodes, breaks ties.
-        depth: Hops. 0 reaches the seeds only.
-        width: K: new nodes kept at each hop, the strongest first.
+        sort_key: Breaks ties between nodes.
+        depth: Number of hops. 0 reaches only the seeds.
+        width: K, the number of new nodes per hop, strongest first.
         decay: beta in (0, 1].
     """
     walk = Walk({}, {}, dict(seeds))
     frontier = reached = np.array(sorted(seeds), dtype=np.int64)
     strengths = np.array([seeds[node] for node in frontier.tolist()], dtype=np.float32)
     for hop in range(1, depth + 1):
-        edges, scores, sources = _bridge_scores(graph, frontier, strengths, activation, order)
-        _record(walk, edges, scores, sources)
-        received = _received(graph, edges, scores, reached)
-        nodes = np.sort(received.best(width, order))
+        edges, scores, sources = _compute_bridge_scores(graph, frontier, strengths, activation, sort_key)
+        _record_bridges(walk, edges, scores, sources)
+        received = _compute_received(graph, edges, scores, reached)
+        nodes = np.sort(received.top_k(width, sort_key))
         if not len(nodes):
             break
         reached = union([reached, nodes])
-        frontier, strengths = nodes, received.at(nodes) * np.float32(decay**hop)
+        frontier, strengths = nodes, received.get(nodes) * np.float32(decay**hop)
         walk.nodes.update(zip(frontier.tolist(), strengths.tolist(), strict=True))
     return walk
 
 
-def _bridge_scores(
-    graph: Graph, frontier: IntArray, strengths: FloatArray, activation: Activation, order: Order
+def _compute_bridge_scores(
+    graph: Graph, frontier: IntArray, strengths: FloatArray, activation: Activation, sort_key: SortKey
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """The active hyperedges incident to the frontier, their scores at this hop, and the strongest node of each."""
+    """Return the active hyperedges incident to the frontier, their scores, and their strongest nodes."""
     edges, owners = graph.memberships(frontier)
-    # By edge, then strongest node, then order: the first of each edge is its maximum.
-    ranked = np.lexsort((order(frontier)[owners], -strengths[owners], edges))
+    # By edge, then strongest node, then sort key: the first entry of each edge is its maximum.
+    ranked = np.lexsort((sort_key(frontier)[owners], -strengths[owners], edges))
     edges, owners = edges[ranked], owners[ranked]
     first = np.flatnonzero(np.diff(edges, prepend=-1))
     edges, best = edges[first], owners[first]
@@ -90,15 +90,15 @@ def _bridge_scores(
     return edges[active], scores[active], frontier[best[active]]
 
 
-def _record(walk: Walk, edges: IntArray, scores: FloatArray, sources: IntArray) -> None:
+def _record_bridges(walk: Walk, edges: IntArray, scores: FloatArray, sources: IntArray) -> None:
     for edge, score, source in zip(edges.tolist(), scores.tolist(), sources.tolist(), strict=True):
         if score > walk.bridges.get(edge, 0.0):
             walk.bridges[edge] = score
             walk.entered_from[edge] = source
 
 
-def _received(graph: Graph, edges: IntArray, scores: FloatArray, reached: IntArray) -> Scores:
-    """c_t(v) of every node not yet reached that an active hyperedge contains."""
+def _compute_received(graph: Graph, edges: IntArray, scores: FloatArray, reached: IntArray) -> Scores:
+    """Return c_t(v) of every unreached member of an active hyperedge."""
     members, owners = graph.members(edges)
-    new = ~among(members, reached)
-    return Scores.highest(members[new], scores[owners[new]])
+    new = ~is_in(members, reached)
+    return Scores.from_max(members[new], scores[owners[new]])

@@ -1,4 +1,4 @@
-"""The incidence structure of a hypergraph: which nodes each hyperedge joins, and which hyperedges join each node."""
+"""The incidence structure of a hypergraph: the nodes of each hyperedge, and the hyperedges of each node."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from polyad.model import BoolArray, FloatArray, IntArray
 
 
-def ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """Ranges of numbers, one after the other: from each of ``starts`` as many as ``counts`` says.
+def expand_ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """Return the concatenated integer ranges that begin at ``starts`` and have ``counts`` elements.
 
-    >>> ranges(np.array([7, 0, 3]), np.array([2, 0, 3])).tolist()
+    >>> expand_ranges(np.array([7, 0, 3]), np.array([2, 0, 3])).tolist()
     [7, 8, 3, 4, 5]
 
     Args:
         starts: Shape ``[ranges]``.
-        counts: Shape ``[ranges]``, 0 or more each.
+        counts: Shape ``[ranges]``, each 0 or more.
 
     Returns:
         Shape ``[sum of counts]``.
@@ -29,36 +29,36 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     return numbers
 
 
-def distinct(numbers: IntArray) -> IntArray:
-    """Sorted, each once; of numbers of 0 and above. Several times faster than ``numpy.unique``.
+def sort_unique(numbers: IntArray) -> IntArray:
+    """Return the sorted unique values of an array of integers. Several times faster than ``numpy.unique``.
 
-    >>> distinct(np.array([3, 1, 3])).tolist()
+    >>> sort_unique(np.array([3, 1, 3])).tolist()
     [1, 3]
     """
     ordered = np.sort(numbers)
-    return ordered[first_of_equals(ordered)]
+    return ordered[mark_first_of_equals(ordered)]
 
 
-def first_of_equals(ordered: IntArray) -> BoolArray:
-    """Which of some sorted numbers differ from the one before."""
-    first = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return first
+def mark_first_of_equals(ordered: IntArray) -> BoolArray:
+    """Return for each number of a sorted array whether it differs from the number before."""
+    is_first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return is_first
 
 
-def places_within(owners: IntArray) -> IntArray:
-    """For each of some sorted numbers, how many equal ones stand before it.
+def rank_in_group(groups: IntArray) -> IntArray:
+    """Return for each element of a sorted array how many equal elements come before it.
 
-    >>> places_within(np.array([2, 2, 2, 5])).tolist()
+    >>> rank_in_group(np.array([2, 2, 2, 5])).tolist()
     [0, 1, 2, 0]
     """
-    places: IntArray = np.arange(len(owners)) - np.searchsorted(owners, owners)
-    return places
+    ranks: IntArray = np.arange(len(groups)) - np.searchsorted(groups, groups)
+    return ranks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjacency:
-    """One side of an incidence: for each row its neighbours, sorted, in compressed rows.
+    """A compressed sparse row matrix: the sorted neighbours of each row.
 
     Attributes:
         offsets: Neighbours of row i are ``neighbours[offsets[i]:offsets[i + 1]]``; shape ``[rows + 1]``.
@@ -70,14 +70,13 @@ class Adjacency:
 
     @classmethod
     def from_pairs(cls, rows: IntArray, neighbours: IntArray, row_count: int) -> Adjacency:
-        """Compress pairs in any order; a pair that occurs twice counts once."""
+        """Build the adjacency from pairs in any order; duplicate pairs count once."""
         order = np.lexsort((neighbours, rows))
         rows, neighbours = rows[order], neighbours[order]
-        if len(rows):
-            first = np.concatenate([[True], (rows[1:] != rows[:-1]) | (neighbours[1:] != neighbours[:-1])])
-            rows, neighbours = rows[first], neighbours[first]
-        offsets = np.searchsorted(rows, np.arange(row_count + 1))
-        return cls(offsets, neighbours)
+        is_first = mark_first_of_equals(rows)
+        is_first[1:] |= neighbours[1:] != neighbours[:-1]
+        offsets = np.searchsorted(rows[is_first], np.arange(row_count + 1))
+        return cls(offsets, neighbours[is_first])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Adjacency):
@@ -85,34 +84,34 @@ class Adjacency:
         return np.array_equal(self.offsets, other.offsets) and np.array_equal(self.neighbours, other.neighbours)
 
     def __getitem__(self, row: int) -> IntArray:
-        """The neighbours of one row."""
+        """Return the neighbours of one row."""
         return self.neighbours[self.offsets[row] : self.offsets[row + 1]]
 
     def degrees(self, rows: IntArray | None = None) -> IntArray:
-        """How many neighbours each of ``rows`` has (each row there is, when None)."""
+        """Return the number of neighbours of each row in ``rows``, or of every row if None."""
         if rows is None:
             return np.diff(self.offsets)
         return self.offsets[rows + 1] - self.offsets[rows]
 
     def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """All neighbours of ``rows``, and for each of them the position in ``rows`` it belongs to."""
-        places, owners = self.places(rows)
+        """Return the neighbours of ``rows``, and for each neighbour the position of its row in ``rows``."""
+        places, owners = self.find_places(rows)
         return self.neighbours[places], owners
 
-    def places(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Where the neighbours of ``rows`` stand in :attr:`neighbours`, and for each the position in ``rows``."""
+    def find_places(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return where the neighbours of ``rows`` lie in :attr:`neighbours`, and the position of each one's row."""
         degrees = self.degrees(rows)
         owners = np.repeat(np.arange(len(rows)), degrees)
-        return ranges(self.offsets[rows], degrees), owners
+        return expand_ranges(self.offsets[rows], degrees), owners
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedAdjacency:
-    """An adjacency whose pairs have weights.
+    """An adjacency with a weight for each pair of row and neighbour.
 
     Attributes:
         adjacency: The neighbours of each row.
-        weights: Of each pair, in the order of ``adjacency.neighbours``; float32 ``[incidences]``.
+        weights: Parallel to ``adjacency.neighbours``; float32 ``[incidences]``.
     """
 
     adjacency: Adjacency
@@ -120,10 +119,10 @@ class WeightedAdjacency:
 
     @classmethod
     def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray, row_count: int) -> WeightedAdjacency:
-        """Compress pairs in any order; of a pair that occurs twice the higher weight counts."""
+        """Build the adjacency from pairs in any order; the highest weight of duplicate pairs counts."""
         pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
-        order = np.argsort(pairs, kind="stable")  # several times faster than lexsort where most are in order
-        first = first_of_equals(pairs[order])
+        order = np.argsort(pairs, kind="stable")  # several times faster than lexsort on nearly sorted pairs
+        first = mark_first_of_equals(pairs[order])
         if not first.all():
             order = np.lexsort((-weights, pairs))
         rows, neighbours, weights = rows[order], neighbours[order], weights[order]
@@ -136,14 +135,14 @@ class WeightedAdjacency:
         return np.repeat(np.arange(len(self.adjacency.offsets) - 1), self.adjacency.degrees())
 
     def get_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """All neighbours of ``rows``, the position in ``rows`` each belongs to, and its weight."""
-        places, owners = self.adjacency.places(rows)
+        """Return the neighbours of ``rows``, the position of each one's row in ``rows``, and the weights."""
+        places, owners = self.adjacency.find_places(rows)
         return self.adjacency.neighbours[places], owners, self.weights[places]
 
 
 @dataclass(frozen=True, slots=True)
 class Hypergraph:
-    """Nodes and hyperedges as row numbers. Two are equal when their rows have the same members.
+    """A hypergraph as two adjacencies of row numbers. Equal if all rows have the same members.
 
     Attributes:
         memberships: Hyperedges of each node.
@@ -155,17 +154,17 @@ class Hypergraph:
 
     @classmethod
     def from_incidences(cls, nodes: IntArray, hyperedges: IntArray, node_count: int, edge_count: int) -> Hypergraph:
-        """Build from parallel arrays of incidences, each a node in a hyperedge."""
+        """Build the hypergraph from parallel arrays: the node and the hyperedge of each incidence."""
         return cls(
             Adjacency.from_pairs(nodes, hyperedges, node_count), Adjacency.from_pairs(hyperedges, nodes, edge_count)
         )
 
     @property
     def node_count(self) -> int:
-        """How many nodes there are, of any degree."""
+        """The number of nodes, isolated nodes included."""
         return len(self.memberships.offsets) - 1
 
     @property
     def edge_count(self) -> int:
-        """How many hyperedges there are, of any arity."""
+        """The number of hyperedges, empty hyperedges included."""
         return len(self.members.offsets) - 1

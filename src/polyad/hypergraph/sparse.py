@@ -1,4 +1,4 @@
-"""Scores of some rows, and 0 for all others: what is computed of the few rows that a search reaches."""
+"""Sparse scores: values for the few rows that a search reaches, 0 for all other rows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.incidence import sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
 
 Values = npt.NDArray[np.floating]
 
-Order = Callable[[IntArray], "npt.NDArray[np.generic]"]
-"""Keys of rows, such that a row whose id is lower has a lower key: what breaks ties."""
+SortKey = Callable[[IntArray], "npt.NDArray[np.generic]"]
+"""Returns a sort key for each row, lower for a lower id. Breaks ties between equal scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """A score for each of some rows; rows that are not among them have 0.
+    """A sparse vector of scores: a value for each listed row, and 0 for all other rows.
 
     Attributes:
-        rows: Sorted, each once; int64 ``[rows]``.
+        rows: Sorted and unique; int64 ``[rows]``.
         values: float32 ``[rows]``.
     """
 
@@ -30,102 +30,97 @@ class Scores:
     values: FloatArray
 
     @classmethod
-    def none(cls) -> Scores:
-        """No row has any."""
+    def empty(cls) -> Scores:
+        """Return scores without rows."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
     @classmethod
-    def of(cls, rows: IntArray, values: Values) -> Scores:
-        """Scores of rows in any order, each given once."""
+    def from_pairs(cls, rows: IntArray, values: Values) -> Scores:
+        """Return the scores of unique rows in any order."""
         order = rows.argsort()
         return cls(rows[order], values[order].astype(np.float32, copy=False))
 
     @classmethod
-    def highest(cls, rows: IntArray, values: Values) -> Scores:
-        """Of each row the highest of its values, where that is above 0.
+    def from_max(cls, rows: IntArray, values: Values) -> Scores:
+        """Return the highest value of each row; rows may repeat, and negative values count as 0.
 
-        >>> Scores.highest(np.array([7, 3, 7]), np.float32([0.5, 1, 0.75])).values.tolist()
+        >>> Scores.from_max(np.array([7, 3, 7]), np.float32([0.5, 1, 0.75])).values.tolist()
         [1.0, 0.75]
         """
-        known, places = _places(rows)
-        found = np.zeros(len(known), dtype=np.float32)
-        np.maximum.at(found, places, values.astype(np.float32, copy=False))
-        return cls(known, found)
+        unique = sort_unique(rows)
+        highest = np.zeros(len(unique), dtype=np.float32)
+        np.maximum.at(highest, unique.searchsorted(rows), values.astype(np.float32, copy=False))
+        return cls(unique, highest)
 
     @classmethod
-    def summed(cls, rows: IntArray, values: Values) -> Scores:
-        """Of each row the sum of its values, added in the order given."""
-        known, places = _places(rows)
-        found = np.zeros(len(known), dtype=np.float32)
-        np.add.at(found, places, values.astype(np.float32, copy=False))
-        return cls(known, found)
+    def from_sum(cls, rows: IntArray, values: Values) -> Scores:
+        """Return the sum of the values of each row, added in the order of the arrays; rows may repeat."""
+        unique = sort_unique(rows)
+        sums = np.zeros(len(unique), dtype=np.float32)
+        np.add.at(sums, unique.searchsorted(rows), values.astype(np.float32, copy=False))
+        return cls(unique, sums)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def at(self, rows: IntArray) -> FloatArray:
-        """The scores of some rows, in any order; float32 ``[rows]``."""
+    def get(self, rows: IntArray) -> FloatArray:
+        """Return the scores of rows, in their order; float32 ``[rows]``."""
         if not len(self.rows):
             return np.zeros(len(rows), dtype=np.float32)
-        places, known = self.places(rows)
-        found: FloatArray = np.where(known, self.values[places], np.float32(0))
-        return found
+        positions, is_listed = self.find_positions(rows)
+        scores: FloatArray = np.where(is_listed, self.values[positions], np.float32(0))
+        return scores
 
-    def places(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
-        """Where some rows stand in :attr:`rows`, and which of them do at all. Only for scores that are not empty."""
-        places = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
-        return places, self.rows[places] == rows
+    def find_positions(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
+        """Return the position of each row in :attr:`rows`, and whether the row is listed. Scores must not be empty."""
+        positions = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
+        return positions, self.rows[positions] == rows
 
-    def with_more(self, rows: IntArray, values: FloatArray) -> Scores:
-        """These and others, of rows that have none yet."""
-        return Scores.of(np.concatenate([self.rows, rows]), np.concatenate([self.values, values]))
+    def add(self, rows: IntArray, values: FloatArray) -> Scores:
+        """Return these scores and those of new rows."""
+        return Scores.from_pairs(np.concatenate([self.rows, rows]), np.concatenate([self.values, values]))
 
     def above(self, threshold: float) -> Scores:
-        """Those above a threshold."""
-        above = self.values > threshold
-        return Scores(self.rows[above], self.values[above])
+        """Return the scores above a threshold."""
+        is_above = self.values > threshold
+        return Scores(self.rows[is_above], self.values[is_above])
 
-    def best(self, k: int, order: Order) -> IntArray:
-        """The rows of the ``k`` highest scores, best first, ties by ``order``."""
-        return self.rows[best_places(self.values, k, lambda places: order(self.rows[places]))]
+    def top_k(self, k: int, sort_key: SortKey) -> IntArray:
+        """Return the rows of the ``k`` highest scores, best first; ``sort_key`` breaks ties."""
+        return self.rows[find_top_positions(self.values, k, lambda positions: sort_key(self.rows[positions]))]
 
 
-def among(rows: IntArray, known: IntArray) -> BoolArray:
-    """Which of some rows are among others, which are sorted. Many times faster than ``numpy.isin``.
+def is_in(rows: IntArray, sorted_rows: IntArray) -> BoolArray:
+    """Return whether each row is in a sorted array. Many times faster than ``numpy.isin``.
 
-    >>> among(np.array([5, 2, 9]), np.array([2, 5])).tolist()
+    >>> is_in(np.array([5, 2, 9]), np.array([2, 5])).tolist()
     [True, True, False]
     """
-    if not len(known):
+    if not len(sorted_rows):
         return np.zeros(len(rows), dtype=bool)
-    found: BoolArray = known[np.minimum(known.searchsorted(rows), len(known) - 1)] == rows
-    return found
+    is_member: BoolArray = sorted_rows[np.minimum(sorted_rows.searchsorted(rows), len(sorted_rows) - 1)] == rows
+    return is_member
 
 
-def union(rows: Iterable[IntArray]) -> IntArray:
-    """All rows of some arrays, sorted, each once."""
-    return distinct(np.concatenate([np.empty(0, dtype=np.int64), *rows]))
+def union(arrays: Iterable[IntArray]) -> IntArray:
+    """Return the rows of all arrays, sorted and unique."""
+    return sort_unique(np.concatenate([np.empty(0, dtype=np.int64), *arrays]))
 
 
-def best_places(values: Values, k: int, order: Order) -> IntArray:
-    """The places of the ``k`` highest values, best first.
+def find_top_positions(values: Values, k: int, sort_key: SortKey) -> IntArray:
+    """Return the positions of the ``k`` highest values, best first.
 
     Args:
         values: ``[values]``.
-        k: How many, or all where there are fewer.
-        order: Of places, breaks ties.
+        k: The number of positions; all positions if there are fewer.
+        sort_key: Called with positions; breaks ties.
     """
     if k <= 0:
         return np.empty(0, dtype=np.int64)
-    least = np.partition(values, -k)[-k] if k < len(values) else -np.inf
-    places = (values >= least).nonzero()[0]
-    ranked = places[(-values[places]).argsort(kind="stable")]
+    threshold = np.partition(values, -k)[-k] if k < len(values) else -np.inf
+    positions = (values >= threshold).nonzero()[0]
+    ranked = positions[(-values[positions]).argsort(kind="stable")]
     descending = values[ranked]
-    if (descending[1:] == descending[:-1]).any():
-        ranked = places[np.lexsort((order(places), -values[places]))]
+    if (descending[1:] == descending[:-1]).any():  # sort keys cost more than values and are rarely needed
+        ranked = positions[np.lexsort((sort_key(positions), -values[positions]))]
     return ranked[:k]
-
-
-def _places(rows: IntArray) -> tuple[IntArray, IntArray]:
-    known = distinct(rows)
-    return known, known.searchsorted(rows)

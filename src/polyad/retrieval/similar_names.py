@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyad.hypergraph.cosines import cosines
+from polyad.hypergraph.cosines import compute_cosines
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 
@@ -40,7 +40,8 @@ class SimilarNames:
         linked = {}
         for key, rows in candidates.items():
             found = [
-                (-float(cosines(vectors[self._key(row)][None], vectors[key])[0]), self._key(row), row) for row in rows
+                (-float(compute_cosines(vectors[self._key(row)][None], vectors[key])[0]), self._key(row), row)
+                for row in rows
             ]
             cosine, _, row = min(found)
             if -cosine >= self._threshold:

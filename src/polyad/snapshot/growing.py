@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import Adjacency, WeightedAdjacency, distinct, ranges
+from polyad.hypergraph.incidence import Adjacency, WeightedAdjacency, expand_ranges, sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
 
 Values = npt.NDArray[Any]
@@ -155,7 +155,7 @@ class _Arrived:
 
     @classmethod
     def of(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> _Arrived:
-        known = distinct(rows)
+        known = sort_unique(rows)
         own = WeightedAdjacency.from_pairs(known.searchsorted(rows), neighbours, weights, len(known))
         return cls(known, own)
 
@@ -218,7 +218,7 @@ class GrowingAdjacency:
         Those of one row are sorted, as far as they came in order.
         """
         starts, counts = self._base_ranges(rows)
-        places, owners = ranges(starts, counts), np.arange(len(rows)).repeat(counts)
+        places, owners = expand_ranges(starts, counts), np.arange(len(rows)).repeat(counts)
         found = [(self.base.adjacency.neighbours.take(places).astype(np.int64), owners, self.base.weights.take(places))]
         for part in self.parts:
             known, places = part.places(rows)
@@ -252,7 +252,7 @@ class _Lost:
 
     @classmethod
     def of(cls, rows: IntArray, counts: IntArray) -> _Lost:
-        known = distinct(rows)
+        known = sort_unique(rows)
         return cls(known, np.bincount(known.searchsorted(rows), counts, minlength=len(known)).astype(np.int64))
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyad.hypergraph.incidence import distinct
+from polyad.hypergraph.incidence import sort_unique
 from polyad.hypergraph.sparse import union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column
@@ -178,7 +178,7 @@ class Incidences:
         gone_edges, _ = self.hyperedges(gone)
         lost, owners, strengths = self.edge_members.get_neighbours(gone_edges)
         lost_passages = self.passages(gone_edges)[owners]
-        touched = distinct(np.concatenate([lost, new.entities]))
+        touched = sort_unique(np.concatenate([lost, new.entities]))
         edges_there = self.entity_edges.there.advanced(gone_edges, came)
         passages_there = self.entity_passages.there.advanced(gone, new.passages)
         about, was_about = new.strengths > 0, strengths > 0
@@ -222,7 +222,7 @@ def _gathered(adjacency: GrowingAdjacency, rows: IntArray, there: Presence) -> t
 def _pairs(entities: IntArray, passages: IntArray) -> IntArray:
     """The entity of each pair, of which some may be given more than once."""
     width = int(passages.max(initial=0)) + 1
-    return distinct(entities * width + passages) // width
+    return sort_unique(entities * width + passages) // width
 
 
 def _united(stored: tuple[IntArray, IntArray], of_subjects: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:

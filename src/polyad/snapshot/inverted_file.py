@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.cosines import products_with_each
-from polyad.hypergraph.incidence import ranges
+from polyad.hypergraph.cosines import compute_dot_product_matrix
+from polyad.hypergraph.incidence import expand_ranges
 from polyad.hypergraph.sparse import union
 from polyad.model import FloatArray, IntArray
 
@@ -79,13 +79,13 @@ class InvertedFile:
         """The cells to look into for the ``k`` vectors nearest to each of some; sorted."""
         if not self.searched:
             return np.arange(len(self.centres))
-        return union(self._nearest(cosines, k) for cosines in products_with_each(self.centres, vectors))
+        return union(self._nearest(cosines, k) for cosines in compute_dot_product_matrix(self.centres, vectors))
 
     def spans(self, cells: IntArray) -> tuple[list[slice], IntArray]:
         """The places of each of some cells, as spans and one after the other."""
         starts, ends = self.offsets[cells], self.offsets[cells + 1]
         spans = [slice(*both) for both in zip(starts.tolist(), ends.tolist(), strict=True)]
-        return spans, ranges(starts, ends - starts)
+        return spans, expand_ranges(starts, ends - starts)
 
     def _nearest(self, cosines: FloatArray, k: int) -> IntArray:
         """The cells to look into for one vector, by its cosines to the centres."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyad.hypergraph.incidence import distinct
-from polyad.hypergraph.sparse import among
+from polyad.hypergraph.incidence import sort_unique
+from polyad.hypergraph.sparse import is_in
 from polyad.model import BoolArray, IntArray
 from polyad.snapshot.columns import Column
 from polyad.snapshot.incidences import Incidences
@@ -43,7 +43,7 @@ def passages_touched(graph: Incidences, entities: IntArray) -> IntArray:
     passages, owners, strengths = graph.passages_about(entities)
     sure = strengths >= 1
     few = np.bincount(owners[sure], minlength=len(entities)) <= OWN
-    return distinct(passages[sure & few[owners]])
+    return sort_unique(passages[sure & few[owners]])
 
 
 def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> int:
@@ -62,7 +62,7 @@ def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> i
     subjects, owners = entities[sure], owners[places[sure]]
     names, of_subject = graph.names.of_subjects(subjects)
     subjects, owners = np.concatenate([subjects, names]), np.concatenate([owners, owners[of_subject]])
-    unique = distinct(subjects)
+    unique = sort_unique(subjects)
     telling, count, first, last = _mentioned_elsewhere(graph, document, unique)
     own_document = document.at(passages).astype(np.int64)[owners]
     places = np.searchsorted(unique, subjects)
@@ -88,7 +88,7 @@ def _mentioned_elsewhere(
     telling = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= OWN
     mentioned, mentioning, written = graph.entity_passages.get_neighbours(entities)
     width = max(int(mentioned.max(initial=0)), int(about.max(initial=0))) + 1
-    only = (written == 0) & ~among(mentioning * width + mentioned, owners * width + about)
+    only = (written == 0) & ~is_in(mentioning * width + mentioned, owners * width + about)
     documents = document.at(mentioned[only]).astype(np.int64)
     first, last = np.full(len(entities), np.iinfo(np.int64).max), np.full(len(entities), -1)
     np.minimum.at(first, mentioning[only], documents)

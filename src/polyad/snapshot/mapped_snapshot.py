@@ -16,8 +16,8 @@ from typing import TypeVar
 import numpy as np
 
 from polyad.errors import StaleSnapshotError
-from polyad.hypergraph.cosines import cosines
-from polyad.hypergraph.incidence import distinct, ranges
+from polyad.hypergraph.cosines import compute_cosines
+from polyad.hypergraph.incidence import expand_ranges, sort_unique
 from polyad.hypergraph.sparse import union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
 from polyad.protocols.snapshot import Kind
@@ -197,7 +197,7 @@ class MappedSnapshot:
         gone = self._rows_between(changes.removed)
         first, dimension, last = len(self.passage_ids), len(self.vector_sum), self.entity_numbers.last()
         new = Arrivals.of(batches, first, last, dimension)
-        gone_edges = distinct(self.graph.hyperedges(gone)[0])
+        gone_edges = sort_unique(self.graph.hyperedges(gone)[0])
         entities = sorted(new.entity_keys)
         entity_numbers = self.entity_numbers.extended(np.array(entities, dtype=np.int64))
         keys = self.keys.extended([new.entity_keys[number] for number in entities])
@@ -267,7 +267,7 @@ class MappedSnapshot:
         bounds = np.array(removed, dtype=np.int64).reshape(-1, 2)
         numbers = self.passage_numbers
         starts, ends = numbers.count_below(bounds[:, 0]), numbers.count_below(bounds[:, 1] + 1)
-        rows = distinct(ranges(starts, ends - starts))
+        rows = sort_unique(expand_ranges(starts, ends - starts))
         return rows[self.passage_vectors.there.at(rows)]
 
     # Statistics
@@ -311,7 +311,7 @@ class MappedSnapshot:
 
     def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
         """The cosine of each of some rows to each of some vectors, or to one."""
-        return cosines(self._vectors(kind).at(rows), vectors)
+        return compute_cosines(self._vectors(kind).at(rows), vectors)
 
     def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
         """The vectors of some rows; float32 ``[rows, dimension]``."""

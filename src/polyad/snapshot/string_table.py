@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import ranges
+from polyad.hypergraph.incidence import expand_ranges
 from polyad.model import IntArray
 
 Hashes = npt.NDArray[np.uint64]
@@ -99,7 +99,7 @@ class Lookup:
         places = (self.hashes.take(starts, mode="clip") == wanted).nonzero()[0] if len(self) else starts[:0]
         starts = starts[places]
         counts = self.hashes.searchsorted(wanted[places], side="right") - starts
-        return places.repeat(counts), self.rows[ranges(starts, counts)].astype(np.int64)
+        return places.repeat(counts), self.rows[expand_ranges(starts, counts)].astype(np.int64)
 
     def joined(self, other: Lookup) -> Lookup:
         """The entries of both."""

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import numpy as np
 
-from polyad.hypergraph.incidence import WeightedAdjacency, distinct, places_within
+from polyad.hypergraph.incidence import WeightedAdjacency, rank_in_group, sort_unique
 from polyad.hypergraph.sparse import union
 from polyad.model import BoolArray, IntArray
 from polyad.snapshot.columns import Column
@@ -116,7 +116,7 @@ class SubjectNames:
         names, owners, _ = self.names.get_neighbours(subjects)
         stands = self.subject.at(names) == subjects[owners]
         width = len(self.keys)
-        owners, names = np.divmod(distinct(owners[stands] * width + names[stands]), max(1, width))
+        owners, names = np.divmod(sort_unique(owners[stands] * width + names[stands]), max(1, width))
         return names, owners
 
     def _that_end(self, names: Sequence[Sequence[str]], is_subject: Test) -> IntArray:
@@ -142,9 +142,9 @@ class SubjectNames:
         """
         unique = sorted(set(codes))
         places, rows = self._like(unique, is_subject)
-        few = places_within(places) <= _MOST
+        few = rank_in_group(places) <= _MOST
         places, rows = places[few], rows[few]
-        known = distinct(rows)
+        known = sort_unique(rows)
         words = {row: key.split(" ") for row, key in zip(known.tolist(), self.keys.ids.take(known), strict=True)}
         found: defaultdict[int, list[tuple[int, list[str]]]] = defaultdict(list)
         for place, row in zip(places.tolist(), rows.tolist(), strict=True):
@@ -154,10 +154,10 @@ class SubjectNames:
     def _like(self, codes: Sequence[int], is_subject: Test) -> tuple[IntArray, IntArray]:
         """The place in ``codes`` and the row of each subject with any of some codes, each pair once, sorted."""
         places, rows = _pairs(self.long, codes)
-        known = distinct(rows)
+        known = sort_unique(rows)
         stands = is_subject(known)[known.searchsorted(rows)]
         width = max(1, len(self.keys))
-        return np.divmod(distinct(places[stands] * width + rows[stands]), width)
+        return np.divmod(sort_unique(places[stands] * width + rows[stands]), width)
 
     def advanced(
         self, keys: EntityKeys, subjects: IntArray, others: IntArray, is_subject: Test, is_there: Test
@@ -238,7 +238,7 @@ def _extended(parts: tuple[Lookup, ...], entries: Lookup) -> tuple[Lookup, ...]:
 
 def _with_few(lookup: Lookup) -> Lookup:
     """Of each code that more than :data:`_MOST` rows have, these and one more: no name is compared with them."""
-    few = places_within(lookup.hashes.astype(np.int64)) <= _MOST
+    few = rank_in_group(lookup.hashes.astype(np.int64)) <= _MOST
     return Lookup(lookup.hashes[few], lookup.rows[few])
 
 

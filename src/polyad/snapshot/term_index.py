@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import ranges
-from polyad.hypergraph.sparse import best_places
+from polyad.hypergraph.incidence import expand_ranges
+from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column
 from polyad.snapshot.growing import Presence, grown
@@ -96,7 +96,7 @@ class Postings:
         ends = offsets[:-1].copy()
         for part, own in zip(parts, places, strict=True):
             often = np.diff(part.offsets)
-            into = ranges(ends[own], often)
+            into = expand_ranges(ends[own], often)
             rows[into], counts[into] = part.rows, part.counts
             ends[own] += often
         return cls(hashes, offsets, rows, counts)
@@ -310,7 +310,7 @@ class PassageWords:
     def search(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
         """The ``k`` best passages that share a word with a question, and their BM25 scores; best first."""
         rows, scores = self.index.best(searched_words(question), k)
-        places = best_places(scores, k, lambda chosen: self.ids.order(rows[chosen]))
+        places = find_top_positions(scores, k, lambda chosen: self.ids.order(rows[chosen]))
         return rows[places], scores[places]
 
     def document_frequencies(self, terms: Sequence[str]) -> IntArray:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from polyad.hypergraph.cosines import cosines, products, products_with_each
-from polyad.hypergraph.sparse import among, best_places
+from polyad.hypergraph.cosines import compute_cosines, compute_dot_product_matrix, compute_dot_products
+from polyad.hypergraph.sparse import find_top_positions, is_in
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.binary_codes import BinaryCodes, Distances
 from polyad.snapshot.columns import Column
@@ -153,10 +153,10 @@ class Vectors:
         if self.there.gone:
             scored[~self.there.at(rows)] = -np.inf
         high = _highest(scored, min(k, len(scored)), _ROUNDING if scores is None else _SCORED)
-        rows, near = rows[high], cosines(self.column.at(places[high]), vector)
+        rows, near = rows[high], compute_cosines(self.column.at(places[high]), vector)
         if scores is not None:
             near = near * scores.at(rows)
-        best = best_places(near, k, lambda chosen: ids.order(rows[chosen]))
+        best = find_top_positions(near, k, lambda chosen: ids.order(rows[chosen]))
         return rows[best], near[best]
 
     def _compared(self, vectors: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
@@ -166,20 +166,20 @@ class Vectors:
         """
         base, tail = self.column.base, self.column.tail
         if self.cells is None:
-            parts = [products_with_each(part, vectors) for part in (base, tail)]
+            parts = [compute_dot_product_matrix(part, vectors) for part in (base, tail)]
             return np.arange(len(self)), np.concatenate(parts, axis=1)
         near = self.cells.near(vectors, k)
         spans, places = self.cells.spans(near)
         if self.codes is None or not self.cells.searched or is_weighted:
-            parts = [products_with_each(base[span], vectors) for span in spans]
+            parts = [compute_dot_product_matrix(base[span], vectors) for span in spans]
         else:
             distances = self.codes.distances(spans, vectors)
             places = places[self._may_be_nearest(self.cells, places, distances, _COMPARED * k + _COMPARED_AT_LEAST)]
-            parts = [products_with_each(base.take(places, axis=0), vectors)]
-        is_near = among(self.tail_cells.astype(np.int64), near)
+            parts = [compute_dot_product_matrix(base.take(places, axis=0), vectors)]
+        is_near = is_in(self.tail_cells.astype(np.int64), near)
         since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(tail))])
         places = np.concatenate([places, len(base) + since])
-        return places, np.concatenate([*parts, products_with_each(tail[since], vectors)], axis=1)
+        return places, np.concatenate([*parts, compute_dot_product_matrix(tail[since], vectors)], axis=1)
 
     def _may_be_nearest(self, cells: InvertedFile, places: IntArray, distances: Distances, count: int) -> BoolArray:
         """Which of some places, but of vectors that have gone, have the ``count`` lowest distances to any vector.
@@ -198,10 +198,10 @@ class Vectors:
         changed = self.column.changed
         if not len(changed):
             return places, scored
-        same = ~among(places, changed)
+        same = ~is_in(places, changed)
         return (
             np.concatenate([places[same], changed]),
-            np.concatenate([scored[same], products(self.column.values, vector)]),
+            np.concatenate([scored[same], compute_dot_products(self.column.values, vector)]),
         )
 
     def _places(self, rows: IntArray) -> IntArray:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from polyad.hypergraph.incidence import distinct, first_of_equals
+from polyad.hypergraph.incidence import mark_first_of_equals, sort_unique
 from polyad.hypergraph.sparse import Scores
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
@@ -66,7 +66,7 @@ class SimilarityScale:
         places = known.searchsorted(rows)
         missing = rows[known[places] != rows]
         if len(missing):
-            missing = distinct(missing)
+            missing = sort_unique(missing)
             found = self._snapshot.cosines(kind, missing, self.vectors)
             relative = np.maximum(0, (found - self.means) / self.spreads).astype(np.float32, copy=False)
             known = np.concatenate([known, missing])
@@ -168,7 +168,7 @@ class Hop:
         """What strong, weak and about links count for each of some passages, ``[3, passages]``."""
         found = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
-            places, known = self.link.places(passages)
+            places, known = self.link.find_positions(passages)
             np.copyto(found, np.stack([self.strong, self.weak, self.about_link])[:, places], where=known)
         return found
 
@@ -224,7 +224,7 @@ def follow(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityS
     # By target, then the strongest, then source and entity by id: the first of each target is where its link is from.
     ties = snapshot.rank_by_id("entity", entities), snapshot.rank_by_id("passage", sources)
     order = np.lexsort((*ties, -values, targets))
-    starts = first_of_equals(targets[order]).nonzero()[0]
+    starts = mark_first_of_equals(targets[order]).nonzero()[0]
     first = order[starts]
 
     def best(links: FloatArray) -> FloatArray:
@@ -236,18 +236,18 @@ def follow(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityS
         link=Scores(targets[first], values[first]),
         strong=best(np.where(is_strong, values, np.float32(0))),
         weak=best(np.where(is_strong, np.float32(0), values)),
-        about_link=best(about.at(sources) * share * nearness),
+        about_link=best(about.get(sources) * share * nearness),
         sources=sources[first],
         entities=entities[first],
-        mention=Scores.highest(mentions.others, (mentions.weights * mentions.rarities)[mentions.pairs]),
+        mention=Scores.from_max(mentions.others, (mentions.weights * mentions.rarities)[mentions.pairs]),
         mentions=mentions,
         followed=(entities, values * (STRENGTH_FLOOR + nearness)),
     )
 
 
 def _mentions(snapshot: Snapshot, scores: Scores, scale: SimilarityScale) -> Mentions:
-    sources = scores.best(SOURCES, partial(snapshot.rank_by_id, "passage"))
-    own = scores.at(sources)
+    sources = scores.top_k(SOURCES, partial(snapshot.rank_by_id, "passage"))
+    own = scores.get(sources)
     weights = np.maximum(own / max(float(own.max(initial=0)), 1e-6), 0).astype(np.float32)
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
     nearness = scale.similarities("hyperedge", edges).max(axis=1)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.hypergraph.incidence import distinct
-from polyad.hypergraph.sparse import among
+from polyad.hypergraph.incidence import sort_unique
+from polyad.hypergraph.sparse import is_in
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import Mentions
@@ -60,8 +60,8 @@ class QuestionWords:
             The most over all such sources of the source's weight x the share of the question that the passage holds
             and the source does not; 0 where it shares nothing; ``[passages]``.
         """
-        sources = distinct(mentions.sources)
-        known = among(mentions.others, passages)
+        sources = sort_unique(mentions.sources)
+        known = is_in(mentions.others, passages)
         places, pairs = passages.searchsorted(mentions.others[known]), mentions.pairs[known]
         weights = np.zeros((len(sources), len(passages)), dtype=np.float32)
         np.maximum.at(weights, (sources.searchsorted(mentions.sources[pairs]), places), mentions.weights[pairs])

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyad.hypergraph.incidence import places_within
-from polyad.hypergraph.sparse import best_places
+from polyad.hypergraph.incidence import rank_in_group
+from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import Evidence, FloatArray, IntArray, Query, ScoredHyperedge, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
@@ -81,7 +81,9 @@ class DefaultRetriever:
             return evidence(snapshot, query.text, self.name, [])
         ranked = self._ranked(query.text, snapshot)
         inputs, parts, scores = ranked.inputs, ranked.parts, ranked.scores
-        chosen = best_places(scores, query.k, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places]))
+        chosen = find_top_positions(
+            scores, query.k, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places])
+        )
         rows = inputs.candidates[chosen]
         origins = {row: origin for row in rows.tolist() if (origin := _origin(inputs, row))[0] >= 0}
         edges, similarities, owners = _hyperedges(snapshot, inputs, rows)
@@ -156,7 +158,7 @@ def _hyperedges(snapshot: Snapshot, inputs: SignalInputs, passages: IntArray) ->
     similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
     order = np.lexsort((snapshot.rank_by_id("hyperedge", edges), -similarities, owners))
     edges, owners, similarities = edges[order], owners[order], similarities[order]
-    shown = places_within(owners) < HYPEREDGES_SHOWN
+    shown = rank_in_group(owners) < HYPEREDGES_SHOWN
     return edges[shown], similarities[shown], owners[shown]
 
 

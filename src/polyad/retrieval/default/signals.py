@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyad.hypergraph.incidence import distinct
-from polyad.hypergraph.sparse import Scores, among, union
+from polyad.hypergraph.incidence import sort_unique
+from polyad.hypergraph.sparse import Scores, is_in, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
@@ -137,8 +137,8 @@ SIGNALS: dict[str, Signal] = {
     "weak link": lambda s: s.links[1],
     "weak link, and similar to the remainder": lambda s: s.links[1] * s.remainder,
     "link from what is about an entity of the question": lambda s: s.links[2],
-    "shared mention": lambda s: s.hops[0].mention.at(s.candidates),
-    "shared mention at the second hop": lambda s: s.hops[1].mention.at(s.candidates),
+    "shared mention": lambda s: s.hops[0].mention.get(s.candidates),
+    "shared mention at the second hop": lambda s: s.hops[1].mention.get(s.candidates),
 }
 """Every signal, by the name that weights use. The remainder is the question without the names it links to."""
 
@@ -246,7 +246,7 @@ def signal_matrix(inputs: SignalInputs, rewriting: bool) -> FloatArray:
 def _inverted(rows: IntArray, candidates: IntArray) -> FloatArray:
     """From 1 for the first of some ranked rows down: constant / (constant + rank); 0 for candidates not among them."""
     ranks = np.arange(len(rows), dtype=np.float32)
-    return Scores.of(rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).at(candidates)
+    return Scores.from_pairs(rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).get(candidates)
 
 
 def _fused(rankings: Sequence[IntArray], candidates: IntArray) -> FloatArray:
@@ -257,7 +257,7 @@ def _fused(rankings: Sequence[IntArray], candidates: IntArray) -> FloatArray:
     total = np.zeros(len(candidates), dtype=np.float32)
     for rows in rankings:
         ranks = np.arange(min(len(rows), WORD_HITS), dtype=np.float32)
-        total += Scores.of(rows[:WORD_HITS], FUSION_CONSTANT / (2 * (FUSION_CONSTANT + ranks))).at(candidates)
+        total += Scores.from_pairs(rows[:WORD_HITS], FUSION_CONSTANT / (2 * (FUSION_CONSTANT + ranks))).get(candidates)
     return total
 
 
@@ -317,15 +317,15 @@ class SignalExtractor:
         degrees = snapshot.graph.mention_counts(entities)
         telling, is_hub = rarity(snapshot, degrees), degrees > EVERYWHERE
         strong, weak, mentions = self._question_entities(entities[~is_hub], telling[~is_hub])
-        about = Scores.highest(np.concatenate([strong.rows, weak.rows]), np.concatenate([strong.values, weak.values]))
+        about = Scores.from_max(np.concatenate([strong.rows, weak.rows]), np.concatenate([strong.values, weak.values]))
         rows = union([scale.nearest[0], words.rows, about.rows])
-        prior = Scores(rows, _prior(scale.similarities("passage", rows)[:, 0], words.at(rows), about.at(rows)))
+        prior = Scores(rows, _prior(scale.similarities("passage", rows)[:, 0], words.get(rows), about.get(rows)))
         first = follow(snapshot, prior, about, scale)
         second = follow(snapshot, self._after(first, words, about, scale), about, scale)
         hops = first, second
         is_rare = degrees <= COMMON
-        asked = Scores.of(entities[is_rare], telling[is_rare])
-        anchor, hop_anchor = self._anchors(asked, hops, prior.best(1, self._order), scale)
+        asked = Scores.from_pairs(entities[is_rare], telling[is_rare])
+        anchor, hop_anchor = self._anchors(asked, hops, prior.top_k(1, self._order), scale)
         few = [mentions, first.mention, second.mention, anchor, hop_anchor]
         many = [about, first.link, second.link]
         candidates = union(
@@ -339,7 +339,7 @@ class SignalExtractor:
         if not len(candidates):  # nothing speaks for any passage, as in an index of one
             candidates = np.sort(scale.nearest[0][:NEAREST_TAKEN])
         dense, remainder = scale.similarities("passage", candidates).T
-        words_of_them, about_them = words.at(candidates), about.at(candidates)
+        words_of_them, about_them = words.get(candidates), about.get(candidates)
         sources = [hop.mentions.sources for hop in hops]
         question_words = QuestionWords.of(question, snapshot, union([candidates, *sources]))
         held = question_words.held(candidates)
@@ -357,12 +357,12 @@ class SignalExtractor:
             words=words_of_them,
             coverage=question_words.coverage(held),
             gain=np.maximum(*(question_words.gain(candidates, held, hop.mentions) for hop in hops)),
-            strong=strong.at(candidates),
-            weak=weak.at(candidates),
-            mentions=mentions.at(candidates) + self._mentions_of_hubs(entities[is_hub], telling[is_hub], candidates),
+            strong=strong.get(candidates),
+            weak=weak.get(candidates),
+            mentions=mentions.get(candidates) + self._mentions_of_hubs(entities[is_hub], telling[is_hub], candidates),
             prior=_prior(dense, words_of_them, about_them),
-            anchor=anchor.at(candidates),
-            hop_anchor=hop_anchor.at(candidates),
+            anchor=anchor.get(candidates),
+            hop_anchor=hop_anchor.get(candidates),
             hyperedges=self._hyperedge_similarities(candidates, scale),
             rewrites=self._rewrites(named, candidates, hops, scale),
         )
@@ -370,12 +370,12 @@ class SignalExtractor:
     def _best(self, scores: Scores, k: int) -> IntArray:
         """The rows of the ``k`` highest scores above 0, in any order."""
         above = scores.above(0)
-        return above.rows if len(above) <= k else above.best(k, self._order)
+        return above.rows if len(above) <= k else above.top_k(k, self._order)
 
     def _words(self, question: str) -> tuple[IntArray, Scores]:
         """The passages with words of the question, best first, and their BM25 relative to the best."""
         rows, scores = self._snapshot.terms.search(question, WORD_HITS)
-        return rows, Scores.of(rows, scores / max(float(scores.max(initial=0)), 1e-9))
+        return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _question_entities(self, entities: IntArray, telling: FloatArray) -> tuple[Scores, Scores, Scores]:
         """Of passages: those surely, or perhaps, about one of some entities, and those that mention some.
@@ -387,9 +387,9 @@ class SignalExtractor:
         mentioned, owners, strengths = self._snapshot.graph.mentions(entities)
         rows, _, shares, sure = linked(mentioned, owners, strengths, len(entities))
         return (
-            Scores.highest(rows[sure], shares[sure]),
-            Scores.highest(rows[~sure], shares[~sure]),
-            Scores.summed(mentioned, telling[owners]),
+            Scores.from_max(rows[sure], shares[sure]),
+            Scores.from_max(rows[~sure], shares[~sure]),
+            Scores.from_sum(mentioned, telling[owners]),
         )
 
     def _mentions_of_hubs(self, hubs: IntArray, telling: FloatArray, passages: IntArray) -> FloatArray:
@@ -400,9 +400,9 @@ class SignalExtractor:
             order = hubs.argsort()
             edges, owners = graph.hyperedges(passages)
             members, places = graph.members(edges)
-            mentioned = among(members, hubs[order])
+            mentioned = is_in(members, hubs[order])
             hub_of = hubs[order].searchsorted(members[mentioned])
-            pairs = distinct(owners[places[mentioned]] * len(hubs) + hub_of)
+            pairs = sort_unique(owners[places[mentioned]] * len(hubs) + hub_of)
             np.add.at(found, pairs // len(hubs), telling[order][pairs % len(hubs)])
         return found
 
@@ -418,7 +418,7 @@ class SignalExtractor:
             scale: Measures similarity to the remainder.
         """
         mentions = [hop.mentions for hop in hops]
-        followed = Scores.highest(
+        followed = Scores.from_max(
             np.concatenate([own.entities for own in mentions]),
             np.concatenate([own.weights * own.rarities for own in mentions]),
         )
@@ -430,14 +430,14 @@ class SignalExtractor:
         )
         is_asked = owners < len(asked)
         away = ~is_asked & (passages != best_source)
-        return Scores.highest(passages[is_asked], values[is_asked]), Scores.highest(passages[away], values[away])
+        return Scores.from_max(passages[is_asked], values[is_asked]), Scores.from_max(passages[away], values[away])
 
     def _after(self, hop: Hop, words: Scores, about: Scores, scale: SimilarityScale) -> Scores:
         """The score before links and what the links of a hop add to it."""
         rows = union([scale.nearest[0], words.rows, about.rows, hop.link.rows])
         dense, remainder = scale.similarities("passage", rows).T
-        prior = _prior(dense, words.at(rows), about.at(rows))
-        return Scores(rows, prior + hop.link.at(rows) * (LINK_FLOOR + remainder))
+        prior = _prior(dense, words.get(rows), about.get(rows))
+        return Scores(rows, prior + hop.link.get(rows) * (LINK_FLOOR + remainder))
 
     def _hyperedge_similarities(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
         edges, owners = self._snapshot.graph.hyperedges(candidates)
@@ -452,8 +452,8 @@ class SignalExtractor:
         if not self._rewriting:
             return none
         rows, values = (np.concatenate(column) for column in zip(*(hop.followed for hop in hops), strict=True))
-        followed = Scores.highest(rows, values)
-        chosen = followed.best(REWRITES, partial(snapshot.rank_by_id, "entity"))
+        followed = Scores.from_max(rows, values)
+        chosen = followed.top_k(REWRITES, partial(snapshot.rank_by_id, "entity"))
         if not len(chosen):
             return none
         vectors = self._embedder.encode(
@@ -461,7 +461,7 @@ class SignalExtractor:
         )
         found = snapshot.cosines("passage", candidates, vectors)
         similarities = np.maximum(0, (found - snapshot.mean_cosines(vectors)) / scale.spreads[0])
-        weights = followed.at(chosen)
+        weights = followed.get(chosen)
         return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from polyad.calibration import PAPERS, Calibration, calibration_for
 from polyad.config import NamesLinked
-from polyad.hypergraph.sparse import Order, Scores, best_places, union
+from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
@@ -107,36 +107,36 @@ class HyperGraphRAGRetriever:
         reached, first = np.unique(edges[order], return_index=True)
         expanded = Scores(reached, strength[order][first])
         rows = union([reached, retrieved.rows])
-        scores = expanded.at(rows)
+        scores = expanded.get(rows)
         if len(retrieved):
-            places, is_retrieved = retrieved.places(rows)
+            places, is_retrieved = retrieved.find_positions(rows)
             scores[is_retrieved] = retrieved.values[places[is_retrieved]]
         via = np.full(len(rows), -1)
         via[np.searchsorted(rows, reached)] = entities.rows[owners[order][first]]
-        ranked = best_places(scores, len(rows), lambda places: snapshot.rank_by_id("hyperedge", rows[places]))
-        best_entities = entities.best(len(entities), partial(snapshot.rank_by_id, "entity"))
+        ranked = find_top_positions(scores, len(rows), lambda places: snapshot.rank_by_id("hyperedge", rows[places]))
+        best_entities = entities.top_k(len(entities), partial(snapshot.rank_by_id, "entity"))
         return _Knowledge(
-            best_entities, entities.at(best_entities), retrieved, rows[ranked], scores[ranked], via[ranked]
+            best_entities, entities.get(best_entities), retrieved, rows[ranked], scores[ranked], via[ranked]
         )
 
     def _entities(self, snapshot: Snapshot, names: FloatArray) -> Scores:
         """R_V: scores in (0, 100]."""
         settings = self._settings
         if not settings.use_entities:
-            return Scores.none()
+            return Scores.empty()
         found = snapshot.nearest("entity", names, settings.entities, weighted=True)
         rows, values = (np.concatenate(column) for column in zip(*found, strict=True))
-        best = Scores.highest(rows, values).above(self._thresholds.entity_threshold)
-        chosen = best.best(settings.entities, partial(snapshot.rank_by_id, "entity"))
-        return Scores.of(chosen, best.at(chosen))
+        best = Scores.from_max(rows, values).above(self._thresholds.entity_threshold)
+        chosen = best.top_k(settings.entities, partial(snapshot.rank_by_id, "entity"))
+        return Scores.from_pairs(chosen, best.get(chosen))
 
     def _hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
         """R_H: scores in (0, 10]."""
         settings = self._settings
         if not settings.use_hyperedges:
-            return Scores.none()
+            return Scores.empty()
         ((rows, values),) = snapshot.nearest("hyperedge", question[None], settings.hyperedges, weighted=True)
-        return Scores.of(rows, values).above(self._thresholds.hyperedge_threshold)
+        return Scores.from_pairs(rows, values).above(self._thresholds.hyperedge_threshold)
 
     def _chunks(self, snapshot: Snapshot, _: _Knowledge, question: FloatArray, k: int) -> list[RankedPassage]:
         """K_chunk, the best first; none where no passage is retrieved by similarity."""
@@ -166,10 +166,10 @@ class HyperGraphRAGRetriever:
         order = partial(snapshot.rank_by_id, "passage")
         shares = {reason: _reciprocal_ranks(scores, order) for reason, scores in lists.items()}
         rows = union(found.rows for found in shares.values())
-        total = np.sum([found.at(rows) for found in shares.values()], axis=0)
+        total = np.sum([found.get(rows) for found in shares.values()], axis=0)
         hits = [
             (row, score, "; ".join(reason for reason, share in shares.items() if row in share.rows))
-            for row in Scores(rows, total).best(k, order).tolist()
+            for row in Scores(rows, total).top_k(k, order).tolist()
             for score in [float(total[np.searchsorted(rows, row)])]
         ]
         return filled(snapshot, hits, question, k) if self._settings.use_passages else hits
@@ -211,7 +211,7 @@ class HyperGraphRAGRetriever:
 def _by_hyperedge(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     """Of each passage its best hyperedge in R_H."""
     retrieved = knowledge.retrieved
-    return Scores.highest(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
+    return Scores.from_max(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
 
 
 def _by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
@@ -219,7 +219,7 @@ def _by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     graph = snapshot.graph
     passages, owners, _ = graph.mentions(knowledge.entities)
     shares = knowledge.entity_scores / np.sqrt(graph.mention_counts(knowledge.entities))
-    return Scores.highest(passages, shares[owners]).above(0)
+    return Scores.from_max(passages, shares[owners]).above(0)
 
 
 def _by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
@@ -230,7 +230,7 @@ def _by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     counts = np.bincount(pairs, minlength=len(members))
     shares = retrieved.values[owners] / np.sqrt(np.maximum(1, counts))
     away = passages != graph.passages(retrieved.rows)[owners][pairs]
-    return Scores.highest(passages[away], shares[pairs][away]).above(0)
+    return Scores.from_max(passages[away], shares[pairs][away]).above(0)
 
 
 def _thresholds(settings: HyperGraphRAGSettings, embedder: str) -> Calibration:
@@ -256,7 +256,7 @@ def _reached(by_entity: bool, by_similarity: bool) -> str:
     return "entity" if by_entity else "similarity"
 
 
-def _reciprocal_ranks(scores: Scores, order: Order) -> Scores:
+def _reciprocal_ranks(scores: Scores, order: SortKey) -> Scores:
     """1 / (constant + rank) of the best scores."""
-    rows = scores.best(_LONGEST_LIST, order)
-    return Scores.of(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))
+    rows = scores.top_k(_LONGEST_LIST, order)
+    return Scores.from_pairs(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from polyad.hypergraph.cosines import cosines
-from polyad.hypergraph.sparse import best_places
+from polyad.hypergraph.cosines import compute_cosines
+from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
@@ -287,7 +287,7 @@ class BeamSearch:
         if len(entities) <= limit:
             return list(entities)
         near = np.array(self._name_closeness(entities), dtype=np.float32)
-        nearest = best_places(near, limit, lambda places: places)  # they come sorted by key
+        nearest = find_top_positions(near, limit, lambda places: places)  # they come sorted by key
         return [entities[position] for position in np.sort(nearest).tolist()]
 
     def _members(self, edge: int) -> list[int]:
@@ -303,7 +303,7 @@ class BeamSearch:
     def _name_closeness(self, entities: Sequence[int]) -> list[float]:
         names = entity_names(self._snapshot, entities)
         vectors = self._embedder.encode([names[row] for row in entities], "query")
-        closeness: list[float] = cosines(vectors, self._vector).tolist()
+        closeness: list[float] = compute_cosines(vectors, self._vector).tolist()
         return closeness
 
     def _read(self, edges: Sequence[int]) -> None:

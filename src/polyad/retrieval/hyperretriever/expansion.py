@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyad.hypergraph.distance import Triples
-from polyad.hypergraph.incidence import distinct
-from polyad.hypergraph.sparse import Scores, best_places
+from polyad.hypergraph.incidence import sort_unique
+from polyad.hypergraph.sparse import Scores, find_top_positions
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_walk import SearchSpace, TripleWalk
@@ -132,7 +132,7 @@ class _Search:
             if goes_on or not reduction:
                 discarded += self._converge(threshold)
             edges = [self._space.origins(met.triples.edges) for met in self._kept]
-            if len(distinct(np.concatenate([*edges, np.empty(0, dtype=np.int64)]))) >= settings.minimum_hyperedges:
+            if len(sort_unique(np.concatenate([*edges, np.empty(0, dtype=np.int64)]))) >= settings.minimum_hyperedges:
                 break
 
     def found(self) -> KeptTriples:
@@ -169,7 +169,7 @@ class _Search:
             return None
         self._hops += 1
         own = self._plausibilities(Triples(triples.heads, self._space.origins(triples.edges), triples.tails), extras)
-        return _Met(triples, own, own * self._ways.at(triples.heads) ** self._settings.path_weight, self._hops)
+        return _Met(triples, own, own * self._ways.get(triples.heads) ** self._settings.path_weight, self._hops)
 
     def _follow(self, chosen: list[_Met]) -> None:
         """Go on from the tails of some triples."""
@@ -178,7 +178,7 @@ class _Search:
         )
         scores = np.concatenate([met.scores for met in chosen])
         rows, values = np.concatenate([self._ways.rows, tails]), np.concatenate([self._ways.values, scores])
-        self._ways = Scores.highest(rows, values)
+        self._ways = Scores.from_max(rows, values)
         self._walk.follow(Triples(heads, edges, tails), np.arange(len(heads)))
 
 
@@ -215,7 +215,7 @@ def final_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieve
     """The first of tau_0, tau_0 - c, .. that ``minimum_hyperedges`` reach, or the last (HyperRAG, eq. 11)."""
     for reduction in range(settings.reductions + 1):
         threshold = settings.threshold - settings.decay * reduction
-        if len(distinct(edges[scores >= threshold])) >= settings.minimum_hyperedges:
+        if len(sort_unique(edges[scores >= threshold])) >= settings.minimum_hyperedges:
             break
     return threshold
 
@@ -224,7 +224,7 @@ def _within_limit(kept: BoolArray, scores: FloatArray, density: float, settings:
     """In a dense hypergraph the most plausible of what is kept, at most ``triples_kept``; else all of it."""
     if density <= settings.high_density or kept.sum() <= settings.triples_kept:
         return kept
-    most = best_places(np.where(kept, scores, -1), settings.triples_kept, lambda places: places)
+    most = find_top_positions(np.where(kept, scores, -1), settings.triples_kept, lambda places: places)
     best = np.zeros(len(scores), dtype=bool)
     best[most] = True
     return best

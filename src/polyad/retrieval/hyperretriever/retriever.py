@@ -15,7 +15,7 @@ import numpy as np
 
 from polyad.config import NamesLinked
 from polyad.hypergraph.distance import Triples
-from polyad.hypergraph.incidence import distinct, places_within
+from polyad.hypergraph.incidence import rank_in_group, sort_unique
 from polyad.hypergraph.sparse import Scores, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
@@ -93,17 +93,17 @@ class HyperRetriever:
         rows = union([reached.rows, nearest])
         share = self._settings.dense_weight
         dense = snapshot.cosines("passage", rows, walked.vector)
-        scores = Scores(rows, ((1 - share) * reached.at(rows) + share * dense).astype(np.float32))
-        best = scores.best(query.k, partial(snapshot.rank_by_id, "passage"))
+        scores = Scores(rows, ((1 - share) * reached.get(rows) + share * dense).astype(np.float32))
+        best = scores.top_k(query.k, partial(snapshot.rank_by_id, "passage"))
         shown = strongest[_shown(snapshot, edges, plausibilities, best)]
-        counts = Scores.summed(owners, np.ones(len(owners))).at(best)
+        counts = Scores.from_sum(owners, np.ones(len(owners))).get(best)
         return evidence(
             snapshot,
             question,
             self.name,
             [
                 (row, score, _reason(int(count)))
-                for row, score, count in zip(best.tolist(), scores.at(best).tolist(), counts.tolist(), strict=True)
+                for row, score, count in zip(best.tolist(), scores.get(best).tolist(), counts.tolist(), strict=True)
             ],
             list(zip(found.edges[shown].tolist(), found.plausibilities[shown].tolist(), strict=True)),
             _entities(snapshot, walked.topics, found),
@@ -128,7 +128,7 @@ class HyperRetriever:
 
     def _scores(self, snapshot: Snapshot, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
         """The plausibility of each triple; each vector is multiplied once, in however many triples it is."""
-        heads, edges, tails = map(distinct, (triples.heads, triples.edges, triples.tails))
+        heads, edges, tails = map(sort_unique, (triples.heads, triples.edges, triples.tails))
         vectors = (
             snapshot.vectors("entity", heads),
             snapshot.vectors("hyperedge", edges),
@@ -148,7 +148,7 @@ def _shown(snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, pass
     """
     owners, by_id = snapshot.graph.passages(edges), snapshot.rank_by_id("hyperedge", edges)
     order = np.lexsort((by_id, -plausibilities, owners))
-    order = order[places_within(owners[order]) < HYPEREDGES_SHOWN]
+    order = order[rank_in_group(owners[order]) < HYPEREDGES_SHOWN]
     is_own = np.isin(owners[order], passages)
     order = np.concatenate([order[is_own], _highest(order[~is_own], plausibilities, _HYPEREDGES_BEYOND)])
     connected = _connectivity(snapshot, edges, order)
@@ -170,7 +170,7 @@ def _entities(snapshot: Snapshot, topics: IntArray, found: KeptTriples) -> list[
 
 
 def _trace(snapshot: Snapshot, question: str, found: KeptTriples, shown: IntArray) -> list[TraceStep]:
-    names = entity_names(snapshot, distinct(found.heads[shown]).tolist())
+    names = entity_names(snapshot, sort_unique(found.heads[shown]).tolist())
     edges = found.edges[shown]
     return [
         TraceStep(
@@ -195,7 +195,7 @@ def _trace(snapshot: Snapshot, question: str, found: KeptTriples, shown: IntArra
 def _strongest_of_each(found: KeptTriples) -> IntArray:
     """The position of the most plausible triple of each hyperedge, the earliest of equals; by hyperedge."""
     order = np.lexsort((-found.plausibilities, found.edges))
-    strongest: IntArray = order[places_within(found.edges[order]) == 0]
+    strongest: IntArray = order[rank_in_group(found.edges[order]) == 0]
     return strongest
 
 
@@ -210,9 +210,9 @@ def _highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
 def _means(owners: IntArray, plausibilities: FloatArray, most: int) -> Scores:
     """The mean of the best few hyperedges of each passage that has any."""
     order = np.lexsort((-plausibilities, owners))
-    order = order[places_within(owners[order]) < most]
-    sums = Scores.summed(owners[order], plausibilities[order])
-    counts = Scores.summed(owners[order], np.ones(len(order)))
+    order = order[rank_in_group(owners[order]) < most]
+    sums = Scores.from_sum(owners[order], plausibilities[order])
+    counts = Scores.from_sum(owners[order], np.ones(len(order)))
     return Scores(sums.rows, sums.values / counts.values)
 
 
@@ -222,7 +222,7 @@ def _connectivity(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> I
     for edge in edges[positions].tolist():
         members = snapshot.graph.members(np.array([edge]))[0]
         meeting = snapshot.graph.memberships(members)[0]
-        counts.append(len(distinct(meeting[np.isin(meeting, edges)])) - 1)
+        counts.append(len(sort_unique(meeting[np.isin(meeting, edges)])) - 1)
     return np.array(counts, dtype=np.int64)
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.hypergraph.distance import Triples, encoding_width
+from polyad.hypergraph.distance import Triples, get_encoding_width
 from polyad.model import FloatArray
 from polyad.text.digests import is_digest
 from polyad.text.files import write_whole
@@ -86,7 +86,7 @@ class Recipe:
     @property
     def extras(self) -> int:
         """How many numbers follow the four vectors."""
-        return 2 * encoding_width(self.rounds, self.directions) + 3 * self.closeness + len(self.signals)
+        return 2 * get_encoding_width(self.rounds, self.directions) + 3 * self.closeness + len(self.signals)
 
     @property
     def width(self) -> int:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyad.hypergraph.distance import Triples, directional_distances, triple_encoding, triples_of
-from polyad.hypergraph.incidence import Hypergraph, distinct, first_of_equals
-from polyad.hypergraph.pairs import binary as cut_into_pairs
-from polyad.hypergraph.sparse import among, best_places, union
+from polyad.hypergraph.distance import Triples, build_triples, compute_directional_distances, encode_triples
+from polyad.hypergraph.incidence import Hypergraph, mark_first_of_equals, sort_unique
+from polyad.hypergraph.pairs import split_into_pairs
+from polyad.hypergraph.sparse import find_top_positions, is_in, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
@@ -53,7 +53,7 @@ class SearchSpace:
         """
         if not binary:
             return cls(snapshot, None, snapshot.density)
-        graph, origins = cut_into_pairs(_whole(snapshot))
+        graph, origins = split_into_pairs(_whole(snapshot))
         joined, there = (int((side.degrees() > 0).sum()) for side in (graph.memberships, graph.members))
         return cls(snapshot, (graph, origins), there / joined if joined else 0.0)
 
@@ -109,7 +109,7 @@ class WalkQuestion:
     def signals_of(self, passages: IntArray) -> FloatArray:
         """The signals of some passages, 0 for those that have none; ``[passages, signals]``."""
         found = np.zeros((len(passages), self.signals.shape[1]), dtype=np.float32)
-        known = among(passages, self.candidates)
+        known = is_in(passages, self.candidates)
         found[known] = self.signals[self.candidates.searchsorted(passages[known])]
         return found
 
@@ -155,12 +155,14 @@ class QuestionPreparer:
     def _starts(self, vector: FloatArray) -> IntArray:
         snapshot = self._snapshot
         ((nearest, _),) = snapshot.nearest("hyperedge", vector[None], _NEAREST)
-        entities = distinct(snapshot.graph.members(nearest)[0])
+        entities = sort_unique(snapshot.graph.members(nearest)[0])
         if len(entities) <= _MOST_STARTS:
             return entities
         near = snapshot.cosines("entity", entities, vector)
         return np.sort(
-            entities[best_places(near, _MOST_STARTS, lambda places: snapshot.rank_by_id("entity", entities[places]))]
+            entities[
+                find_top_positions(near, _MOST_STARTS, lambda places: snapshot.rank_by_id("entity", entities[places]))
+            ]
         )
 
 
@@ -210,19 +212,19 @@ class TripleWalk:
             chosen: Positions of those to follow.
         """
         self._were_followed = union([self._were_followed, triples.edges[chosen]])
-        tails = distinct(triples.tails[chosen])
-        self._frontier = tails[~among(tails, self._were_heads)]
+        tails = sort_unique(triples.tails[chosen])
+        self._frontier = tails[~is_in(tails, self._were_heads)]
 
     def _triples(self) -> Triples:
         """Those of the frontier's hyperedges, within the limit."""
         edges, heads = self._nearest_edges(), self._frontier
         if len(edges) == 1:  # the only case in which they may be more: the nearest hyperedge alone exceeds the limit
             members = self._space.members(edges)[0]
-            heads = self._nearest(members[among(members, heads)], self._limit // max(1, len(members) - 1))
-        triples = triples_of(self._space.members, edges, heads)
+            heads = self._nearest(members[is_in(members, heads)], self._limit // max(1, len(members) - 1))
+        triples = build_triples(self._space.members, edges, heads)
         if len(triples) <= self._limit:
             return triples
-        kept = among(triples.tails, self._nearest(triples.tails, self._limit))
+        kept = is_in(triples.tails, self._nearest(triples.tails, self._limit))
         return Triples(triples.heads[kept], triples.edges[kept], triples.tails[kept])
 
     def _nearest(self, entities: IntArray, count: int) -> IntArray:
@@ -231,15 +233,15 @@ class TripleWalk:
             return entities
         snapshot = self._space.snapshot
         near = snapshot.cosines("entity", entities, self._question.vector)
-        chosen = best_places(near, max(1, count), lambda places: snapshot.rank_by_id("entity", entities[places]))
+        chosen = find_top_positions(near, max(1, count), lambda places: snapshot.rank_by_id("entity", entities[places]))
         return np.sort(entities[chosen])
 
     def _nearest_edges(self) -> IntArray:
         """Hyperedges of the frontier: all when their triples are within the limit, else the nearest; one at least."""
         space = self._space
         edges = space.memberships(self._frontier)[0]
-        edges = np.sort(edges[~among(edges, self._were_followed)])
-        starts = np.flatnonzero(first_of_equals(edges))
+        edges = np.sort(edges[~is_in(edges, self._were_followed)])
+        starts = np.flatnonzero(mark_first_of_equals(edges))
         heads = np.diff(starts, append=len(edges))
         edges = edges[starts]
         triples = heads * (np.bincount(space.members(edges)[1], minlength=len(edges)) - 1)
@@ -256,8 +258,8 @@ class TripleWalk:
         recipe, question, space = self._recipe, self._question, self._space
         met = Triples(np.concatenate(self._heads), np.concatenate(self._edges), np.concatenate(self._tails))
         starts = question.topics if recipe.starts == "topics" else met.heads
-        rows, encodings = directional_distances(met, starts, recipe.rounds, recipe.directions)
-        columns = [triple_encoding(triples, rows, encodings)]
+        rows, encodings = compute_directional_distances(met, starts, recipe.rounds, recipe.directions)
+        columns = [encode_triples(triples, rows, encodings)]
         if recipe.closeness:
             near = space.snapshot.cosines("entity", rows, question.vector)
             head, tail = (near[rows.searchsorted(ends)] for ends in (triples.heads, triples.tails))
@@ -269,6 +271,6 @@ class TripleWalk:
     def _closeness(self, edges: IntArray) -> FloatArray:
         """Cosine of each of some hyperedges to the question; that of a pair is that of what it was cut from."""
         origins = self._space.origins(edges)
-        rows = distinct(origins)
+        rows = sort_unique(origins)
         near: FloatArray = self._space.snapshot.cosines("hyperedge", rows, self._question.vector)
         return near[rows.searchsorted(origins)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyad.hypergraph.incidence import distinct
-from polyad.hypergraph.sparse import Scores, among
+from polyad.hypergraph.incidence import sort_unique
+from polyad.hypergraph.sparse import Scores, is_in
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 
@@ -28,22 +28,22 @@ class ClueActivation:
         self._clues = clues
         self._threshold = threshold
         self._sharpening = sharpening
-        self._values = Scores.none()
-        self._matched = Scores.none()
+        self._values = Scores.empty()
+        self._matched = Scores.empty()
 
     def __call__(self, edges: IntArray) -> FloatArray:
         """Alpha of each of ``edges``, in [0, 1]."""
-        missing = distinct(edges[~among(edges, self._values.rows)])
+        missing = sort_unique(edges[~is_in(edges, self._values.rows)])
         if len(missing):
             similarity = self._snapshot.cosines("hyperedge", missing, self._clues)
             scaled = (similarity.max(axis=1) - self._threshold) / (1 - self._threshold)
-            self._values = self._values.with_more(missing, np.clip(scaled, 0, 1) ** self._sharpening)
-            self._matched = self._matched.with_more(missing, similarity.argmax(axis=1))
-        return self._values.at(edges)
+            self._values = self._values.add(missing, np.clip(scaled, 0, 1) ** self._sharpening)
+            self._matched = self._matched.add(missing, similarity.argmax(axis=1))
+        return self._values.get(edges)
 
     def matched(self, edge: int) -> int:
         """Which clue a hyperedge that was asked about is nearest to."""
-        return int(self._matched.at(np.array([edge]))[0])
+        return int(self._matched.get(np.array([edge]))[0])
 
     @property
     def computed(self) -> int:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from polyad.hypergraph.sparse import among, union
+from polyad.hypergraph.sparse import is_in, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 
@@ -75,7 +75,7 @@ class WithinReach:
         near = self._near
         order = np.argsort(entities[many])
         hubs = entities[many][order]
-        reached = among(near.members, hubs)
+        reached = is_in(near.members, hubs)
         return (
             np.concatenate([edges, near.edges[reached]]),
             np.concatenate([few[owners], many[order][np.searchsorted(hubs, near.members[reached])]]),

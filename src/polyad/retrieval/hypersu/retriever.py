@@ -15,8 +15,8 @@ import numpy as np
 
 from polyad.calibration import calibration_for
 from polyad.config import NamesLinked
-from polyad.hypergraph.frontier import Walk, expand
-from polyad.hypergraph.sparse import Scores, best_places, union
+from polyad.hypergraph.frontier import Walk, expand_frontier
+from polyad.hypergraph.sparse import Scores, find_top_positions, union
 from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
@@ -102,7 +102,7 @@ class HyperSURetriever:
         settings = self._settings
         activation = ClueActivation(snapshot, clue_vectors, self._threshold, settings.sharpening)
         graph, order = WithinReach(snapshot, clue_vectors, self._threshold), partial(snapshot.rank_by_id, "entity")
-        forward = expand(
+        forward = expand_frontier(
             graph,
             dict.fromkeys(linked.entities, 1.0),
             activation,
@@ -115,7 +115,7 @@ class HyperSURetriever:
             "passage", question[None], settings.anchors if settings.backward_depth else 0
         )
         starts = union([snapshot.graph.members(snapshot.graph.hyperedges(anchors)[0])[0]])
-        backward = expand(
+        backward = expand_frontier(
             graph,
             dict.fromkeys(starts.tolist(), 1.0),
             activation,
@@ -142,7 +142,9 @@ class HyperSURetriever:
         for found, similarity in zip(activated.values(), similarities, strict=True):
             strongest = sorted((score for score, _ in found), reverse=True)[:limit]
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
-        chosen = best_places(np.array(scores), k, lambda places: snapshot.rank_by_id("passage", passages[places]))
+        chosen = find_top_positions(
+            np.array(scores), k, lambda places: snapshot.rank_by_id("passage", passages[places])
+        )
         hits = [
             (int(passages[place]), scores[place], counted(len(activated[passages[place]]), "activated hyperedge"))
             for place in chosen.tolist()
@@ -177,8 +179,8 @@ class HyperSURetriever:
             )
             for edge_id, passage_id, (edge, score, _) in zip(edge_ids, passage_ids, shown, strict=True)
         ]
-        nodes = Scores.of(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
-        strongest = nodes.best(self._settings.width, partial(snapshot.rank_by_id, "entity")).tolist()
+        nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
+        strongest = nodes.top_k(self._settings.width, partial(snapshot.rank_by_id, "entity")).tolist()
         return evidence(
             snapshot,
             question,
