@@ -18,7 +18,7 @@ from polyad import Engine
 from polyad.evaluation.datasets import load
 from polyad.evaluation.signal_training import Example, examples_of, report
 from polyad.evaluation.training_parts import signals_of
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.signals import list_signal_names
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
                 engine.index([dataset.corpus])
                 found = signals_of(engine, [query.text for query in dataset.queries])
                 examples[dataset.name] = examples_of(found, dataset.queries)
-    names = signal_names(rewriting=False)
+    names = list_signal_names(rewriting=False)
     rows = {"all signals": unseen(examples, names, names)}
     print_row("all signals", rows["all signals"])
     for left_out in names:

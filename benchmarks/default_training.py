@@ -35,9 +35,8 @@ from polyad.evaluation.signal_training import Example, K, measured_best, recall_
 from polyad.evaluation.training_parts import signals_of
 from polyad.model import Document, Passage
 from polyad.readers.files import FileReader
-from polyad.retrieval.default.linear_scorer import LinearScorer, weights_file
-from polyad.retrieval.default.relevance import Calibration
-from polyad.retrieval.default.signals import Candidates, profile_names, signal_names
+from polyad.retrieval.default.scorer import LinearScorer, RelevanceModel, get_weights_file_name
+from polyad.retrieval.default.signals import Candidates, list_signal_names, list_weight_names
 
 SEED = 7
 JOINED = 10
@@ -90,13 +89,13 @@ def write_weights(sets: Mapping[str, Sequence[Example]], directory: Path) -> Non
     """Train on everything, with the signals of rewriting and without, and write the files of weights."""
     directory.mkdir(parents=True, exist_ok=True)
     for rewriting in (False, True):
-        names = signal_names(rewriting)
+        names = list_signal_names(rewriting)
         scorer = signal_training.train(list(sets.values()), names)
         calibration = signal_training.calibrate(list(sets.values()), scorer, names)
         trained_on = tuple(dict.fromkeys(name.split()[0] for name in sets))
-        whole = replace(scorer, trained_on=trained_on, calibration=calibration)
-        (directory / weights_file(rewriting)).write_text(whole.to_text(), encoding="utf-8")
-        print(f"weights in {directory / weights_file(rewriting)}", flush=True)
+        whole = replace(scorer, trained_on=trained_on, relevance_model=calibration)
+        (directory / get_weights_file_name(rewriting)).write_text(whole.to_text(), encoding="utf-8")
+        print(f"weights in {directory / get_weights_file_name(rewriting)}", flush=True)
 
 
 def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[Example]]:
@@ -211,7 +210,7 @@ def example_of(
         candidates.signals,
         np.array(rows, dtype=bool).reshape(-1, len(evidence)),
         candidates.linkability,
-        candidates.measures,
+        candidates.relevance_features,
         candidates.documents,
         question,
     )
@@ -219,7 +218,7 @@ def example_of(
 
 def unseen_articles(sets: Mapping[str, Sequence[Example]], texts: Mapping[str, Parts]) -> Iterator[dict[str, object]]:
     """Recall on each benchmark in each shape, of weights trained without the benchmark in any."""
-    names = signal_names(rewriting=False)
+    names = list_signal_names(rewriting=False)
     for family in sorted({family_of(name) for name in sets}):
         others = [examples for name, examples in sets.items() if family_of(name) != family]
         if not others:
@@ -236,7 +235,7 @@ def unseen_texts(
     sets: Mapping[str, Sequence[Example]], texts: Mapping[str, Parts], to: Path | None
 ) -> Iterator[dict[str, object]]:
     """Recall on each book and on each part of the manuals, of weights trained without it, which are kept in ``to``."""
-    names = signal_names(rewriting=False)
+    names = list_signal_names(rewriting=False)
     articles = signal_training.train(list(sets.values()), names)
     calibration = signal_training.calibrate(list(sets.values()), articles, names)
     for kind, parts in texts.items():
@@ -247,7 +246,7 @@ def unseen_texts(
             calibration = signal_training.calibrate(seen, scorer, names)
             if to:
                 (to / kind).mkdir(parents=True, exist_ok=True)
-                whole = replace(scorer, calibration=calibration)
+                whole = replace(scorer, relevance_model=calibration)
                 (to / kind / f"{part}.tsv").write_text(whole.to_text(), encoding="utf-8")
             yield told(part, parts[part], scorer, calibration)
 
@@ -271,19 +270,21 @@ def family_of(name: str) -> str:
     return name.split()[0].split("-")[0]
 
 
-def told(name: str, examples: Sequence[Example], scorer: LinearScorer, calibration: Calibration) -> dict[str, object]:
+def told(
+    name: str, examples: Sequence[Example], scorer: LinearScorer, calibration: RelevanceModel
+) -> dict[str, object]:
     """Print and return what weights and a calibration that never saw some questions reach on them.
 
     Recall has an interval: 95 of 100 means of resampled questions. Refused is the share of questions that are refused
     when their evidence is taken out, if relevance is asked for that 5 of 100 answered ones do not have.
     """
-    weights = scorer.vector(profile_names(signal_names(rewriting=False)))
+    weights = scorer.get_weights(list_weight_names(list_signal_names(rewriting=False)))
     each = np.array([recall_at([example], weights, K) for example in examples])
     chosen = np.random.default_rng(SEED).integers(len(each), size=(RESAMPLES, len(each)))
     low, high = np.percentile(each[chosen].mean(axis=1), [2.5, 97.5])
     answered = [measured_best(example, weights, True) for example in examples]
-    relevance = [calibration.relevance(measures) for measures, _ in answered]
-    gone = [calibration.relevance(measured_best(example, weights, False)[0]) for example in examples]
+    relevance = [calibration.predict_relevance(measures) for measures, _ in answered]
+    gone = [calibration.predict_relevance(measured_best(example, weights, False)[0]) for example in examples]
     was_evidence = [bool(gold) for _, own in answered for gold in own]
     error = calibration_error([value or 0.0 for values in relevance for value in values], was_evidence)
     refused = np.mean([(values[0] or 0.0) < np.quantile([own[0] for own in relevance], 0.05) for values in gone])

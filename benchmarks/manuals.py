@@ -36,7 +36,7 @@ from polyad.evaluation.evidence import all_evidence, found, reciprocal_rank_of_e
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.model import Document, ScoredPassage
 from polyad.readers.files import FileReader
-from polyad.retrieval.default.settings import DefaultSettings
+from polyad.retrieval.default.retriever import DefaultSettings
 
 QUESTIONS = Path(__file__).parent / "manuals"
 K = 20

@@ -28,7 +28,7 @@ from polyad.config import ReadSettings, Settings
 from polyad.evaluation.evidence import all_evidence, evidence_recall, within
 from polyad.model import Document
 from polyad.readers.files import FileReader
-from polyad.retrieval.default.settings import DefaultSettings
+from polyad.retrieval.default.retriever import DefaultSettings
 
 BUDGETS = (500, 1000, 2000)
 K = 40

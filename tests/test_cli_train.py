@@ -19,7 +19,7 @@ from polyad.evaluation.held_out import BESIDE
 from polyad.evaluation.splits import Splits, splits_of
 from polyad.evaluation.triple_examples import TripleExamples, collect
 from polyad.presets import PRESETS
-from polyad.retrieval.default.linear_scorer import LinearScorer
+from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
 from polyad.text.digests import question_digest
@@ -312,13 +312,13 @@ def test_eval_says_it_of_the_default_retriever_too(run: Run, bells: Path) -> Non
 
 
 def test_the_weights_that_come_with_polyad_know_the_questions_they_saw() -> None:
-    triples, linear = TripleScorer.bundled(BUNDLED_FOR, signals=False), LinearScorer.bundled(rewriting=False)
+    triples, linear = TripleScorer.bundled(BUNDLED_FOR, signals=False), LinearScorer.load_bundled(rewriting=False)
     assert len(triples.recipe.questions) == 244 + 61
     assert TripleScorer.bundled(BUNDLED_FOR, signals=True).recipe.questions == triples.recipe.questions
-    assert set(triples.recipe.questions) < set(linear.questions)
-    assert LinearScorer.bundled(rewriting=True).questions == linear.questions
+    assert set(triples.recipe.questions) < set(linear.question_digests)
+    assert LinearScorer.load_bundled(rewriting=True).question_digests == linear.question_digests
     first = json.loads((MANUALS / "questions.jsonl").read_text(encoding="utf-8").splitlines()[0])["text"]
-    assert question_digest(first) in linear.questions
+    assert question_digest(first) in linear.question_digests
 
 
 def test_weights_of_an_earlier_version_are_used_and_said_to_be_silent(run: Run, bells: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class RelevanceModel:
     """The values for one embedder; the defaults are the papers'.
 
     Attributes:
@@ -29,10 +29,10 @@ class Calibration:
     passage_threshold: float = 0.5
 
 
-PAPERS = Calibration()
+PAPERS = RelevanceModel()
 
 MEASURED = {
-    "all-MiniLM-L6-v2": Calibration(
+    "all-MiniLM-L6-v2": RelevanceModel(
         kappa=30.0, activation_threshold=0.2, hyperedge_threshold=4.0, passage_threshold=0.3
     )
 }
@@ -41,6 +41,6 @@ are for. This kappa gives units of about the paper's length (HyperSU, Table 16: 
 delta would silence nearly every unit. The thresholds are compared in docs/adr/0010."""
 
 
-def calibration_for(embedder: str) -> Calibration:
+def calibration_for(embedder: str) -> RelevanceModel:
     """What was measured for the embedder of that name; the papers' values where nothing was."""
     return MEASURED.get(embedder, PAPERS)

@@ -16,13 +16,13 @@ from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.held_out import BESIDE, held_out
 from polyad.evaluation.triple_examples import recipe_of
 from polyad.model import Document
-from polyad.retrieval.default.linear_scorer import LinearScorer
-from polyad.retrieval.default.signals import profile_names, signal_names
+from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.signals import list_signal_names, list_weight_names
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
 
 EMBEDDER = HashingEmbedder(32)
-NAMES = profile_names(signal_names(rewriting=False))
+NAMES = list_weight_names(list_signal_names(rewriting=False))
 DOCUMENTS = [
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702. It hangs in Corven Tower."),
     Document("moreau", "Ines Moreau", "Ines Moreau was a founder of bronze. She was born in the village of Aldby."),
@@ -51,13 +51,13 @@ def by_name(engine: Engine, scorer: TripleScorer, linear: LinearScorer) -> dict[
 
 def weighing(signal: str) -> LinearScorer:
     """Weighs one signal, however far names lead."""
-    return LinearScorer({name: float(name in profile_names([signal])) for name in NAMES})
+    return LinearScorer({name: float(name in list_weight_names([signal])) for name in NAMES})
 
 
 def test_each_row_is_of_the_scorer_it_is_called_after(engine: Engine) -> None:
     bias = np.full_like(UNTRAINED.output_bias, -20)
     doubting = replace(UNTRAINED, output=np.zeros_like(UNTRAINED.output), output_bias=bias)
-    before = by_name(engine, UNTRAINED, weighing("words of the question"))
+    before = by_name(engine, UNTRAINED, weighing("contains words of the question"))
     after = by_name(engine, doubting, weighing("nothing"))
 
     def measures(rows: dict[str, RetrieverResult], name: str) -> tuple[float | None, float | None]:
@@ -71,5 +71,5 @@ def test_each_row_is_of_the_scorer_it_is_called_after(engine: Engine) -> None:
 
 
 def test_every_row_says_how_long_a_question_took(engine: Engine) -> None:
-    rows = by_name(engine, UNTRAINED, weighing("link"))
+    rows = by_name(engine, UNTRAINED, weighing("about an entity that a good passage mentions"))
     assert all(row.latency_p50 > 0 for row in rows.values())

@@ -13,8 +13,8 @@ import pytest
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.signal_training import Example, calibrate, coverage, examples_of, recall_at, report, save, train
-from polyad.retrieval.default.relevance import CONSTANT, MEASURES
-from polyad.retrieval.default.signals import UNLINKED, Candidates, profile_names, signal_names
+from polyad.retrieval.default.scorer import INTERCEPT, RELEVANCE_FEATURES
+from polyad.retrieval.default.signals import UNLINKABLE, Candidates, list_signal_names, list_weight_names
 
 NAMES = ["telling", "noise", "misleading"]
 
@@ -42,7 +42,7 @@ def test_weights_follow_what_tells_gold_apart_and_are_never_below_zero() -> None
     scorer = train([examples(1)], NAMES)
     assert scorer.weights["telling"] > 5 * scorer.weights["noise"]
     assert scorer.weights["misleading"] == 0
-    assert recall_at(examples(2), scorer.vector(profile_names(NAMES)), 5) > 0.9
+    assert recall_at(examples(2), scorer.get_weights(list_weight_names(NAMES)), 5) > 0.9
 
 
 def test_each_dataset_counts_the_same_however_many_questions_it_has() -> None:
@@ -54,19 +54,19 @@ def test_each_dataset_counts_the_same_however_many_questions_it_has() -> None:
 def test_what_tells_evidence_where_names_lead_nowhere_has_weights_of_its_own() -> None:
     weights = train([examples(1), with_telling_last(examples(2), linkability=0.0)], NAMES).weights
     assert weights["telling"] > 5 * weights["misleading"]
-    assert weights[f"misleading, {UNLINKED}"] > 5 * weights[f"telling, {UNLINKED}"]
+    assert weights[f"misleading, {UNLINKABLE}"] > 5 * weights[f"telling, {UNLINKABLE}"]
 
 
 @pytest.mark.parametrize("linkability", [0.0, 1.0])
 def test_trained_on_one_kind_of_texts_a_signal_has_the_same_weight_in_the_other(linkability: float) -> None:
     weights = train([examples(1, linkability=linkability)], NAMES).weights
     assert weights["telling"] > 0
-    assert {name: weights[name] for name in NAMES} == {name: weights[f"{name}, {UNLINKED}"] for name in NAMES}
+    assert {name: weights[name] for name in NAMES} == {name: weights[f"{name}, {UNLINKABLE}"] for name in NAMES}
 
 
 def test_a_question_of_texts_in_between_is_scored_by_both_weights() -> None:
     example = Example(np.array([[1], [2]], dtype=np.float32), np.array([[True], [False]]), 0.25)
-    assert example.profiled(1).tolist() == [[0.25, 0.75], [0.5, 1.5]]
+    assert example.expand_by_linkability(1).tolist() == [[0.25, 0.75], [0.5, 1.5]]
 
 
 def test_training_twice_gives_the_same_weights() -> None:
@@ -85,7 +85,7 @@ def example_of(documents: list[str], gold: set[str], linkability: float = 1.0) -
     """A question whose candidates are of these documents, the first the best by the only signal."""
     signals = np.arange(len(documents), 0, -1, dtype=np.float32)[:, None]
     passages = [f"{document}#{place:04}" for place, document in enumerate(documents)]
-    measures = np.zeros((len(documents), len(MEASURES)), dtype=np.float32)
+    measures = np.zeros((len(documents), len(RELEVANCE_FEATURES)), dtype=np.float32)
     found = Candidates(documents, signals, passages, linkability, measures)
     (example,) = examples_of([found], [Question("q", "?", frozenset(gold))])
     return example
@@ -115,7 +115,7 @@ def measured(made: list[Example]) -> list[Example]:
     random = np.random.default_rng(0)
     found = []
     for example in made:
-        measures = random.random((20, len(MEASURES))).astype(np.float32)
+        measures = random.random((20, len(RELEVANCE_FEATURES))).astype(np.float32)
         measures[:, 1] += example.is_gold
         found.append(replace(example, measures=measures))
     return found
@@ -125,18 +125,18 @@ def test_relevance_is_told_by_what_tells_evidence_beside_the_score() -> None:
     made = measured(examples(1))
     scorer = train([made], NAMES)
     calibration = calibrate([made], scorer, NAMES)
-    assert set(calibration.weights) == {*MEASURES, CONSTANT}
-    rows = np.full((2, len(MEASURES)), 0.5, dtype=np.float32)
+    assert set(calibration.weights) == {*RELEVANCE_FEATURES, INTERCEPT}
+    rows = np.full((2, len(RELEVANCE_FEATURES)), 0.5, dtype=np.float32)
     rows[:, 0] = scorer.weights["telling"]
     rows[:, 1] = [0.2, 1.8]
-    unlikely, likely = calibration.relevance(rows)
+    unlikely, likely = calibration.predict_relevance(rows)
     assert unlikely is not None
     assert likely is not None
     assert unlikely < 0.1 < 0.9 < likely
 
 
 def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tmp_path: Path) -> None:
-    names = signal_names(rewriting=True)
+    names = list_signal_names(rewriting=True)
     random = np.random.default_rng(0)
     made = [Example(random.random((9, len(names))).astype(np.float32), (np.arange(9) == 0)[:, None]) for _ in range(3)]
     reports = save({"d": made}, tmp_path / "new")
@@ -148,14 +148,14 @@ def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tm
         "weights_rewriting.json",
         "weights_rewriting.png",
     }
-    assert list(reports["weights.tsv"].scorer.weights) == profile_names(signal_names(rewriting=False))
+    assert list(reports["weights.tsv"].scorer.weights) == list_weight_names(list_signal_names(rewriting=False))
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot write into"):
         save({"d": made}, tmp_path / "file")
 
 
 def test_saving_that_is_stopped_leaves_the_earlier_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = signal_names(rewriting=True)
+    names = list_signal_names(rewriting=True)
     random = np.random.default_rng(0)
     made = [
         Example(random.random((9, len(names))).astype(np.float32), np.arange(9)[:, None] == 0, 1.0) for _ in range(3)

@@ -13,9 +13,9 @@ from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.evaluation.training_parts import signals_of
 from polyad.model import Document
-from polyad.retrieval.default.linear_scorer import LinearScorer
-from polyad.retrieval.default.settings import DefaultSettings
-from polyad.retrieval.default.signals import IN_WORDS, profile_names, signal_names
+from polyad.retrieval.default.retriever import DefaultSettings
+from polyad.retrieval.default.scorer import LinearScorer
+from polyad.retrieval.default.signals import list_signal_names, list_weight_names
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"
 
@@ -37,11 +37,6 @@ def test_the_parts_named_in_a_reason_are_parts_of_the_score(small_engine: Engine
     assert 0 < sum(parts) <= hit.score + 0.02
 
 
-def test_every_signal_is_put_into_words_of_its_own() -> None:
-    assert set(IN_WORDS) == set(signal_names(rewriting=True))
-    assert len(set(IN_WORDS.values())) == len(IN_WORDS)
-
-
 def test_rewriting_embeds_more_and_finds_the_same_evidence(
     small_index_dir: Path, embedder: SentenceTransformerEmbedder
 ) -> None:
@@ -49,7 +44,7 @@ def test_rewriting_embeds_more_and_finds_the_same_evidence(
     with Engine.open(small_index_dir, embedder=embedder, settings=settings, create=False) as engine:
         assert titles(engine, QUESTION, 2) == ["Bell of Tarn", "Ines Moreau"]
         found = next(iter(signals_of(engine, [QUESTION])))[1]
-    assert found[:, len(signal_names(False)) :].any(), "the signals of rewriting are there"
+    assert found[:, len(list_signal_names(False)) :].any(), "the signals of rewriting are there"
 
 
 def test_a_question_without_names_is_answered_by_similarity_and_words(small_engine: Engine) -> None:
@@ -74,13 +69,15 @@ def test_untitled_documents_are_linked_by_what_they_define(
 def test_weights_survive_a_round_trip_through_text() -> None:
     for count in (0, 1, 6, 20):
         questions = tuple(f"{number:016x}" for number in range(count))
-        scorer = LinearScorer({"a b": 0.25, "c": 3.0}, ("musique", "my questions"), questions=questions)
+        scorer = LinearScorer({"a b": 0.25, "c": 3.0}, ("musique", "my questions"), question_digests=questions)
         assert LinearScorer.from_text(scorer.to_text(), "file") == scorer
 
 
 @pytest.mark.parametrize("rewriting", [False, True])
 def test_the_bundled_weights_are_for_the_signals_there_are_and_speak_for_passages(rewriting: bool) -> None:
-    weights = LinearScorer.bundled(rewriting=rewriting).vector(profile_names(signal_names(rewriting)))
+    weights = LinearScorer.load_bundled(rewriting=rewriting).get_weights(
+        list_weight_names(list_signal_names(rewriting))
+    )
     assert (weights >= 0).all()
     assert np.count_nonzero(weights) > 8
 

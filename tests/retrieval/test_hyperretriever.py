@@ -17,7 +17,7 @@ from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Evidence, FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Kind, Snapshot
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.hyperretriever.expansion import choose, expanded, final_threshold
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
@@ -51,7 +51,7 @@ def view_of(small_view_of: Callable[[Spec, Embedder], Snapshot]) -> ViewOf:
 
 def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> TripleScorer:
     """One that says sigmoid(closeness * cosine of question and hyperedge + bias), or reads one signal instead."""
-    names = tuple(signal_names(rewriting=False)) if signal else ()
+    names = tuple(list_signal_names(rewriting=False)) if signal else ()
     recipe = Recipe(embedder=EMBEDDER.name, dimension=EMBEDDER.dimension, rounds=1, signals=names)
     hidden = np.zeros((1, recipe.width), dtype=np.float32)
     place = recipe.width - len(names) + names.index(signal) if signal else recipe.width - 2
@@ -224,7 +224,7 @@ def test_an_index_without_hyperedges_is_searched_by_similarity(view_of: ViewOf) 
 
 def test_the_signals_of_the_hyperedges_passage_can_decide(view_of: ViewOf) -> None:
     settings = HyperRetrieverSettings(adaptive=False, signals=True, dense_weight=0)
-    weights = scorer(bias=-1, closeness=10, signal="about an entity of the question")
+    weights = scorer(bias=-1, closeness=10, signal="about a name in the question")
     evidence = retriever(view_of(CHAIN), weights, settings).retrieve("Bell", 4)
     assert set(reached(evidence)) == {"Bell#0000/000", "Bell#0000/001"}, "the others are about none of its entities"
 

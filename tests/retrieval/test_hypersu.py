@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polyad.calibration import MEASURED, PAPERS, Calibration
+from polyad.calibration import MEASURED, PAPERS, RelevanceModel
 from polyad.errors import LanguageModelError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.language_models.scripted import Line, ScriptedLanguageModel
@@ -275,7 +275,7 @@ def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
     assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
         (0.8 - PAPERS.activation_threshold) / (1 - PAPERS.activation_threshold)
     )
-    monkeypatch.setitem(MEASURED, "table", Calibration(activation_threshold=0.0))
+    monkeypatch.setitem(MEASURED, "table", RelevanceModel(activation_threshold=0.0))
     assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
 
 

@@ -16,7 +16,13 @@ from polyad.model import Document, FloatArray
 from polyad.protocols.components import Embedder, TextKind
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import links
-from polyad.retrieval.default.links import Mentions, SimilarityScale, anchored, linked, rarity
+from polyad.retrieval.default.links import (
+    FollowedMentions,
+    SimilarityScale,
+    compute_rarity,
+    find_links,
+    score_anchor_hyperedges,
+)
 
 ViewOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], Snapshot]
 
@@ -56,8 +62,11 @@ def found(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
     rows = snapshot.find_entity_rows(weights)
     entities = np.array([rows[key] for key in weights], dtype=np.int64)
     counting = np.array(list(weights.values()), dtype=np.float32)
-    anchors = anchored(
-        snapshot, entities, counting * rarity(snapshot, snapshot.graph.mention_counts(entities)), north(snapshot)
+    anchors = score_anchor_hyperedges(
+        snapshot,
+        entities,
+        counting * compute_rarity(snapshot, snapshot.graph.mention_counts(entities)),
+        north(snapshot),
     )
     assert set(anchors.owners.tolist()) <= set(range(len(weights)))
     passages = np.array([snapshot.find_passage_rows([id])[id] for id in ("a#0000", "b#0000", "c#0000")])
@@ -77,16 +86,18 @@ def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(snapshot
 def test_each_anchor_belongs_to_its_entity(snapshot: Snapshot) -> None:
     rows = snapshot.find_entity_rows(["isk", "marr"])
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
-    anchors = anchored(snapshot, entities, np.array([1, 0.25], dtype=np.float32), north(snapshot))
+    anchors = score_anchor_hyperedges(snapshot, entities, np.array([1, 0.25], dtype=np.float32), north(snapshot))
     assert anchors.owners.tolist() == [0, 0, 0, 1]
     assert anchors.values[-1] == pytest.approx(0.25 * 0.6)
 
 
 def test_an_entity_of_too_many_passages_is_not_followed(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "COMMON", 1)
+    monkeypatch.setattr(links, "MAX_FOLLOWED_DEGREE", 1)
     rows, one = snapshot.find_entity_rows(["isk", "marr"]), np.ones(2, dtype=np.float32)
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
-    assert Mentions.of(snapshot, entities, np.zeros(2, dtype=np.int64), one, one).entities.tolist() == [rows["marr"]]
+    assert FollowedMentions.from_incidences(
+        snapshot, entities, np.zeros(2, dtype=np.int64), one, one
+    ).entities.tolist() == [rows["marr"]]
 
 
 def test_without_entities_nothing_is_anchored(snapshot: Snapshot) -> None:
@@ -104,7 +115,7 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
         snapshot = engine.snapshot()
     mentions = snapshot.graph.mentions(np.array([snapshot.find_entity_rows(["isk"])["isk"]]))
     weak = dict(zip(snapshot.document_ids(mentions[0]), mentions[2].tolist(), strict=True))["c"]
-    passages, owners, shares, sure = linked(*mentions, 1)
+    passages, owners, shares, sure = find_links(*mentions, 1)
     found = dict(zip(snapshot.document_ids(passages), shares.tolist(), strict=True))
     assert owners.tolist() == [0, 0, 0]
     assert dict(zip(snapshot.document_ids(passages), sure.tolist(), strict=True)) == {"a": True, "b": True, "c": False}

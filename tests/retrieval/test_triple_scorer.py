@@ -11,13 +11,13 @@ import pytest
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples
 from polyad.model import FloatArray
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.hyperretriever.triple_scorer import (
     BUNDLED_FOR,
     PrecomputedScorer,
     Recipe,
     TripleScorer,
-    weights_file,
+    get_weights_file_name,
 )
 
 RECIPE = Recipe(embedder="table", dimension=8, rounds=1, closeness=True, signals=("one", "two"))
@@ -231,7 +231,7 @@ def test_weights_of_the_other_variant_are_refused_naming_the_setting(has_signals
 
 @pytest.mark.parametrize("signals", [False, True])
 def test_the_weights_that_come_with_polyad_are_for_the_default_embedder(signals: bool) -> None:
-    names = signal_names(rewriting=False) if signals else ()
+    names = list_signal_names(rewriting=False) if signals else ()
     scorer = TripleScorer.from_settings("", BUNDLED_FOR, 384, names)
     assert scorer.recipe.embedder == BUNDLED_FOR
     assert scorer.recipe.trained_on
@@ -244,7 +244,7 @@ def test_without_weights_for_an_embedder_the_command_that_makes_them_is_named() 
 
 
 def test_weights_of_the_settings_are_checked_like_those_that_come_with_polyad(tmp_path: Path) -> None:
-    path = tmp_path / weights_file(signals=True)
+    path = tmp_path / get_weights_file_name(signals=True)
     TripleScorer.untrained(RECIPE).save(path)
     assert TripleScorer.from_settings(str(path), "table", 8, RECIPE.signals).recipe == RECIPE
     with pytest.raises(ConfigurationError, match=r"signals\.safetensors' were trained with the embedder 'table'"):

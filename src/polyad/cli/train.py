@@ -35,7 +35,7 @@ from polyad.evaluation.training_parts import signals_of, training_parts
 from polyad.evaluation.triple_examples import collect
 from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.schemas import measuring as shapes
 
@@ -197,7 +197,7 @@ def _train_hyperretriever(
         )
         examples[name] = collected(splits[name].train), collected(splits[name].validation)
     alike = _signal_examples(engines, {name: split.train for name, split in splits.items()}, progress)
-    linear = signal_training.train(list(alike.values()), signal_names(rewriting=False))
+    linear = signal_training.train(list(alike.values()), list_signal_names(rewriting=False))
     scorer, report = triple_training.train(examples, how, progress)
     file = triple_training.save(scorer, report, to)
     results = {

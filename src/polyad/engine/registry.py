@@ -47,8 +47,7 @@ from polyad.protocols.store import StoreKind
 from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT, FileReader
 from polyad.readers.tuples import TupleReader
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
-from polyad.retrieval.default.retriever import DefaultRetriever
-from polyad.retrieval.default.settings import DefaultSettings
+from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever

@@ -13,9 +13,8 @@ from polyad.evaluation.experiment import RetrieverResult
 from polyad.evaluation.training_parts import training_parts
 from polyad.protocols.components import Progress, Retriever, silent
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.linear_scorer import LinearScorer
-from polyad.retrieval.default.retriever import DefaultRetriever
-from polyad.retrieval.default.settings import DefaultSettings
+from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
+from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from polyad.config import Settings
 from polyad.evaluation.datasets import Question
-from polyad.retrieval.default.linear_scorer import LinearScorer
-from polyad.retrieval.default.settings import DefaultSettings
+from polyad.retrieval.default.retriever import DefaultSettings
+from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
 from polyad.text.digests import question_digest
@@ -48,7 +48,7 @@ def known_to(retrievers: Sequence[str], settings: Settings) -> Iterator[KnownQue
     if "default" in retrievers:
         chosen = settings.of(DefaultSettings)
         linear = LinearScorer.from_settings(chosen.weights, rewriting=chosen.rewriting)
-        yield KnownQuestions("default", linear.trained_on, frozenset(linear.questions))
+        yield KnownQuestions("default", linear.trained_on, frozenset(linear.question_digests))
     if "hyperretriever" in retrievers:
         own = settings.of(HyperRetrieverSettings)
         scorer = (

@@ -21,9 +21,14 @@ from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.evaluation.datasets import Question
 from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.retrieval.default.linear_scorer import LinearScorer, weights_file
-from polyad.retrieval.default.relevance import CONSTANT, MEASURES, Calibration
-from polyad.retrieval.default.signals import Candidates, profile_names, profiled, signal_names
+from polyad.retrieval.default.scorer import (
+    INTERCEPT,
+    RELEVANCE_FEATURES,
+    LinearScorer,
+    RelevanceModel,
+    get_weights_file_name,
+)
+from polyad.retrieval.default.signals import Candidates, expand_by_linkability, list_signal_names, list_weight_names
 from polyad.text.digests import question_digests
 from polyad.text.files import write_whole
 
@@ -66,9 +71,9 @@ class Example:
         found: BoolArray = np.any(self.holds, axis=1)
         return found
 
-    def profiled(self, count: int) -> FloatArray:
+    def expand_by_linkability(self, count: int) -> FloatArray:
         """The first ``count`` signals, each for linked and for unlinked texts; ``[candidates, 2 x count]``."""
-        return profiled(self.signals[:, :count], self.linkability)
+        return expand_by_linkability(self.signals[:, :count], self.linkability)
 
 
 def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> LinearScorer:
@@ -87,7 +92,7 @@ def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> Linear
     """
     minimize = optimiser()
     examples, importance = _with_importance(datasets)
-    signals = np.concatenate([example.profiled(len(names)) for example in examples]).astype(np.float64)
+    signals = np.concatenate([example.expand_by_linkability(len(names)) for example in examples]).astype(np.float64)
     deviations = np.maximum(signals.std(axis=0), 1e-9)
     loss = _ListwiseLoss(signals / deviations, [example.is_gold for example in examples], importance)
     start = np.zeros(2 * len(names))
@@ -97,7 +102,7 @@ def train(datasets: Sequence[Sequence[Example]], names: Sequence[str]) -> Linear
     if not linked.any() or not unlinked.any():
         weights = np.tile(linked + unlinked, 2)
     questions = question_digests(example.text for examples in datasets for example in examples if example.text)
-    return LinearScorer(dict(zip(profile_names(names), weights.tolist(), strict=True)), questions=questions)
+    return LinearScorer(dict(zip(list_weight_names(names), weights.tolist(), strict=True)), question_digests=questions)
 
 
 def optimiser() -> Callable[..., OptimizeResult]:
@@ -157,7 +162,7 @@ class _ListwiseLoss:
         )
 
 
-def calibrate(datasets: Sequence[Sequence[Example]], scorer: LinearScorer, names: Sequence[str]) -> Calibration:
+def calibrate(datasets: Sequence[Sequence[Example]], scorer: LinearScorer, names: Sequence[str]) -> RelevanceModel:
     """Fit how likely one of the best :data:`K` passages is evidence, each dataset counting the same.
 
     Every question is also asked as if its evidence were not in the index, since a user's often is not.
@@ -169,8 +174,8 @@ def calibrate(datasets: Sequence[Sequence[Example]], scorer: LinearScorer, names
     """
     minimize = optimiser()
     if any(example.measures is None for examples in datasets for example in examples):
-        return Calibration()
-    weights = scorer.vector(profile_names(names))
+        return RelevanceModel()
+    weights = scorer.get_weights(list_weight_names(names))
     rows = [
         [measured_best(example, weights, is_there) for example in examples for is_there in (True, False)]
         for examples in datasets
@@ -189,10 +194,10 @@ def calibrate(datasets: Sequence[Sequence[Example]], scorer: LinearScorer, names
         kept = np.append(slopes[:-1], 0)
         return float(importance @ losses + CALIBRATION_L2 * kept @ kept), columns.T @ errors + 2 * CALIBRATION_L2 * kept
 
-    bounds = [(0, None)] * len(MEASURES) + [(None, None)]  # no measure speaks against a passage
+    bounds = [(0, None)] * len(RELEVANCE_FEATURES) + [(None, None)]  # no measure speaks against a passage
     found = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds).x
     slopes = [*(found[:-1] / deviations).tolist(), float(found[-1])]
-    return Calibration(dict(zip((*MEASURES, CONSTANT), slopes, strict=True)))
+    return RelevanceModel(dict(zip((*RELEVANCE_FEATURES, INTERCEPT), slopes, strict=True)))
 
 
 def measured_best(example: Example, weights: FloatArray, is_there: bool) -> tuple[FloatArray, BoolArray]:
@@ -204,9 +209,11 @@ def measured_best(example: Example, weights: FloatArray, is_there: bool) -> tupl
         is_there: Whether the evidence is in the index; if not, the others compete alone.
     """
     kept = np.flatnonzero(~example.is_gold | is_there)
-    scores = (example.profiled(len(weights) // 2) @ weights)[kept]
+    scores = (example.expand_by_linkability(len(weights) // 2) @ weights)[kept]
     best = np.argsort(-scores, kind="stable")[:K]
-    measures = np.zeros((0, len(MEASURES)), dtype=np.float32) if example.measures is None else example.measures[kept]
+    measures = (
+        np.zeros((0, len(RELEVANCE_FEATURES)), dtype=np.float32) if example.measures is None else example.measures[kept]
+    )
     found = measures[best[: len(measures)]].copy()
     found[:, 0] = scores[best[: len(measures)]]
     return found, example.is_gold[kept][best[: len(measures)]]
@@ -222,7 +229,7 @@ def recall_at(examples: Sequence[Example], weights: FloatArray, k: int) -> float
     """
     shares = []
     for example in examples:
-        ranked = np.argsort(-(example.profiled(len(weights) // 2) @ weights), kind="stable")
+        ranked = np.argsort(-(example.expand_by_linkability(len(weights) // 2) @ weights), kind="stable")
         shares.append(example.holds[_of_first_documents(ranked, example.documents, k)].any(axis=0).mean())
     return float(np.mean(shares))
 
@@ -284,7 +291,7 @@ def examples_of(found: Iterable[Candidates], queries: Sequence[Question]) -> lis
                 [[document == gold for gold in sorted(query.gold)] for document in candidates.documents], dtype=bool
             ),
             candidates.linkability,
-            candidates.measures,
+            candidates.relevance_features,
             candidates.documents,
             query.text,
         )
@@ -303,11 +310,12 @@ def report(datasets: Mapping[str, Sequence[Example]], names: Sequence[str]) -> T
     unseen = {}
     for name in datasets if len(datasets) > 1 else ():
         others = train([examples for other, examples in datasets.items() if other != name], names)
-        unseen[name] = recall_at(datasets[name], others.vector(profile_names(names)), K)
+        unseen[name] = recall_at(datasets[name], others.get_weights(list_weight_names(names)), K)
+    weights = scorer.get_weights(list_weight_names(names))
     return TrainingReport(
         scorer,
         unseen,
-        {name: recall_at(examples, scorer.vector(profile_names(names)), K) for name, examples in datasets.items()},
+        {name: recall_at(examples, weights, K) for name, examples in datasets.items()},
         {name: coverage(examples) for name, examples in datasets.items()},
     )
 
@@ -321,13 +329,15 @@ def save(datasets: Mapping[str, Sequence[Example]], directory: Path) -> dict[str
     Raises:
         ConfigurationError: the directory cannot be written.
     """
-    reports = {weights_file(rewriting): report(datasets, signal_names(rewriting)) for rewriting in (False, True)}
+    reports = {
+        get_weights_file_name(rewriting): report(datasets, list_signal_names(rewriting)) for rewriting in (False, True)
+    }
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for file, trained in reports.items():
-            rewriting = file == weights_file(rewriting=True)
-            calibration = calibrate(list(datasets.values()), trained.scorer, signal_names(rewriting))
-            scorer = replace(trained.scorer, trained_on=tuple(datasets), calibration=calibration)
+            rewriting = file == get_weights_file_name(rewriting=True)
+            relevance_model = calibrate(list(datasets.values()), trained.scorer, list_signal_names(rewriting))
+            scorer = replace(trained.scorer, trained_on=tuple(datasets), relevance_model=relevance_model)
             path = directory / file
             write_whole(path, scorer.to_text())
             write_whole(path.with_suffix(".json"), json.dumps(report_json(trained), indent=2) + "\n")
@@ -355,7 +365,9 @@ def report_json(report: TrainingReport) -> dict[str, object]:
 def _draw(scorer: LinearScorer, datasets: Mapping[str, Sequence[Example]], path: Path) -> None:
     """Save a picture of what each signal contributes: its weight times its standard deviation over all candidates."""
     count = len(scorer.weights) // 2
-    signals = np.concatenate([example.profiled(count) for examples in datasets.values() for example in examples])
+    signals = np.concatenate(
+        [example.expand_by_linkability(count) for examples in datasets.values() for example in examples]
+    )
     deviations = signals.std(axis=0).tolist()
     shares = sorted(
         (weight * deviation, name) for (name, weight), deviation in zip(scorer.weights.items(), deviations, strict=True)

@@ -20,4 +20,4 @@ def signals_of(engine: Engine, questions: Iterable[str]) -> Iterator[Candidates]
     """What the default retriever's scorer is trained on: see :meth:`SignalExtractor.candidates`, with rewriting."""
     snapshot, models = engine.snapshot(), engine.components
     linker = QuestionLinker(snapshot, models.extractor)
-    return map(SignalExtractor(snapshot, models.embedder, linker, rewriting=True).candidates, questions)
+    return map(SignalExtractor(snapshot, models.embedder, linker, rewriting=True).extract_candidates, questions)

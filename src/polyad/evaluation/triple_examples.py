@@ -20,7 +20,7 @@ from polyad.hypergraph.incidence import Hypergraph, sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
@@ -190,7 +190,7 @@ def recipe_of(
         directions=learning.directions,
         starts=learning.distance_starts,
         closeness=learning.closeness,
-        signals=tuple(signal_names(rewriting=False)) if settings.signals else (),
+        signals=tuple(list_signal_names(rewriting=False)) if settings.signals else (),
     )
 
 

@@ -18,7 +18,7 @@ from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.evaluation.pictures import new_figure, save_figure
 from polyad.evaluation.triple_examples import TripleExamples, merged
 from polyad.protocols.components import Progress, silent
-from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, weights_file
+from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, get_weights_file_name
 from polyad.text.digests import question_digests
 from polyad.text.files import write_whole
 
@@ -275,7 +275,7 @@ def save(scorer: TripleScorer, report: TripleTrainingReport, directory: Path) ->
     Raises:
         ConfigurationError: the directory cannot be written.
     """
-    path = directory / weights_file(signals=bool(scorer.recipe.signals))
+    path = directory / get_weights_file_name(signals=bool(scorer.recipe.signals))
     try:
         directory.mkdir(parents=True, exist_ok=True)
         scorer.save(path)

@@ -1,7 +1,8 @@
 """Links: from the entities that good passages mention to the passages about them, and to others that mention them.
 
-The walk goes passage -> hyperedge -> entity -> passage. A link counts the more, the better its source, the nearer the
-hyperedge that makes it is to the question, the fewer passages the entity leads to and the surer it is their subject.
+The walk goes passage -> hyperedge -> entity -> passage. A link is stronger the better its source passage scores, the
+more similar its hyperedge is to the question, the fewer passages the entity leads to and the more certain it is that
+the entity is their subject.
 """
 
 from __future__ import annotations
@@ -17,252 +18,260 @@ from polyad.hypergraph.sparse import Scores
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 
-NEAREST = 200
-"""Passages ranked by similarity; the signals of ranks are 0 for all others."""
+DENSE_DEPTH = 200
+"""Passages ranked by similarity; the rank signals of all other passages are 0."""
 
-SOURCES = 8
-"""Best passages whose mentions are followed, at each hop."""
+SOURCES_PER_HOP = 8
+"""Best passages whose mentions are followed at each hop."""
 
-COMMON = 60
-"""Entities of more passages than this are not followed: they lead everywhere."""
+MAX_FOLLOWED_DEGREE = 60
+"""Passages of an entity, above which it is not followed: frequent entities lead everywhere."""
 
-STRENGTH_FLOOR = 0.3
-"""Share of a link that counts as the strength of its entity, however far its hyperedge is from the question."""
+MIN_HYPEREDGE_SHARE = 0.3
+"""Share of a link that counts for its entity even if the hyperedge does not resemble the question."""
 
 
 class SimilarityScale:
-    """Turns cosines into similarities that mean the same for every encoder and question.
+    """Converts cosines into similarities that are comparable across encoders and questions.
 
-    0 is the mean of the corpus and all below it, 1 the passage nearest to the question. What was measured is kept: it
-    belongs to one question.
+    0 is the mean cosine of the corpus (or below it), 1 the passage nearest to the question. Similarities are cached,
+    so an instance serves one question.
 
     Args:
-        vectors: Of the question and of its remainder, ``[2, dimension]``.
-        snapshot: The index; of at least one passage.
+        vectors: Unit vectors of the question and of the rest of the question, ``[2, dimension]``.
+        snapshot: An index of at least one passage.
 
     Attributes:
         vectors: As given.
-        nearest: The passages nearest to each, best first.
-        similar: Those of them that are more similar than the mean of the corpus.
-        means: Mean cosine of the corpus to each, ``[2]``.
-        spreads: Highest cosine of the corpus to each, less its mean, ``[2]``.
+        nearest: The :data:`DENSE_DEPTH` passages nearest to each vector, best first.
+        similar: The nearest passages whose cosine exceeds the mean of the corpus.
+        means: Mean cosine of the corpus to each vector, ``[2]``.
+        spreads: Highest cosine of the corpus to each vector minus the mean, ``[2]``.
     """
 
     def __init__(self, vectors: FloatArray, snapshot: Snapshot) -> None:
-        found = snapshot.nearest("passage", vectors, NEAREST)
-        highest = np.array([cosines[0] for _, cosines in found], dtype=np.float32)
+        nearest = snapshot.nearest("passage", vectors, DENSE_DEPTH)
+        highest = np.array([cosines[0] for _, cosines in nearest], dtype=np.float32)
         self.vectors = vectors
         self.means = snapshot.mean_cosines(vectors)
         self.spreads = np.maximum(highest - self.means, 1e-6)
-        self.nearest = tuple(rows for rows, _ in found)
-        self.similar = tuple(rows[cosines > mean] for (rows, cosines), mean in zip(found, self.means, strict=True))
+        self.nearest = tuple(rows for rows, _ in nearest)
+        self.similar = tuple(rows[cosines > mean] for (rows, cosines), mean in zip(nearest, self.means, strict=True))
         self._snapshot = snapshot
-        last = np.array([np.iinfo(np.int64).max]), np.zeros((1, len(vectors)), dtype=np.float32)
-        self._known = {"passage": last, "hyperedge": last}
+        # A sentinel beyond all rows, so that searchsorted always returns a valid position.
+        sentinel = np.array([np.iinfo(np.int64).max]), np.zeros((1, len(vectors)), dtype=np.float32)
+        self._cache = {"passage": sentinel, "hyperedge": sentinel}
 
     def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
-        """Similarity of each of some rows to the question and to its remainder, ``[rows, 2]``."""
-        known, values = self._known[kind]  # the last of them is beyond all rows
-        places = known.searchsorted(rows)
-        missing = rows[known[places] != rows]
+        """Return the similarity of each row to the question and to the rest of the question, ``[rows, 2]``."""
+        cached_rows, values = self._cache[kind]
+        positions = cached_rows.searchsorted(rows)
+        missing = rows[cached_rows[positions] != rows]
         if len(missing):
             missing = sort_unique(missing)
-            found = self._snapshot.cosines(kind, missing, self.vectors)
-            relative = np.maximum(0, (found - self.means) / self.spreads).astype(np.float32, copy=False)
-            known = np.concatenate([known, missing])
-            order = known.argsort(kind="stable")  # of two sorted runs: they are merged
-            known, values = self._known[kind] = known[order], np.concatenate([values, relative])[order]
-            places = known.searchsorted(rows)
-        similar: FloatArray = values[places]
-        return similar
+            cosines = self._snapshot.cosines(kind, missing, self.vectors)
+            relative = np.maximum(0, (cosines - self.means) / self.spreads).astype(np.float32, copy=False)
+            cached_rows = np.concatenate([cached_rows, missing])
+            order = cached_rows.argsort(kind="stable")  # merges two sorted runs
+            cached_rows, values = self._cache[kind] = cached_rows[order], np.concatenate([values, relative])[order]
+            positions = cached_rows.searchsorted(rows)
+        similarities: FloatArray = values[positions]
+        return similarities
 
 
 class Links(NamedTuple):
-    """Passages about some entities.
+    """The passages about some entities, with the share of a link that each receives.
 
     Attributes:
-        passages: Their rows.
-        owners: The position of the entity that each is about.
-        shares: What each gets of a link to its entity, in (0, 1].
-        sure: Whether it is surely about it.
+        passages: Row number of each passage.
+        owners: Position of the entity that each passage is about.
+        shares: Share of a link to the entity, in (0, 1]: the more passages are about it, the less each receives.
+        is_strong: Whether the entity is certainly the passage's subject (strength 1).
     """
 
     passages: IntArray
     owners: IntArray
     shares: FloatArray
-    sure: BoolArray
+    is_strong: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
-class Mentions:
-    """The mentions that are followed, one an incidence, of entities that are not too common.
+class FollowedMentions:
+    """The mentions that one hop follows: one incidence each, of entities that are not too frequent.
 
     Attributes:
-        entities: Row of each.
-        sources: Row of the passage that mentions it.
-        weights: Of the source, in [0, 1].
-        nearness: Similarity of the hyperedge to the question or its remainder.
-        rarities: Of the entity.
-        others: Rows of the passages that mention an entity beside its source; ``pairs`` says by which mention each.
-        about: The passages about the entities; see :func:`linked`.
+        entities: Row number of each mention's entity.
+        sources: Row number of the passage that mentions it.
+        weights: Weight of the source, in [0, 1].
+        similarities: Similarity of the hyperedge to the question or to its rest, the higher of the two.
+        rarities: Rarity of the entity.
+        other_passages: Row numbers of further passages that mention one of the entities.
+        mention_of_other: Position of the mention by which each of :attr:`other_passages` was reached.
+        links: The passages about the entities.
     """
 
     entities: IntArray
     sources: IntArray
     weights: FloatArray
-    nearness: FloatArray
+    similarities: FloatArray
     rarities: FloatArray
-    others: IntArray
-    pairs: IntArray
-    about: Links
+    other_passages: IntArray
+    mention_of_other: IntArray
+    links: Links
 
     @classmethod
-    def of(
-        cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, nearness: FloatArray
-    ) -> Mentions:
-        """Those of entities that are not too common, from parallel arrays."""
+    def from_incidences(
+        cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, similarities: FloatArray
+    ) -> FollowedMentions:
+        """Select the incidences whose entity is not too frequent, from parallel arrays."""
         degrees = snapshot.graph.mention_counts(entities)
-        telling = (degrees <= COMMON).nonzero()[0]
-        entities, sources, weights, nearness = entities[telling], sources[telling], weights[telling], nearness[telling]
-        passages, pairs, strengths = snapshot.graph.mentions(entities)
-        away = (passages != sources[pairs]).nonzero()[0]
+        rare = (degrees <= MAX_FOLLOWED_DEGREE).nonzero()[0]
+        entities, sources, weights, similarities = entities[rare], sources[rare], weights[rare], similarities[rare]
+        passages, owners, strengths = snapshot.graph.mentions(entities)
+        elsewhere = (passages != sources[owners]).nonzero()[0]
         return cls(
             entities,
             sources,
             weights,
-            nearness,
-            rarity(snapshot, degrees[telling]),
-            passages[away],
-            pairs[away],
-            linked(passages, pairs, strengths, len(entities)),
+            similarities,
+            compute_rarity(snapshot, degrees[rare]),
+            passages[elsewhere],
+            owners[elsewhere],
+            find_links(passages, owners, strengths, len(entities)),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """What following the mentions of the best passages led to.
+    """The passages reached by following the mentions of the best passages.
 
     Attributes:
-        link: The best link to each passage.
-        strong: Of each passage in ``link``, the best where it is the entity's strong subject; ``[link]``, as the rest.
-        weak: The best where it is a weaker subject, times the strength.
-        about_link: The best from passages about an entity of the question, times the hyperedge's nearness.
-        sources: Row of the passage that the best link to it came from.
-        entities: Row of the entity that made that link.
-        mention: The best mention that each passage shares with a source, by the source's weight and its rarity.
-        mentions: What was followed.
-        followed: Entity and strength of each link.
+        link: The strongest link to each passage.
+        strong: The strongest link to each passage of :attr:`link` by a certain subject; 0 if none.
+        weak: The strongest link to each passage of :attr:`link` by an uncertain subject; 0 if none.
+        from_subject: The strongest link from a passage about an entity of the question, times the similarity of the
+            hyperedge.
+        sources: Row number of the passage that the strongest link came from.
+        entities: Row number of the entity that made the strongest link.
+        shared_mention: The best mention that each passage shares with a source, by source weight times rarity.
+        mentions: The followed mentions.
+        linked_entities: Row number and strength of the entity of each link.
     """
 
     link: Scores
     strong: FloatArray
     weak: FloatArray
-    about_link: FloatArray
+    from_subject: FloatArray
     sources: IntArray
     entities: IntArray
-    mention: Scores
-    mentions: Mentions
-    followed: tuple[IntArray, FloatArray]
+    shared_mention: Scores
+    mentions: FollowedMentions
+    linked_entities: tuple[IntArray, FloatArray]
 
-    def links_to(self, passages: IntArray) -> FloatArray:
-        """What strong, weak and about links count for each of some passages, ``[3, passages]``."""
-        found = np.zeros((3, len(passages)), dtype=np.float32)
+    def get_links_to(self, passages: IntArray) -> FloatArray:
+        """Return the strong, weak and from-subject links to each passage, ``[3, passages]``; 0 if there is none."""
+        links = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
-            places, known = self.link.find_positions(passages)
-            np.copyto(found, np.stack([self.strong, self.weak, self.about_link])[:, places], where=known)
-        return found
+            positions, is_linked = self.link.find_positions(passages)
+            np.copyto(links, np.stack([self.strong, self.weak, self.from_subject])[:, positions], where=is_linked)
+        return links
 
-    def origin(self, passage: int) -> tuple[float, int, int]:
-        """Strength, source and entity of the best link to a passage; (0, -1, -1) where none leads there."""
-        place = int(self.link.rows.searchsorted(passage))
-        if place == len(self.link) or self.link.rows[place] != passage:
+    def find_origin(self, passage: int) -> tuple[float, int, int]:
+        """Return strength, source passage and entity of the strongest link to a passage; (0, -1, -1) if none."""
+        position = int(self.link.rows.searchsorted(passage))
+        if position == len(self.link) or self.link.rows[position] != passage:
             return 0.0, -1, -1
-        return float(self.link.values[place]), int(self.sources[place]), int(self.entities[place])
+        return float(self.link.values[position]), int(self.sources[position]), int(self.entities[position])
 
 
-def rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
-    """How telling entities of some degrees are: 1 for one passage, falling with the logarithm; ``[degrees]``."""
-    everywhere = np.log(snapshot.passage_count + 1)
-    telling: FloatArray = (1 - np.log(np.maximum(degrees, 1)) / everywhere).astype(np.float32)
-    return telling
+def compute_rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
+    """Return 1 for an entity of one passage, falling to 0 with the logarithm of its degree; ``[degrees]``."""
+    log_corpus_size = np.log(snapshot.passage_count + 1)
+    rarity: FloatArray = (1 - np.log(np.maximum(degrees, 1)) / log_corpus_size).astype(np.float32)
+    return rarity
 
 
-def linked(passages: IntArray, owners: IntArray, strengths: FloatArray, count: int) -> Links:
-    """The passages about each of some entities, and what each gets of a link to it: the less, the more share it.
+def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, entity_count: int) -> Links:
+    """Select the passages about each entity from those that mention it, with the share of a link that each receives.
 
-    Of a strong subject the strong ones alone take a share.
+    A share is 1 / sqrt(passages about the entity). Strong subjects are divided among strong subjects only.
 
     Args:
-        passages: That mention the entities.
-        owners: Which of the entities each does.
-        strengths: How surely it is about it.
-        count: Of the entities.
+        passages: Row numbers of the passages that mention the entities.
+        owners: Position of the entity that each passage mentions.
+        strengths: How certain it is that the passage is about the entity; 0 or below if it only mentions it.
+        entity_count: Number of entities.
     """
     about = (strengths > 0).nonzero()[0]
     passages, owners, strengths = passages[about], owners[about], strengths[about]
-    sure = strengths >= 1
-    strong = 1 / np.sqrt(np.maximum(1, np.bincount(owners[sure], minlength=count)))
-    weak = 1 / np.sqrt(np.maximum(1, np.bincount(owners, minlength=count)))
-    shares = np.where(sure, strong[owners].astype(np.float32), weak[owners].astype(np.float32) * strengths)
-    return Links(passages, owners, shares, sure)
+    is_strong = strengths >= 1
+    strong = 1 / np.sqrt(np.maximum(1, np.bincount(owners[is_strong], minlength=entity_count)))
+    weak = 1 / np.sqrt(np.maximum(1, np.bincount(owners, minlength=entity_count)))
+    shares = np.where(is_strong, strong[owners].astype(np.float32), weak[owners].astype(np.float32) * strengths)
+    return Links(passages, owners, shares, is_strong)
 
 
-def follow(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
-    """Follow the mentions of the best passages.
+def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
+    """Follow the mentions of the :data:`SOURCES_PER_HOP` best passages to the passages about the mentioned entities.
 
     Args:
         snapshot: The index.
-        scores: Of passages; the best :data:`SOURCES` are the sources.
-        about: Of passages about an entity of the question.
-        scale: Says how near a hyperedge is to the question.
+        scores: Scores of passages; the best are the sources.
+        about: Scores of the passages about an entity of the question.
+        scale: Measures the similarity of hyperedges.
     """
-    mentions = _mentions(snapshot, scores, scale)
-    away = (mentions.about.passages != mentions.sources[mentions.about.owners]).nonzero()[0]
-    targets, pairs, share, is_strong = (column[away] for column in mentions.about)
-    entities, sources, nearness = mentions.entities[pairs], mentions.sources[pairs], mentions.nearness[pairs]
-    values = mentions.weights[pairs] * share
-    # By target, then the strongest, then source and entity by id: the first of each target is where its link is from.
+    mentions = _select_mentions(snapshot, scores, scale)
+    elsewhere = (mentions.links.passages != mentions.sources[mentions.links.owners]).nonzero()[0]
+    targets, owners, shares, is_strong = (column[elsewhere] for column in mentions.links)
+    entities, sources, similarities = mentions.entities[owners], mentions.sources[owners], mentions.similarities[owners]
+    values = mentions.weights[owners] * shares
+    # Sorted by target, then by strength, then by id of source and entity: the first of each target is its best link.
     ties = snapshot.rank_by_id("entity", entities), snapshot.rank_by_id("passage", sources)
     order = np.lexsort((*ties, -values, targets))
     starts = mark_first_of_equals(targets[order]).nonzero()[0]
-    first = order[starts]
+    best = order[starts]
 
-    def best(links: FloatArray) -> FloatArray:
-        """The highest of the links to each target."""
-        found: FloatArray = np.maximum.reduceat(links[order], starts) if len(starts) else links
-        return found
+    def get_highest(links: FloatArray) -> FloatArray:
+        """Return the highest of the links to each target."""
+        highest: FloatArray = np.maximum.reduceat(links[order], starts) if len(starts) else links
+        return highest
 
     return Hop(
-        link=Scores(targets[first], values[first]),
-        strong=best(np.where(is_strong, values, np.float32(0))),
-        weak=best(np.where(is_strong, np.float32(0), values)),
-        about_link=best(about.get(sources) * share * nearness),
-        sources=sources[first],
-        entities=entities[first],
-        mention=Scores.from_max(mentions.others, (mentions.weights * mentions.rarities)[mentions.pairs]),
+        link=Scores(targets[best], values[best]),
+        strong=get_highest(np.where(is_strong, values, np.float32(0))),
+        weak=get_highest(np.where(is_strong, np.float32(0), values)),
+        from_subject=get_highest(about.get(sources) * shares * similarities),
+        sources=sources[best],
+        entities=entities[best],
+        shared_mention=Scores.from_max(
+            mentions.other_passages, (mentions.weights * mentions.rarities)[mentions.mention_of_other]
+        ),
         mentions=mentions,
-        followed=(entities, values * (STRENGTH_FLOOR + nearness)),
+        linked_entities=(entities, values * (MIN_HYPEREDGE_SHARE + similarities)),
     )
 
 
-def _mentions(snapshot: Snapshot, scores: Scores, scale: SimilarityScale) -> Mentions:
-    sources = scores.top_k(SOURCES, partial(snapshot.rank_by_id, "passage"))
-    own = scores.get(sources)
-    weights = np.maximum(own / max(float(own.max(initial=0)), 1e-6), 0).astype(np.float32)
+def _select_mentions(snapshot: Snapshot, scores: Scores, scale: SimilarityScale) -> FollowedMentions:
+    """Return the mentions in the best passages, each source weighted relative to the best."""
+    sources = scores.top_k(SOURCES_PER_HOP, partial(snapshot.rank_by_id, "passage"))
+    source_scores = scores.get(sources)
+    weights = np.maximum(source_scores / max(float(source_scores.max(initial=0)), 1e-6), 0).astype(np.float32)
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
-    nearness = scale.similarities("hyperedge", edges).max(axis=1)
-    entities, edge_of = snapshot.graph.members(edges)
-    places = source_of_edge[edge_of]
-    return Mentions.of(snapshot, entities, sources[places], weights[places], nearness[edge_of])
+    similarities = scale.similarities("hyperedge", edges).max(axis=1)
+    entities, edge_of_entity = snapshot.graph.members(edges)
+    positions = source_of_edge[edge_of_entity]
+    return FollowedMentions.from_incidences(
+        snapshot, entities, sources[positions], weights[positions], similarities[edge_of_entity]
+    )
 
 
-class Anchors(NamedTuple):
-    """Hyperedges that hold some entities.
+class AnchorHyperedges(NamedTuple):
+    """Hyperedges that join one of some entities, with a score each.
 
     Attributes:
-        passages: Of each.
-        owners: The position of the entity that each holds.
-        values: Weight of the entity x similarity of the hyperedge to the remainder of the question.
+        passages: Row number of each hyperedge's passage.
+        owners: Position of the entity that the hyperedge joins.
+        values: Weight of the entity times the similarity of the hyperedge to the rest of the question.
     """
 
     passages: IntArray
@@ -270,18 +279,20 @@ class Anchors(NamedTuple):
     values: FloatArray
 
 
-def anchored(snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale) -> Anchors:
-    """The hyperedges that hold one of some entities and resemble the remainder of the question.
+def score_anchor_hyperedges(
+    snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale
+) -> AnchorHyperedges:
+    """Score the hyperedges that join one of these entities to something similar to the rest of the question.
 
-    They say what the question asks, of an entity that counts, in one place: the words of a passage alone do not tell
+    They state what the question asks, of an entity that counts, in one place; the terms of a whole passage do not tell
     whether its name and its answer stand together.
 
     Args:
         snapshot: The index.
-        entities: Rows, of none that is too common.
-        weights: What each counts, times its rarity.
-        scale: Measures similarity to the remainder.
+        entities: Row numbers of entities that are not too frequent.
+        weights: Weight of each entity.
+        scale: Measures similarity to the rest of the question.
     """
     edges, owners = snapshot.graph.memberships(entities)
     values = weights[owners] * scale.similarities("hyperedge", edges)[:, 1]
-    return Anchors(snapshot.graph.passages(edges), owners, values)
+    return AnchorHyperedges(snapshot.graph.passages(edges), owners, values)

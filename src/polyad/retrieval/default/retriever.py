@@ -1,6 +1,6 @@
 """The default retriever: multi-hop evidence without a language model.
 
-Candidates come from similarity, words and two hops of links; a linear scorer weighs their signals
+Candidates come from similarity, BM25 and two hops of links; a linear scorer weighs their signals
 (:mod:`polyad.retrieval.default.signals`).
 """
 
@@ -16,31 +16,50 @@ from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import Evidence, FloatArray, IntArray, Query, ScoredHyperedge, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.linear_scorer import LinearScorer
-from polyad.retrieval.default.settings import DefaultSettings
+from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import (
-    IN_WORDS,
     SignalExtractor,
     SignalInputs,
-    measures_of,
-    profile_names,
-    signal_matrix,
-    signal_names,
+    build_relevance_features,
+    compute_signals,
+    list_signal_names,
+    list_weight_names,
 )
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN
 
-_REASONS = 3  # signals named for each passage
+_REASONS_PER_PASSAGE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultSettings:
+    """Settings of the default retriever.
+
+    Attributes:
+        rewriting: Also embed the question with the names of linked entities in place of those it names: sixteen short
+            texts a search. On the benchmarks it changes Recall@5 by less than a point either way, so it is off.
+        weights: A file written by ``polyad bench train default``; empty for the weights that come with polyad.
+    """
+
+    rewriting: bool = False
+    weights: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranked:
-    """The candidates of a question in a snapshot, what each signal adds to the score of each, and the scores."""
+class _Ranking:
+    """The scored candidates of one question over one snapshot.
+
+    Attributes:
+        snapshot: The index.
+        inputs: The measurements of the candidates.
+        contributions: What each signal adds to the score of each candidate; float32 ``[candidates, signals]``.
+        scores: The sums of the contributions; float32 ``[candidates]``.
+    """
 
     snapshot: Snapshot
     inputs: SignalInputs
-    parts: FloatArray
+    contributions: FloatArray
     scores: FloatArray
 
 
@@ -48,13 +67,13 @@ class DefaultRetriever:
     """Ranks candidate passages by the weighted sum of their signals.
 
     Args:
-        embedder: The one the index was built with.
-        extractor: Finds the names in the question.
-        settings: See :class:`polyad.retrieval.default.settings.DefaultSettings`.
+        embedder: The embedder of the index.
+        extractor: Extracts the names in the question.
+        settings: Rewriting, and the file of weights.
         scorer: The weights; by default those of the settings.
 
     Raises:
-        ConfigurationError: the weights are for other signals, or cannot be read.
+        ConfigurationError: The weights are for other signals, or cannot be read.
     """
 
     name = "default"
@@ -70,100 +89,110 @@ class DefaultRetriever:
         self._embedder = embedder
         self._extractor = extractor
         self._rewriting = settings.rewriting
-        self._names = signal_names(settings.rewriting)
-        self._linked, self._unlinked = np.split(scorer.vector(profile_names(self._names)), 2)
-        self._calibration = scorer.calibration
-        self._last: _Ranked | None = None
+        self._signal_names = list_signal_names(settings.rewriting)
+        self._linkable_weights, self._unlinkable_weights = np.split(
+            scorer.get_weights(list_weight_names(self._signal_names)), 2
+        )
+        self._relevance_model = scorer.relevance_model
+        self._last: _Ranking | None = None
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """The best passages, with the signals that placed them and their hyperedges nearest to the question."""
+        """Return the best passages with their strongest signals, and their hyperedges nearest to the question."""
         if not snapshot.passage_count:
             return evidence(snapshot, query.text, self.name, [])
-        ranked = self._ranked(query.text, snapshot)
-        inputs, parts, scores = ranked.inputs, ranked.parts, ranked.scores
-        chosen = find_top_positions(
+        ranking = self._rank(query.text, snapshot)
+        inputs, scores = ranking.inputs, ranking.scores
+        best = find_top_positions(
             scores, query.k, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places])
         )
-        rows = inputs.candidates[chosen]
-        origins = {row: origin for row in rows.tolist() if (origin := _origin(inputs, row))[0] >= 0}
-        edges, similarities, owners = _hyperedges(snapshot, inputs, rows)
-        relevance = self._calibration.relevance(measures_of(inputs, scores)[chosen])
+        rows = inputs.candidates[best]
+        links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
+        edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
+        relevance = self._relevance_model.predict_relevance(build_relevance_features(inputs, scores)[best])
         with snapshot.read_transaction():
-            found = evidence(
+            unexplained = evidence(
                 snapshot,
                 query.text,
                 self.name,
-                [(row, score, "") for row, score in zip(rows.tolist(), scores[chosen].tolist(), strict=True)],
+                [(row, score, "") for row, score in zip(rows.tolist(), scores[best].tolist(), strict=True)],
                 list(zip(edges.tolist(), similarities.tolist(), strict=True)),
                 [(entity, 1.0) for entity in inputs.question.entities],
             )
-            # Only now: most of what links is among what is shown, and is not read again.
-            names = entity_names(snapshot, sorted({entity for _, entity in origins.values()}))
-            linking = {row: names[entity] for row, (_, entity) in origins.items()}
-            links = _links(snapshot, origins, linking)
+            # After the evidence is read: most linking entities are among its entities, which are then cached.
+            names = entity_names(snapshot, sorted({entity for _, entity in links.values()}))
+            link_names = {row: names[entity] for row, (_, entity) in links.items()}
+            link_reasons = _explain_links(snapshot, links, link_names)
         passages = (
-            replace(hit, reason="; ".join([*strongest, *links.get(row, ())]), relevance=own)
-            for hit, row, strongest, own in zip(
-                found.passages, rows.tolist(), self._strongest(parts[chosen]), relevance, strict=True
+            replace(hit, reason="; ".join([*reasons, *link_reasons.get(row, ())]), relevance=probability)
+            for hit, row, reasons, probability in zip(
+                unexplained.passages,
+                rows.tolist(),
+                self._explain_signals(ranking.contributions[best]),
+                relevance,
+                strict=True,
             )
         )
-        trace = _trace(query.text, found.hyperedges, [linking.get(row) for row in rows[owners].tolist()])
-        return replace(found, passages=tuple(passages), trace=tuple(trace))
+        trace = _build_trace(query.text, unexplained.hyperedges, [link_names.get(row) for row in rows[owners].tolist()])
+        return replace(unexplained, passages=tuple(passages), trace=tuple(trace))
 
-    def _ranked(self, question: str, snapshot: Snapshot) -> _Ranked:
-        """The candidates of a question; kept for a while, as who merges hits may ask for more of them."""
+    def _rank(self, question: str, snapshot: Snapshot) -> _Ranking:
+        """Score the candidates of a question; the last ranking is cached, since merging hits asks for more of it."""
         last = self._last
         if last is None or last.snapshot is not snapshot or last.inputs.question.text != question:
             linker = QuestionLinker(snapshot, self._extractor)
-            inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).inputs(question)
-            share = np.float32(snapshot.linkability)
-            weights = share * self._linked + (1 - share) * self._unlinked
-            parts = signal_matrix(inputs, self._rewriting) * weights
-            last = self._last = _Ranked(snapshot, inputs, parts, parts.sum(axis=1))
+            inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).measure(question)
+            linkability = np.float32(snapshot.linkability)
+            weights = linkability * self._linkable_weights + (1 - linkability) * self._unlinkable_weights
+            contributions = compute_signals(inputs, self._rewriting) * weights
+            last = self._last = _Ranking(snapshot, inputs, contributions, contributions.sum(axis=1))
         return last
 
-    def _strongest(self, parts: FloatArray) -> list[list[str]]:
-        """The signals that speak most for each of some passages, each with what it adds to the score."""
-        strongest = np.argsort(-parts, axis=1, kind="stable")[:, :_REASONS]
-        adding = np.take_along_axis(parts, strongest, axis=1)
+    def _explain_signals(self, contributions: FloatArray) -> list[list[str]]:
+        """Return the signals that add most to the score of each passage, each with its contribution."""
+        strongest = np.argsort(-contributions, axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
+        values = np.take_along_axis(contributions, strongest, axis=1)
         return [
-            [f"{IN_WORDS[self._names[place]]} +{part:.2f}" for place, part in zip(*own, strict=True) if part > 0]
-            for own in zip(strongest.tolist(), adding.tolist(), strict=True)
+            [f"{self._signal_names[column]} +{value:.2f}" for column, value in zip(*row, strict=True) if value > 0]
+            for row in zip(strongest.tolist(), values.tolist(), strict=True)
         ]
 
 
-def _links(
-    snapshot: Snapshot, origins: Mapping[int, tuple[int, int]], linking: Mapping[int, str]
+def _explain_links(
+    snapshot: Snapshot, links: Mapping[int, tuple[int, int]], link_names: Mapping[int, str]
 ) -> dict[int, tuple[str]]:
-    """In words, the strongest link to each passage that any leads to.
+    """Return the strongest link to each passage in words.
 
     Args:
         snapshot: The index.
-        origins: Source and entity of each link, by the row it leads to.
-        linking: The names of the entities.
+        links: Source passage and entity of each link, by the row of the passage that it leads to.
+        link_names: The entities' names, by the same rows.
     """
-    sources = sorted({source for source, _ in origins.values()})
+    sources = sorted({source for source, _ in links.values()})
     titles = {
         row: passage.title or passage.id for row, passage in zip(sources, snapshot.passages(sources), strict=True)
     }
     return {
-        row: (f"linked from {titles[source]!r}, which mentions {linking[row]!r}",)
-        for row, (source, _) in origins.items()
+        row: (f"linked from {titles[source]!r}, which mentions {link_names[row]!r}",)
+        for row, (source, _) in links.items()
     }
 
 
-def _hyperedges(snapshot: Snapshot, inputs: SignalInputs, passages: IntArray) -> tuple[IntArray, FloatArray, IntArray]:
-    """The hyperedges of each passage nearest to the question, and which of ``passages`` they belong to."""
+def _find_nearest_hyperedges(
+    snapshot: Snapshot, inputs: SignalInputs, passages: IntArray
+) -> tuple[IntArray, FloatArray, IntArray]:
+    """Return the hyperedges of each passage nearest to the question, their cosines and the position of the passage."""
     edges, owners = snapshot.graph.hyperedges(passages)
     similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
     order = np.lexsort((snapshot.rank_by_id("hyperedge", edges), -similarities, owners))
     edges, owners, similarities = edges[order], owners[order], similarities[order]
-    shown = rank_in_group(owners) < HYPEREDGES_SHOWN
-    return edges[shown], similarities[shown], owners[shown]
+    is_listed = rank_in_group(owners) < HYPEREDGES_SHOWN
+    return edges[is_listed], similarities[is_listed], owners[is_listed]
 
 
-def _trace(question: str, hyperedges: Sequence[ScoredHyperedge], linking: Sequence[str | None]) -> list[TraceStep]:
-    """Why some hyperedges are shown; ``linking`` names what links to the passage of each, where anything does."""
+def _build_trace(
+    question: str, hyperedges: Sequence[ScoredHyperedge], link_names: Sequence[str | None]
+) -> list[TraceStep]:
+    """Return a step for each hyperedge: reached by the question, or by the entity that links to its passage."""
     return [
         TraceStep(
             scored.hyperedge.id,
@@ -173,11 +202,11 @@ def _trace(question: str, hyperedges: Sequence[ScoredHyperedge], linking: Sequen
             () if name is None else (name,),
             scored.score,
         )
-        for scored, name in zip(hyperedges, linking, strict=True)
+        for scored, name in zip(hyperedges, link_names, strict=True)
     ]
 
 
-def _origin(inputs: SignalInputs, passage: int) -> tuple[int, int]:
-    """(source passage, entity) of the strongest link to a passage; (-1, -1) when none leads there."""
-    _, source, entity = max((hop.origin(passage) for hop in inputs.hops), key=lambda origin: origin[0])
+def _find_strongest_link(inputs: SignalInputs, passage: int) -> tuple[int, int]:
+    """Return source passage and entity of the strongest link to a passage; (-1, -1) if there is none."""
+    _, source, entity = max((hop.find_origin(passage) for hop in inputs.hops), key=lambda origin: origin[0])
     return source, entity

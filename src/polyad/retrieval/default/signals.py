@@ -1,12 +1,11 @@
-"""Signals: what speaks for a passage as evidence, as numbers that a scorer weighs.
+"""Signals: numbers that rank a candidate passage, each at least 0, which a linear scorer weighs.
 
-A question names some entities and asks for something about them, or about what they lead to. Its evidence is what
-resembles the question, what is *about* an entity it names, and what is about an entity that such a passage mentions:
-a link from a mention to the passage whose subject it is (:mod:`polyad.retrieval.default.links`). Links are followed
-twice. Where texts do not say what they are about, the words of the question count
-(:mod:`polyad.retrieval.default.question_words`), and the places where one of its entities meets what it asks.
-
-All signals are at least 0: the more, the better; 0 where they do not apply.
+A question names some entities and asks for something about them, or about entities they lead to. Its evidence is
+similar to the question, is *about* an entity of the question, or is about an entity that such a passage mentions: a
+link from a mention to the passage whose subject it is (:mod:`polyad.retrieval.default.links`). Two hops of links are
+followed. Where passages do not say what they are about, the terms of the question count
+(:mod:`polyad.retrieval.default.term_coverage`), and so do hyperedges that join an entity of the question to what the
+question asks. The "rest of the question" below is the question without the names that were linked.
 """
 
 from __future__ import annotations
@@ -23,69 +22,79 @@ from polyad.hypergraph.sparse import Scores, is_in, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.links import COMMON, Hop, SimilarityScale, anchored, follow, linked, rarity
-from polyad.retrieval.default.question_words import QuestionWords
+from polyad.retrieval.default.links import (
+    MAX_FOLLOWED_DEGREE,
+    Hop,
+    SimilarityScale,
+    compute_rarity,
+    find_links,
+    follow_mentions,
+    score_anchor_hyperedges,
+)
+from polyad.retrieval.default.term_coverage import TermCoverage
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 
-# Numbers set by hand: they decide what becomes a candidate and a source of links, which learned weights then weigh.
+# These constants are set by hand. They decide which passages become candidates and which are followed; learned
+# weights then rank the candidates.
 
-NEAREST_TAKEN = 40
-"""Candidates by similarity, as many by words and as many by each kind of mention."""
+CANDIDATES_PER_RANKING = 40
+"""Candidates taken from each ranking: by similarity, by BM25 and by each kind of mention."""
 
-LINKED = 160
-"""Candidates by being about an entity of the question, and as many by the links of each hop."""
+CANDIDATES_PER_LINK = 160
+"""Candidates taken for being about an entity of the question, and from the links of each hop."""
 
-WORD_HITS = 100
-"""Passages whose BM25 score is asked for; the signals of words are 0 for all others."""
+BM25_DEPTH = 100
+"""Passages with a BM25 score; the BM25 signals of all other passages are 0."""
 
-PRIOR_WORDS, PRIOR_ABOUT = 0.5, 0.6
-"""In the score before links: the shares of words and of being about an entity of the question; similarity has 1."""
+PRIOR_BM25_WEIGHT, PRIOR_SUBJECT_WEIGHT = 0.5, 0.6
+"""Weights of BM25 and of being about an entity of the question in the score before links; similarity has weight 1."""
 
-LINK_FLOOR = 0.5
-"""Share of a link that counts for the sources of the second hop, however little its passage resembles the remainder."""
+MIN_LINK_SHARE = 0.5
+"""Share of a link that counts for the sources of the second hop even if its passage does not resemble the question."""
 
-EVERYWHERE = 2000
-"""An entity of the question that more passages mention does not make any of them a candidate."""
+HUB_DEGREE = 2000
+"""Passages that mention an entity of the question, above which the entity adds no candidates."""
 
 RANK_CONSTANT = 10.0
-"""Added to ranks before they are inverted: the eleventh place counts half of the first."""
+"""Added to ranks before they are inverted: rank 11 counts half of rank 1."""
 
 FUSION_CONSTANT = 60.0
-"""Added to ranks before they are inverted, where two rankings are fused."""
+"""The constant of reciprocal rank fusion (Cormack et al., 2009)."""
 
-REWRITES = 16
-"""Linked entities whose names are put to the remainder of the question, when rewriting."""
+MAX_REWRITES = 16
+"""Linked entities whose names are appended to the rest of the question, with rewriting."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalInputs:
-    """All that is known of the candidates of a question before they are scored.
+    """The measurements from which all signals of a question's candidates are computed.
 
-    Arrays are float32 ``[candidates]`` unless said otherwise.
+    Arrays are float32 ``[candidates]`` unless stated otherwise.
 
     Attributes:
         question: The question and the entities it names.
-        scale: Measures similarity to the question and its remainder.
-        candidates: Rows of the passages to score, sorted.
+        scale: Measures similarity to the question and to the rest of the question.
+        candidates: Row numbers of the candidate passages, sorted.
         hops: The first and the second hop.
-        links: What strong links, weak links and those from what is about an entity of the question count, by the hop
-            in which it is the most; ``[3, candidates]``.
+        links: Best strong link, weak link, and link from a passage about an entity of the question, over both hops;
+            ``[3, candidates]``.
         dense: Similarity to the question.
-        remainder: Similarity to the question without the names it links to.
-        dense_rank, words_rank: The place by similarity, and by words, inverted; 0 beyond those that are ranked.
-        fused_rank: Both places together.
-        words: BM25 relative to the best.
-        coverage: The share of the question's words, by their rarity.
-        gain: What it adds to the words of a source that it shares an entity with.
-        strong: 1 for the passage whose strong subject is an entity of the question; less where several have it.
-        weak: The same for weaker subjects, times their strength.
+        rest: Similarity to the rest of the question.
+        dense_rank: Inverted rank by similarity; 0 for unranked passages.
+        bm25_rank: Inverted rank by BM25; 0 for unranked passages.
+        fused_rank: Reciprocal rank fusion of both rankings.
+        bm25: BM25 score relative to the best passage.
+        coverage: Share of the question's terms, weighted by rarity.
+        coverage_gain: Coverage that the passage adds to a followed passage with which it shares an entity.
+        subject: 1 if the passage's strong subject is an entity of the question; less if several passages have it.
+        weak_subject: The same for weaker subjects, times their strength.
         mentions: Summed rarity of the question's entities in the passage.
-        prior: The score before links, a hand-set sum; its best are the sources of the first hop.
-        anchor: The best hyperedge with an entity of the question, by its rarity and its similarity to the remainder.
-        hop_anchor: The same with an entity that was followed, by the strength of the link.
-        hyperedges: Best similarity of its hyperedges to the question and to the remainder, ``[candidates, 2]``.
-        rewrites: Best similarity to the remainder with the name of a linked entity, by itself and times the strength
-            of the link, ``[candidates, 2]``; zeros without rewriting.
+        prior: The score before links: a hand-set sum whose best passages are followed at the first hop.
+        anchor: Best hyperedge with an entity of the question, by rarity and similarity to the rest of the question.
+        hop_anchor: The same with a followed entity, by the strength of its link.
+        hyperedges: Best similarity of the passage's hyperedges to the question and to its rest, ``[candidates, 2]``.
+        rewrites: Best similarity to a rewritten question, unweighted and weighted by the link, ``[candidates, 2]``;
+            zeros without rewriting.
     """
 
     question: LinkedQuestion
@@ -94,15 +103,15 @@ class SignalInputs:
     hops: tuple[Hop, Hop]
     links: FloatArray
     dense: FloatArray
-    remainder: FloatArray
+    rest: FloatArray
     dense_rank: FloatArray
-    words_rank: FloatArray
+    bm25_rank: FloatArray
     fused_rank: FloatArray
-    words: FloatArray
+    bm25: FloatArray
     coverage: FloatArray
-    gain: FloatArray
-    strong: FloatArray
-    weak: FloatArray
+    coverage_gain: FloatArray
+    subject: FloatArray
+    weak_subject: FloatArray
     mentions: FloatArray
     prior: FloatArray
     anchor: FloatArray
@@ -114,118 +123,69 @@ class SignalInputs:
 Signal = Callable[[SignalInputs], FloatArray]
 
 SIGNALS: dict[str, Signal] = {
-    "similarity to the question": lambda s: s.dense,
-    "rank by similarity": lambda s: s.dense_rank,
-    "words of the question": lambda s: s.words,
-    "rank by words": lambda s: s.words_rank,
-    "fused rank by similarity and words": lambda s: s.fused_rank,
-    "share of the question's words": lambda s: s.coverage,
-    "words that a passage with a shared mention lacks": lambda s: s.gain,
-    "about an entity of the question": lambda s: s.strong,
-    "about an entity of the question, and similar": lambda s: s.strong * s.dense,
-    "perhaps about an entity of the question": lambda s: s.weak,
-    "perhaps about an entity of the question, and similar": lambda s: s.weak * s.dense,
-    "mentions entities of the question": lambda s: s.mentions,
-    "hyperedge similar to the question": lambda s: s.hyperedges[:, 0],
-    "hyperedge similar to the remainder": lambda s: s.hyperedges[:, 1],
-    "similarity to the remainder": lambda s: s.remainder,
-    "score before links": lambda s: s.prior,
-    "hyperedge with an entity of the question": lambda s: s.anchor,
-    "hyperedge with a followed entity": lambda s: s.hop_anchor,
-    "link": lambda s: s.links[0],
-    "link, and similar to the remainder": lambda s: s.links[0] * s.remainder,
-    "weak link": lambda s: s.links[1],
-    "weak link, and similar to the remainder": lambda s: s.links[1] * s.remainder,
-    "link from what is about an entity of the question": lambda s: s.links[2],
-    "shared mention": lambda s: s.hops[0].mention.get(s.candidates),
-    "shared mention at the second hop": lambda s: s.hops[1].mention.get(s.candidates),
+    "similar to the question": lambda s: s.dense,
+    "high rank by similarity": lambda s: s.dense_rank,
+    "contains words of the question": lambda s: s.bm25,
+    "high rank by words (BM25)": lambda s: s.bm25_rank,
+    "high rank by similarity and words together": lambda s: s.fused_rank,
+    "contains much of the question's words": lambda s: s.coverage,
+    "adds words of the question to a good passage that shares an entity": lambda s: s.coverage_gain,
+    "about a name in the question": lambda s: s.subject,
+    "about a name in the question, and similar": lambda s: s.subject * s.dense,
+    "possibly about a name in the question": lambda s: s.weak_subject,
+    "possibly about a name in the question, and similar": lambda s: s.weak_subject * s.dense,
+    "mentions names in the question": lambda s: s.mentions,
+    "has a hyperedge similar to the question": lambda s: s.hyperedges[:, 0],
+    "has a hyperedge similar to the rest of the question": lambda s: s.hyperedges[:, 1],
+    "similar to the rest of the question": lambda s: s.rest,
+    "matches the question before links are followed": lambda s: s.prior,
+    "has a hyperedge that joins a name in the question to the rest of it": lambda s: s.anchor,
+    "has a hyperedge that joins a linked entity to the rest of the question": lambda s: s.hop_anchor,
+    "about an entity that a good passage mentions": lambda s: s.links[0],
+    "about an entity that a good passage mentions, and similar to the rest of the question": lambda s: (
+        s.links[0] * s.rest
+    ),
+    "possibly about an entity that a good passage mentions": lambda s: s.links[1],
+    "possibly about an entity that a good passage mentions, and similar to the rest of the question": lambda s: (
+        s.links[1] * s.rest
+    ),
+    "two steps from a name in the question": lambda s: s.links[2],
+    "shares an entity with a good passage": lambda s: s.hops[0].shared_mention.get(s.candidates),
+    "shares an entity with a passage one link away": lambda s: s.hops[1].shared_mention.get(s.candidates),
 }
-"""Every signal, by the name that weights use. The remainder is the question without the names it links to."""
+"""Every signal by its name. The name is the reason that users read and the key in a file of weights."""
 
 REWRITE_SIGNALS: dict[str, Signal] = {
-    "similarity to a rewritten question": lambda s: s.rewrites[:, 0],
-    "similarity to a rewritten question, by its link": lambda s: s.rewrites[:, 1],
+    "similar to the question with a linked entity inserted": lambda s: s.rewrites[:, 0],
+    "similar to the question with a linked entity inserted, weighted by the link": lambda s: s.rewrites[:, 1],
 }
 """Signals that rewriting adds."""
 
-UNLINKED = "where names lead nowhere"
-"""What is said of a weight that holds in texts in which names do not lead to what is about them."""
-
-IN_WORDS = {
-    "similarity to the question": "similar to the question",
-    "rank by similarity": "among the most similar to the question",
-    "words of the question": "has words of the question",
-    "rank by words": "among the best by words of the question",
-    "fused rank by similarity and words": "among the best by similarity and words together",
-    "share of the question's words": "holds much of the question's words",
-    "words that a passage with a shared mention lacks": (
-        "holds words of the question that a good passage, with which it shares an entity, lacks"
-    ),
-    "about an entity of the question": "about an entity of the question",
-    "about an entity of the question, and similar": "about an entity of the question and similar to it",
-    "perhaps about an entity of the question": "perhaps about an entity of the question",
-    "perhaps about an entity of the question, and similar": "perhaps about an entity of the question and similar to it",
-    "mentions entities of the question": "mentions entities of the question",
-    "hyperedge similar to the question": "holds a hyperedge similar to the question",
-    "hyperedge similar to the remainder": "holds a hyperedge similar to the question without its names",
-    "similarity to the remainder": "similar to the question without its names",
-    "score before links": "fits the question before any link is followed",
-    "hyperedge with an entity of the question": "says of an entity of the question what resembles the rest of it",
-    "hyperedge with a followed entity": "says of an entity one link away what resembles the question without its names",
-    "link": "about an entity that a good passage mentions",
-    "link, and similar to the remainder": (
-        "about an entity that a good passage mentions and similar to the question without its names"
-    ),
-    "weak link": "perhaps about an entity that a good passage mentions",
-    "weak link, and similar to the remainder": (
-        "perhaps about an entity that a good passage mentions and similar to the question without its names"
-    ),
-    "link from what is about an entity of the question": (
-        "about an entity that is mentioned in a passage about an entity of the question"
-    ),
-    "shared mention": "mentions an entity that a good passage mentions too",
-    "shared mention at the second hop": "mentions an entity that a passage one link away mentions too",
-    "similarity to a rewritten question": "similar to the question with a linked entity put in",
-    "similarity to a rewritten question, by its link": (
-        "similar to the question with a linked entity put in, the more the stronger the link"
-    ),
-}
-"""What each signal says of a passage, for people to read."""
+UNLINKABLE = "where names do not lead to passages about them"
+"""Suffix of the weights that apply to an index with linkability 0."""
 
 
-def signal_names(rewriting: bool) -> list[str]:
-    """The names of the signals that are weighed."""
+def list_signal_names(rewriting: bool) -> list[str]:
+    """Return the names of all signals, in the order of the columns of :func:`compute_signals`."""
     return [*SIGNALS, *(REWRITE_SIGNALS if rewriting else ())]
 
 
-def measures_of(inputs: SignalInputs, scores: FloatArray) -> FloatArray:
-    """What the relevance of each candidate is told by; float32, ``[candidates, measures]``.
-
-    Args:
-        inputs: Of the question.
-        scores: Of its candidates.
-    """
-    means, spreads = inputs.scale.means, inputs.scale.spreads
-    columns = [
-        scores,
-        means[0] + spreads[0] * inputs.dense,
-        means[0] + spreads[0] * inputs.hyperedges[:, 0],
-        inputs.coverage,
-        inputs.strong,
-    ]
-    return np.stack(columns, axis=1).astype(np.float32)
+def list_weight_names(signal_names: Sequence[str]) -> list[str]:
+    """Return the names of the columns of :func:`expand_by_linkability`."""
+    return [*signal_names, *(f"{name}, {UNLINKABLE}" for name in signal_names)]
 
 
-def profile_names(names: Sequence[str]) -> list[str]:
-    """The names of the columns of :func:`profiled`."""
-    return [*names, *(f"{name}, {UNLINKED}" for name in names)]
+def compute_signals(inputs: SignalInputs, rewriting: bool) -> FloatArray:
+    """Return all signals of all candidates; float32 ``[candidates, signals]``."""
+    signals = [*SIGNALS.values(), *(REWRITE_SIGNALS.values() if rewriting else ())]
+    return np.stack([signal(inputs) for signal in signals], axis=1).astype(np.float32)
 
 
-def profiled(signals: FloatArray, linkability: float) -> FloatArray:
-    """Each signal twice, for an index where names lead to what is about them and for one where they do not.
+def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
+    """Return each signal twice: times the linkability of the index, and times its complement.
 
-    What tells evidence among articles that mention each other tells little in a novel, so a signal has two weights. An
-    index in between mixes them: the first half of the columns is multiplied by its linkability, the second by the rest.
+    A signal that identifies evidence among articles that mention each other says little in a novel, so each signal has
+    two weights. An index in between mixes them.
 
     Args:
         signals: float32 ``[candidates, signals]``.
@@ -237,56 +197,48 @@ def profiled(signals: FloatArray, linkability: float) -> FloatArray:
     return np.concatenate([signals * np.float32(linkability), signals * np.float32(1 - linkability)], axis=1)
 
 
-def signal_matrix(inputs: SignalInputs, rewriting: bool) -> FloatArray:
-    """All signals of all candidates, float32 ``[candidates, signals]``, in the order of :func:`signal_names`."""
-    signals = [*SIGNALS.values(), *(REWRITE_SIGNALS.values() if rewriting else ())]
-    return np.stack([signal(inputs) for signal in signals], axis=1).astype(np.float32)
+def build_relevance_features(inputs: SignalInputs, scores: FloatArray) -> FloatArray:
+    """Return the features of the relevance model for each candidate; float32 ``[candidates, features]``.
 
-
-def _inverted(rows: IntArray, candidates: IntArray) -> FloatArray:
-    """From 1 for the first of some ranked rows down: constant / (constant + rank); 0 for candidates not among them."""
-    ranks = np.arange(len(rows), dtype=np.float32)
-    return Scores.from_pairs(rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).get(candidates)
-
-
-def _fused(rankings: Sequence[IntArray], candidates: IntArray) -> FloatArray:
-    """Ranks by similarity and by words, each inverted, summed; 1 for what is the best by both.
-
-    Cormack and others, 2009: reciprocal rank fusion, with its constant of 60.
+    The columns are those of :data:`polyad.retrieval.default.scorer.RELEVANCE_FEATURES`.
     """
-    total = np.zeros(len(candidates), dtype=np.float32)
-    for rows in rankings:
-        ranks = np.arange(min(len(rows), WORD_HITS), dtype=np.float32)
-        total += Scores.from_pairs(rows[:WORD_HITS], FUSION_CONSTANT / (2 * (FUSION_CONSTANT + ranks))).get(candidates)
-    return total
+    means, spreads = inputs.scale.means, inputs.scale.spreads
+    columns = [
+        scores,
+        means[0] + spreads[0] * inputs.dense,
+        means[0] + spreads[0] * inputs.hyperedges[:, 0],
+        inputs.coverage,
+        inputs.subject,
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 class Candidates(NamedTuple):
-    """The candidates of a question.
+    """The candidate passages of a question with their signals, as training reads them.
 
     Attributes:
-        documents: Id of each one's document.
+        documents: Document id of each candidate.
         signals: float32 ``[candidates, signals]``.
-        passages: Id of each.
-        linkability: Of the index.
-        measures: What their relevance is told by, with scores of 0; float32 ``[candidates, measures]``.
+        passages: Passage id of each candidate.
+        linkability: Linkability of the index.
+        relevance_features: Features of the relevance model with scores of 0; float32 ``[candidates, features]``.
     """
 
     documents: list[str]
     signals: FloatArray
     passages: list[str]
     linkability: float
-    measures: FloatArray
+    relevance_features: FloatArray
 
 
 class SignalExtractor:
-    """Computes the signals of a question over a snapshot.
+    """Computes the signals of a question's candidates over a snapshot.
 
     Args:
-        snapshot: The index; at least one passage.
-        embedder: The one it was built with.
-        linker: Finds the question's entities.
-        rewriting: Whether rewritten questions are embedded, one more batch of :data:`REWRITES` short texts.
+        snapshot: An index of at least one passage.
+        embedder: The embedder of the index.
+        linker: Finds the entities that the question names.
+        rewriting: Whether to embed up to :data:`MAX_REWRITES` rewritten questions, in one more batch.
     """
 
     def __init__(self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, rewriting: bool) -> None:
@@ -296,176 +248,204 @@ class SignalExtractor:
         self._rewriting = rewriting
         self._order = partial(snapshot.rank_by_id, "passage")
 
-    def candidates(self, question: str) -> Candidates:
-        """The candidate passages and their signals, to train a scorer on."""
-        inputs, snapshot = self.inputs(question), self._snapshot
+    def extract_candidates(self, question: str) -> Candidates:
+        """Return the candidate passages and their signals, to train a scorer on."""
+        inputs, snapshot = self.measure(question), self._snapshot
         return Candidates(
             snapshot.document_ids(inputs.candidates),
-            signal_matrix(inputs, self._rewriting),
+            compute_signals(inputs, self._rewriting),
             snapshot.ids("passage", inputs.candidates),
             snapshot.linkability,
-            measures_of(inputs, np.zeros(len(inputs.candidates), dtype=np.float32)),
+            build_relevance_features(inputs, np.zeros(len(inputs.candidates), dtype=np.float32)),
         )
 
-    def inputs(self, question: str) -> SignalInputs:
-        """Everything the signals need."""
+    def measure(self, question: str) -> SignalInputs:
+        """Select the candidates of a question and measure everything that their signals need."""
         snapshot = self._snapshot
-        named = self._linker.link(question)
-        scale = SimilarityScale(self._embedder.encode([question, named.remainder], "query"), snapshot)
-        found, words = self._words(question)
-        entities = np.array(list(named.entities), dtype=np.int64)
+        linked_question = self._linker.link(question)
+        scale = SimilarityScale(self._embedder.encode([question, linked_question.remainder], "query"), snapshot)
+        bm25_rows, bm25 = self._rank_by_bm25(question)
+        entities = np.array(list(linked_question.entities), dtype=np.int64)
         degrees = snapshot.graph.mention_counts(entities)
-        telling, is_hub = rarity(snapshot, degrees), degrees > EVERYWHERE
-        strong, weak, mentions = self._question_entities(entities[~is_hub], telling[~is_hub])
-        about = Scores.from_max(np.concatenate([strong.rows, weak.rows]), np.concatenate([strong.values, weak.values]))
-        rows = union([scale.nearest[0], words.rows, about.rows])
-        prior = Scores(rows, _prior(scale.similarities("passage", rows)[:, 0], words.get(rows), about.get(rows)))
-        first = follow(snapshot, prior, about, scale)
-        second = follow(snapshot, self._after(first, words, about, scale), about, scale)
-        hops = first, second
-        is_rare = degrees <= COMMON
-        asked = Scores.from_pairs(entities[is_rare], telling[is_rare])
-        anchor, hop_anchor = self._anchors(asked, hops, prior.top_k(1, self._order), scale)
-        few = [mentions, first.mention, second.mention, anchor, hop_anchor]
-        many = [about, first.link, second.link]
+        rarities, is_hub = compute_rarity(snapshot, degrees), degrees > HUB_DEGREE
+        subject, weak_subject, mentions = self._score_question_entities(entities[~is_hub], rarities[~is_hub])
+        about = Scores.from_max(
+            np.concatenate([subject.rows, weak_subject.rows]), np.concatenate([subject.values, weak_subject.values])
+        )
+        rows = union([scale.nearest[0], bm25.rows, about.rows])
+        prior = Scores(
+            rows, _score_before_links(scale.similarities("passage", rows)[:, 0], bm25.get(rows), about.get(rows))
+        )
+        first_hop = follow_mentions(snapshot, prior, about, scale)
+        second_hop = follow_mentions(snapshot, self._score_after_hop(first_hop, bm25, about, scale), about, scale)
+        hops = first_hop, second_hop
+        is_followed = degrees <= MAX_FOLLOWED_DEGREE
+        question_entities = Scores.from_pairs(entities[is_followed], rarities[is_followed])
+        anchor, hop_anchor = self._score_anchors(question_entities, hops, prior.top_k(1, self._order), scale)
+        mention_rankings = [mentions, first_hop.shared_mention, second_hop.shared_mention, anchor, hop_anchor]
+        link_rankings = [about, first_hop.link, second_hop.link]
         candidates = union(
             [
-                *(rows[:NEAREST_TAKEN] for rows in scale.similar),
-                found[:NEAREST_TAKEN],
-                *(self._best(scores, NEAREST_TAKEN) for scores in few),
-                *(self._best(scores, LINKED) for scores in many),
+                *(similar_rows[:CANDIDATES_PER_RANKING] for similar_rows in scale.similar),
+                bm25_rows[:CANDIDATES_PER_RANKING],
+                *(self._select_best(scores, CANDIDATES_PER_RANKING) for scores in mention_rankings),
+                *(self._select_best(scores, CANDIDATES_PER_LINK) for scores in link_rankings),
             ]
         )
-        if not len(candidates):  # nothing speaks for any passage, as in an index of one
-            candidates = np.sort(scale.nearest[0][:NEAREST_TAKEN])
-        dense, remainder = scale.similarities("passage", candidates).T
-        words_of_them, about_them = words.get(candidates), about.get(candidates)
-        sources = [hop.mentions.sources for hop in hops]
-        question_words = QuestionWords.of(question, snapshot, union([candidates, *sources]))
-        held = question_words.held(candidates)
+        if not len(candidates):  # no ranking has a passage, as in an index of one passage
+            candidates = np.sort(scale.nearest[0][:CANDIDATES_PER_RANKING])
+        dense, rest = scale.similarities("passage", candidates).T
+        coverage = TermCoverage.from_question(
+            question, snapshot, union([candidates, *(hop.mentions.sources for hop in hops)])
+        )
+        is_contained = coverage.find_contained_terms(candidates)
+        hub_mentions = self._score_hub_mentions(entities[is_hub], rarities[is_hub], candidates)
         return SignalInputs(
-            named,
+            linked_question,
             scale,
             candidates,
             hops,
-            np.maximum(*(hop.links_to(candidates) for hop in hops)),
+            np.maximum(*(hop.get_links_to(candidates) for hop in hops)),
             dense=dense,
-            remainder=remainder,
-            dense_rank=_inverted(scale.nearest[0], candidates),
-            words_rank=_inverted(found, candidates),
-            fused_rank=_fused([scale.similar[0], found], candidates),
-            words=words_of_them,
-            coverage=question_words.coverage(held),
-            gain=np.maximum(*(question_words.gain(candidates, held, hop.mentions) for hop in hops)),
-            strong=strong.get(candidates),
-            weak=weak.get(candidates),
-            mentions=mentions.get(candidates) + self._mentions_of_hubs(entities[is_hub], telling[is_hub], candidates),
-            prior=_prior(dense, words_of_them, about_them),
+            rest=rest,
+            dense_rank=_invert_ranks(scale.nearest[0], candidates),
+            bm25_rank=_invert_ranks(bm25_rows, candidates),
+            fused_rank=_fuse_rankings([scale.similar[0], bm25_rows], candidates),
+            bm25=bm25.get(candidates),
+            coverage=coverage.compute_coverage(is_contained),
+            coverage_gain=np.maximum(*(coverage.compute_gain(candidates, is_contained, hop.mentions) for hop in hops)),
+            subject=subject.get(candidates),
+            weak_subject=weak_subject.get(candidates),
+            mentions=mentions.get(candidates) + hub_mentions,
+            prior=_score_before_links(dense, bm25.get(candidates), about.get(candidates)),
             anchor=anchor.get(candidates),
             hop_anchor=hop_anchor.get(candidates),
-            hyperedges=self._hyperedge_similarities(candidates, scale),
-            rewrites=self._rewrites(named, candidates, hops, scale),
+            hyperedges=self._measure_hyperedges(candidates, scale),
+            rewrites=self._measure_rewrites(linked_question, candidates, hops, scale),
         )
 
-    def _best(self, scores: Scores, k: int) -> IntArray:
-        """The rows of the ``k`` highest scores above 0, in any order."""
-        above = scores.above(0)
-        return above.rows if len(above) <= k else above.top_k(k, self._order)
+    def _select_best(self, scores: Scores, k: int) -> IntArray:
+        """Return the rows of the ``k`` highest scores above 0, in any order."""
+        positive = scores.above(0)
+        return positive.rows if len(positive) <= k else positive.top_k(k, self._order)
 
-    def _words(self, question: str) -> tuple[IntArray, Scores]:
-        """The passages with words of the question, best first, and their BM25 relative to the best."""
-        rows, scores = self._snapshot.terms.search(question, WORD_HITS)
+    def _rank_by_bm25(self, question: str) -> tuple[IntArray, Scores]:
+        """Return the passages with terms of the question, best first, and their BM25 relative to the best."""
+        rows, scores = self._snapshot.terms.search(question, BM25_DEPTH)
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
-    def _question_entities(self, entities: IntArray, telling: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Of passages: those surely, or perhaps, about one of some entities, and those that mention some.
+    def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
+        """Score passages by entities of the question: as strong subject, as weak subject, and as a mention.
 
         Args:
-            entities: Of the question, but hubs.
-            telling: The rarity of each.
+            entities: Row numbers of the question's entities, without hubs.
+            rarities: The rarity of each entity.
         """
-        mentioned, owners, strengths = self._snapshot.graph.mentions(entities)
-        rows, _, shares, sure = linked(mentioned, owners, strengths, len(entities))
+        passages, owners, strengths = self._snapshot.graph.mentions(entities)
+        links = find_links(passages, owners, strengths, len(entities))
+        weak = ~links.is_strong
         return (
-            Scores.from_max(rows[sure], shares[sure]),
-            Scores.from_max(rows[~sure], shares[~sure]),
-            Scores.from_sum(mentioned, telling[owners]),
+            Scores.from_max(links.passages[links.is_strong], links.shares[links.is_strong]),
+            Scores.from_max(links.passages[weak], links.shares[weak]),
+            Scores.from_sum(passages, rarities[owners]),
         )
 
-    def _mentions_of_hubs(self, hubs: IntArray, telling: FloatArray, passages: IntArray) -> FloatArray:
-        """Summed rarity, as given, of some entities that are mentioned everywhere, in each of some passages."""
+    def _score_hub_mentions(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
+        """Return the summed rarity of the hubs that each passage mentions; ``[passages]``.
+
+        Only the given passages are read, since a hub has too many memberships to read them all.
+        """
         graph = self._snapshot.graph
-        found = np.zeros(len(passages), dtype=np.float32)
+        sums = np.zeros(len(passages), dtype=np.float32)
         if len(hubs):
             order = hubs.argsort()
             edges, owners = graph.hyperedges(passages)
-            members, places = graph.members(edges)
-            mentioned = is_in(members, hubs[order])
-            hub_of = hubs[order].searchsorted(members[mentioned])
-            pairs = sort_unique(owners[places[mentioned]] * len(hubs) + hub_of)
-            np.add.at(found, pairs // len(hubs), telling[order][pairs % len(hubs)])
-        return found
+            members, positions = graph.members(edges)
+            is_hub = is_in(members, hubs[order])
+            hub_positions = hubs[order].searchsorted(members[is_hub])
+            pairs = sort_unique(owners[positions[is_hub]] * len(hubs) + hub_positions)
+            np.add.at(sums, pairs // len(hubs), rarities[order][pairs % len(hubs)])
+        return sums
 
-    def _anchors(
-        self, asked: Scores, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
+    def _score_anchors(
+        self, question_entities: Scores, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
     ) -> tuple[Scores, Scores]:
-        """The best hyperedge of each passage that holds an entity of the question, and one that was followed.
+        """Score passages by their best hyperedge with an entity of the question, and with a followed entity.
 
         Args:
-            asked: The rarity of the entities of the question, but common ones.
-            hops: Tell what was followed; it counts by its rarity and the best source that mentions it.
-            best_source: Row of the passage in which no followed entity counts.
-            scale: Measures similarity to the remainder.
+            question_entities: Rarities of the question's entities, without frequent ones.
+            hops: The followed entities; each counts by its rarity and its best source.
+            best_source: Row number of the best source, in which followed entities do not count.
+            scale: Measures similarity to the rest of the question.
         """
         mentions = [hop.mentions for hop in hops]
-        followed = Scores.from_max(
-            np.concatenate([own.entities for own in mentions]),
-            np.concatenate([own.weights * own.rarities for own in mentions]),
+        followed_entities = Scores.from_max(
+            np.concatenate([hop_mentions.entities for hop_mentions in mentions]),
+            np.concatenate([hop_mentions.weights * hop_mentions.rarities for hop_mentions in mentions]),
         )
-        passages, owners, values = anchored(
+        anchors = score_anchor_hyperedges(
             self._snapshot,
-            np.concatenate([asked.rows, followed.rows]),
-            np.concatenate([asked.values, followed.values]),
+            np.concatenate([question_entities.rows, followed_entities.rows]),
+            np.concatenate([question_entities.values, followed_entities.values]),
             scale,
         )
-        is_asked = owners < len(asked)
-        away = ~is_asked & (passages != best_source)
-        return Scores.from_max(passages[is_asked], values[is_asked]), Scores.from_max(passages[away], values[away])
+        in_question = anchors.owners < len(question_entities)
+        elsewhere = ~in_question & (anchors.passages != best_source)
+        return (
+            Scores.from_max(anchors.passages[in_question], anchors.values[in_question]),
+            Scores.from_max(anchors.passages[elsewhere], anchors.values[elsewhere]),
+        )
 
-    def _after(self, hop: Hop, words: Scores, about: Scores, scale: SimilarityScale) -> Scores:
-        """The score before links and what the links of a hop add to it."""
-        rows = union([scale.nearest[0], words.rows, about.rows, hop.link.rows])
-        dense, remainder = scale.similarities("passage", rows).T
-        prior = _prior(dense, words.get(rows), about.get(rows))
-        return Scores(rows, prior + hop.link.get(rows) * (LINK_FLOOR + remainder))
+    def _score_after_hop(self, hop: Hop, bm25: Scores, about: Scores, scale: SimilarityScale) -> Scores:
+        """Return the score before links plus the links of a hop."""
+        rows = union([scale.nearest[0], bm25.rows, about.rows, hop.link.rows])
+        dense, rest = scale.similarities("passage", rows).T
+        prior = _score_before_links(dense, bm25.get(rows), about.get(rows))
+        return Scores(rows, prior + hop.link.get(rows) * (MIN_LINK_SHARE + rest))
 
-    def _hyperedge_similarities(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
+    def _measure_hyperedges(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
+        """Return the best similarity of each candidate's hyperedges; ``[candidates, 2]``."""
         edges, owners = self._snapshot.graph.hyperedges(candidates)
-        found = np.zeros((len(candidates), 2), dtype=np.float32)
-        np.maximum.at(found, owners, scale.similarities("hyperedge", edges))
-        return found
+        best = np.zeros((len(candidates), 2), dtype=np.float32)
+        np.maximum.at(best, owners, scale.similarities("hyperedge", edges))
+        return best
 
-    def _rewrites(
+    def _measure_rewrites(
         self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
     ) -> FloatArray:
-        snapshot, none = self._snapshot, np.zeros((len(candidates), 2), dtype=np.float32)
+        """Return the best similarity of each candidate to a rewritten question; ``[candidates, 2]``."""
+        snapshot, zeros = self._snapshot, np.zeros((len(candidates), 2), dtype=np.float32)
         if not self._rewriting:
-            return none
-        rows, values = (np.concatenate(column) for column in zip(*(hop.followed for hop in hops), strict=True))
-        followed = Scores.from_max(rows, values)
-        chosen = followed.top_k(REWRITES, partial(snapshot.rank_by_id, "entity"))
-        if not len(chosen):
-            return none
+            return zeros
+        rows, values = (np.concatenate(column) for column in zip(*(hop.linked_entities for hop in hops), strict=True))
+        linked_entities = Scores.from_max(rows, values)
+        best_entities = linked_entities.top_k(MAX_REWRITES, partial(snapshot.rank_by_id, "entity"))
+        if not len(best_entities):
+            return zeros
         vectors = self._embedder.encode(
-            [f"{question.remainder} {key}" for key in snapshot.ids("entity", chosen)], "query"
+            [f"{question.remainder} {key}" for key in snapshot.ids("entity", best_entities)], "query"
         )
-        found = snapshot.cosines("passage", candidates, vectors)
-        similarities = np.maximum(0, (found - snapshot.mean_cosines(vectors)) / scale.spreads[0])
-        weights = followed.get(chosen)
+        cosines = snapshot.cosines("passage", candidates, vectors)
+        similarities = np.maximum(0, (cosines - snapshot.mean_cosines(vectors)) / scale.spreads[0])
+        weights = linked_entities.get(best_entities)
         return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)
 
 
-def _prior(dense: FloatArray, words: FloatArray, about: FloatArray) -> FloatArray:
-    """The score before links of some passages."""
-    prior: FloatArray = dense + PRIOR_WORDS * words + PRIOR_ABOUT * about
+def _score_before_links(dense: FloatArray, bm25: FloatArray, about: FloatArray) -> FloatArray:
+    prior: FloatArray = dense + PRIOR_BM25_WEIGHT * bm25 + PRIOR_SUBJECT_WEIGHT * about
     return prior
+
+
+def _invert_ranks(ranked_rows: IntArray, candidates: IntArray) -> FloatArray:
+    """Return ``constant / (constant + rank)`` of each candidate; the best has rank 0, unranked candidates have 0."""
+    ranks = np.arange(len(ranked_rows), dtype=np.float32)
+    return Scores.from_pairs(ranked_rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).get(candidates)
+
+
+def _fuse_rankings(rankings: list[IntArray], candidates: IntArray) -> FloatArray:
+    """Return the reciprocal rank fusion of two rankings, scaled so that the best of both has 1."""
+    total = np.zeros(len(candidates), dtype=np.float32)
+    for rows in rankings:
+        ranks = np.arange(min(len(rows), BM25_DEPTH), dtype=np.float32)
+        total += Scores.from_pairs(rows[:BM25_DEPTH], FUSION_CONSTANT / (2 * (FUSION_CONSTANT + ranks))).get(candidates)
+    return total

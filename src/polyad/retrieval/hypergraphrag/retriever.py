@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from polyad.calibration import PAPERS, Calibration, calibration_for
+from polyad.calibration import PAPERS, RelevanceModel, calibration_for
 from polyad.config import NamesLinked
 from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
@@ -233,7 +233,7 @@ def _by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     return Scores.from_max(passages[away], shares[pairs][away]).above(0)
 
 
-def _thresholds(settings: HyperGraphRAGSettings, embedder: str) -> Calibration:
+def _thresholds(settings: HyperGraphRAGSettings, embedder: str) -> RelevanceModel:
     """tau_V, tau_H and tau_C: each as set, else the paper's or what was measured for the embedder."""
     given = {
         "entity_threshold": settings.entity_threshold,

@@ -20,7 +20,7 @@ from polyad.hypergraph.sparse import Scores, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.signals import signal_names
+from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hyperretriever.expansion import KeptTriples, expanded
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
@@ -62,7 +62,7 @@ class HyperRetriever:
         names: NamesLinked = "all",
     ) -> None:
         self._names = names
-        wanted = embedder.name, embedder.dimension, signal_names(rewriting=False) if settings.signals else ()
+        wanted = embedder.name, embedder.dimension, list_signal_names(rewriting=False) if settings.signals else ()
         scorer = scorer or TripleScorer.from_settings(settings.weights, *wanted)
         scorer.recipe.require(*wanted)
         self._embedder = embedder

@@ -247,7 +247,7 @@ class TripleScorer:
                 f"the weights that come with polyad are for the embedder {BUNDLED_FOR!r}, and the index was built "
                 f"with {embedder!r}; {_how_to_train(signals)}"
             )
-        with as_file(files("polyad.retrieval.hyperretriever").joinpath(weights_file(signals=signals))) as path:
+        with as_file(files("polyad.retrieval.hyperretriever").joinpath(get_weights_file_name(signals=signals))) as path:
             return cls.load(path)
 
     @classmethod
@@ -321,7 +321,7 @@ _EARLIER: Mapping[str, object] = {"directions": "separate", "questions": []}
 """What weights of earlier versions do not say."""
 
 
-def weights_file(*, signals: bool) -> str:
+def get_weights_file_name(*, signals: bool) -> str:
     """The name of the file that weights are kept in."""
     return "hyperretriever_signals.safetensors" if signals else "hyperretriever.safetensors"
 

@@ -18,7 +18,7 @@ from polyad.hypergraph.sparse import find_top_positions, is_in, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.signals import SignalExtractor, signal_matrix, signal_names
+from polyad.retrieval.default.signals import SignalExtractor, compute_signals, list_signal_names
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
 
@@ -130,7 +130,7 @@ class QuestionPreparer:
         self._snapshot = snapshot
         self._embedder = embedder
         self._linker = linker
-        self._columns = [signal_names(rewriting=False).index(name) for name in signals]
+        self._columns = [list_signal_names(rewriting=False).index(name) for name in signals]
         self._extractor = SignalExtractor(snapshot, embedder, linker, rewriting=False) if signals else None
 
     def prepare(self, question: str) -> WalkQuestion:
@@ -141,13 +141,13 @@ class QuestionPreparer:
         """
         if self._extractor is None:
             vector = self._embedder.encode([question], "query")[0]
-            linked = self._linker.link(question)
+            find_links = self._linker.link(question)
             candidates, signals = np.empty(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
         else:
-            inputs = self._extractor.inputs(question)
-            vector, linked, candidates = inputs.scale.vectors[0], inputs.question, inputs.candidates
-            signals = signal_matrix(inputs, rewriting=False)[:, self._columns]
-        topics = np.array(sorted(linked.entities), dtype=np.int64)
+            inputs = self._extractor.measure(question)
+            vector, find_links, candidates = inputs.scale.vectors[0], inputs.question, inputs.candidates
+            signals = compute_signals(inputs, rewriting=False)[:, self._columns]
+        topics = np.array(sorted(find_links.entities), dtype=np.int64)
         if not len(topics):
             topics = self._starts(vector)
         return WalkQuestion(question, vector, topics, candidates, signals)

@@ -10,8 +10,8 @@ import pytest
 from polyad.engine import Engine
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.links import Mentions
-from polyad.retrieval.default.question_words import QuestionWords
+from polyad.retrieval.default.links import FollowedMentions
+from polyad.retrieval.default.term_coverage import TermCoverage
 
 QUESTION = "Which bronze is in the village of zinc?"
 ALL = log(1 + 6 / 1) + log(1 + 6 / 2) + log(1 + 6 / 1)
@@ -22,8 +22,12 @@ VILLAGE = log(1 + 6 / 2) / ALL
 """Village is in those on Moreau and on Aldby."""
 
 
-def covered(words: QuestionWords, passages: IntArray) -> FloatArray:
-    return words.coverage(words.held(passages))
+def covered(words: TermCoverage, passages: IntArray) -> FloatArray:
+    return words.compute_coverage(words.find_contained_terms(passages))
+
+
+def gain(coverage: TermCoverage, passages: IntArray, mentions: FollowedMentions) -> FloatArray:
+    return coverage.compute_gain(passages, coverage.find_contained_terms(passages), mentions)
 
 
 @pytest.fixture
@@ -45,10 +49,10 @@ def by_document(snapshot: Snapshot, passages: IntArray, values: FloatArray) -> d
     return {snapshot.document_ids([row])[0]: value for row, value in found if value > 0}
 
 
-def mentions(snapshot: Snapshot, *followed: tuple[str, str, float]) -> Mentions:
-    """Mentions by entity, the document of their source, and its weight."""
+def mentions(snapshot: Snapshot, *followed: tuple[str, str, float]) -> FollowedMentions:
+    """FollowedMentions by entity, the document of their source, and its weight."""
     weights = np.array([weight for *_, weight in followed], dtype=np.float32)
-    return Mentions.of(
+    return FollowedMentions.from_incidences(
         snapshot,
         np.array([snapshot.find_entity_rows([key])[key] for key, *_ in followed], dtype=np.int64),
         np.concatenate([rows(snapshot, document) for _, document, _ in followed]),
@@ -59,55 +63,61 @@ def mentions(snapshot: Snapshot, *followed: tuple[str, str, float]) -> Mentions:
 
 def test_a_passage_covers_the_share_of_the_question_that_its_words_are_of_by_their_rarity(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    found = by_document(snapshot, every, covered(QuestionWords.of(QUESTION, snapshot, np.arange(6)), every))
+    found = by_document(snapshot, every, covered(TermCoverage.from_question(QUESTION, snapshot, np.arange(6)), every))
     assert found == pytest.approx({"moreau": BRONZE + VILLAGE, "aldby": VILLAGE})
 
 
 def test_a_passage_with_all_words_in_any_form_covers_the_question(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    found = by_document(snapshot, every, covered(QuestionWords.of("the villages of walnut?", snapshot, every), every))
+    found = by_document(
+        snapshot, every, covered(TermCoverage.from_question("the villages of walnut?", snapshot, every), every)
+    )
     assert found["aldby"] == pytest.approx(1)
 
 
 def test_a_question_without_words_is_covered_by_nothing(snapshot: Snapshot) -> None:
-    assert covered(QuestionWords.of("?!", snapshot, np.arange(6)), np.arange(6)).tolist() == [0] * 6
+    assert covered(TermCoverage.from_question("?!", snapshot, np.arange(6)), np.arange(6)).tolist() == [0] * 6
 
 
 def test_a_passage_that_shares_an_entity_with_a_source_gains_the_words_that_the_source_lacks(
     snapshot: Snapshot,
 ) -> None:
     every = np.arange(6)
-    words = QuestionWords.of(QUESTION, snapshot, every)
-    from_aldby = words.gain(every, words.held(every), mentions(snapshot, ("aldby", "aldby", 0.5)))
+    words = TermCoverage.from_question(QUESTION, snapshot, every)
+    from_aldby = words.compute_gain(
+        every, words.find_contained_terms(every), mentions(snapshot, ("aldby", "aldby", 0.5))
+    )
     assert by_document(snapshot, every, from_aldby) == pytest.approx({"moreau": 0.5 * BRONZE}), "both have the village"
-    from_bell = words.gain(every, words.held(every), mentions(snapshot, ("ines moreau", "bell", 1.0)))
+    from_bell = words.compute_gain(
+        every, words.find_contained_terms(every), mentions(snapshot, ("ines moreau", "bell", 1.0))
+    )
     assert by_document(snapshot, every, from_bell) == pytest.approx({"moreau": BRONZE + VILLAGE})
 
 
 def test_of_several_sources_the_one_that_brings_the_most_counts(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    words = QuestionWords.of(QUESTION, snapshot, every)
+    words = TermCoverage.from_question(QUESTION, snapshot, every)
     both = mentions(snapshot, ("ines moreau", "bell", 0.25), ("aldby", "aldby", 1.0))
-    found = by_document(snapshot, every, words.gain(every, words.held(every), both))
+    found = by_document(snapshot, every, gain(words, every, both))
     assert found == pytest.approx({"moreau": max(0.25 * (BRONZE + VILLAGE), BRONZE)})
 
 
 def test_only_the_passages_asked_for_gain_each_in_its_place(snapshot: Snapshot) -> None:
     words, followed = (
-        QuestionWords.of(QUESTION, snapshot, np.arange(6)),
+        TermCoverage.from_question(QUESTION, snapshot, np.arange(6)),
         mentions(snapshot, ("ines moreau", "bell", 1.0)),
     )
     some = rows(snapshot, "otter", "moreau")
-    assert by_document(snapshot, some, words.gain(some, words.held(some), followed)) == pytest.approx(
-        {"moreau": BRONZE + VILLAGE}
-    )
+    assert by_document(snapshot, some, gain(words, some, followed)) == pytest.approx({"moreau": BRONZE + VILLAGE})
     others = rows(snapshot, "bell", "isk")
-    assert words.gain(others, words.held(others), followed).tolist() == [0, 0]
+    assert gain(words, others, followed).tolist() == [0, 0]
 
 
 def test_without_sources_nothing_is_gained(snapshot: Snapshot) -> None:
     nothing = np.zeros(0, dtype=np.int64)
-    none = Mentions.of(snapshot, nothing, nothing, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
+    none = FollowedMentions.from_incidences(
+        snapshot, nothing, nothing, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32)
+    )
     every = np.arange(6)
-    words = QuestionWords.of(QUESTION, snapshot, every)
-    assert words.gain(every, words.held(every), none).tolist() == [0] * 6
+    words = TermCoverage.from_question(QUESTION, snapshot, every)
+    assert gain(words, every, none).tolist() == [0] * 6

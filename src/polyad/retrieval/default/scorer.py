@@ -1,0 +1,186 @@
+"""The linear scorer of the default retriever and the relevance model beside it, stored as text.
+
+A linear scorer explains itself: a passage's score is the sum of its signals times their weights. A score ranks the
+passages of one question but is not comparable across questions, so a logistic model turns the score and a few
+comparable features into the probability that a passage is evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from polyad.errors import ConfigurationError
+from polyad.model import FloatArray
+from polyad.text.digests import is_digest
+from polyad.text.files import packaged
+
+RELEVANCE_FEATURES = (
+    "score",
+    "cosine",
+    "cosine of the nearest hyperedge",
+    "share of the question's words",
+    "about a name in the question",
+)
+"""Features of the relevance model, in the order of its columns."""
+
+INTERCEPT = "intercept"
+
+_RELEVANCE_PREFIX = "relevance: "
+_TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)
+_QUESTIONS_PREFIX = "# questions: "
+_DIGESTS_PER_LINE = 6
+
+
+def get_weights_file_name(rewriting: bool) -> str:
+    """Return the name of the file that stores the weights for signals with or without rewriting."""
+    return "weights_rewriting.tsv" if rewriting else "weights.tsv"
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceModel:
+    """A logistic regression of relevance; empty if none was fitted.
+
+    Attributes:
+        weights: The coefficient of each of :data:`RELEVANCE_FEATURES` and the :data:`INTERCEPT`.
+    """
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def predict_relevance(self, features: FloatArray) -> list[float | None]:
+        """Return the probability, in [0, 1], that each passage is evidence; None for every passage if not fitted.
+
+        Args:
+            features: float32 ``[passages, features]``, in the order of :data:`RELEVANCE_FEATURES`.
+        """
+        if not self.weights:
+            return [None] * len(features)
+        slopes = np.array([self.weights[name] for name in RELEVANCE_FEATURES])
+        logits = features @ slopes + self.weights[INTERCEPT]
+        probabilities: list[float | None] = (1 / (1 + np.exp(-np.clip(logits, -30, 30)))).tolist()
+        return probabilities
+
+
+@dataclass(frozen=True, slots=True)
+class LinearScorer:
+    """A weight for each signal.
+
+    Attributes:
+        weights: Weights by the names of :func:`polyad.retrieval.default.signals.list_weight_names`.
+        trained_on: Names of the data sets that the weights were trained on.
+        relevance_model: Predicts relevance from scores.
+        question_digests: Digests of the training questions (:func:`polyad.text.digests.question_digests`), so that an
+            evaluation can report that it measures on training questions.
+    """
+
+    weights: dict[str, float]
+    trained_on: tuple[str, ...] = ()
+    relevance_model: RelevanceModel = field(default_factory=RelevanceModel)
+    question_digests: tuple[str, ...] = ()
+
+    @classmethod
+    def load_bundled(cls, *, rewriting: bool) -> LinearScorer:
+        """Load the weights that come with polyad, for the signals with or without rewriting."""
+        name = get_weights_file_name(rewriting)
+        return cls.from_text(packaged("polyad.retrieval.default", name), name)
+
+    @classmethod
+    def from_settings(cls, weights: str, *, rewriting: bool) -> LinearScorer:
+        """Load the weights in the file ``weights``, or the bundled weights if it is empty.
+
+        Raises:
+            ConfigurationError: The file is missing or invalid.
+        """
+        return cls.load(Path(weights)) if weights else cls.load_bundled(rewriting=rewriting)
+
+    @classmethod
+    def load(cls, path: Path) -> LinearScorer:
+        """Load weights from a file.
+
+        Raises:
+            ConfigurationError: The file is missing or invalid.
+        """
+        try:
+            return cls.from_text(path.read_text(encoding="utf-8"), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(
+                f"cannot read the weights in {str(path)!r}: {error}; expected a file written by "
+                "polyad bench train default"
+            ) from error
+
+    @classmethod
+    def from_text(cls, text: str, name: str) -> LinearScorer:
+        """Parse lines of a signal's name, a tab and its weight; ``name`` appears in errors.
+
+        Lines that begin with ``#`` are comments. The comments that :meth:`to_text` writes name the training data.
+
+        Raises:
+            ConfigurationError: A line is invalid, or the features of the relevance model are not those of this version.
+        """
+        weights: dict[str, float] = {}
+        relevance: dict[str, float] = {}
+        digests: list[str] = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.startswith(_QUESTIONS_PREFIX):
+                digests += _parse_digests(line, f"{name}, line {number}")
+            if not line.strip() or line.startswith("#"):
+                continue
+            signal, _, weight = line.partition("\t")
+            target = relevance if signal.startswith(_RELEVANCE_PREFIX) else weights
+            try:
+                target[signal.removeprefix(_RELEVANCE_PREFIX)] = float(weight)
+            except ValueError as error:
+                raise ConfigurationError(
+                    f"{name}, line {number}: {line!r}; expected a signal's name, a tab and a number"
+                ) from error
+        expected = {*RELEVANCE_FEATURES, INTERCEPT}
+        if relevance and relevance.keys() != expected:
+            actual_names, expected_names = (", ".join(sorted(names)) for names in (relevance, expected))
+            raise ConfigurationError(
+                f"{name} predicts relevance from {actual_names}; expected {expected_names}; train the weights again"
+            )
+        trained = _TRAINED_ON.search(text)
+        trained_on = tuple(trained[1].split(", ")) if trained else ()
+        return cls(weights, trained_on, RelevanceModel(relevance), tuple(digests))
+
+    def to_text(self) -> str:
+        """Return the contents of a file of weights, with comments that name the training data."""
+        lines = [
+            f"# trained on {', '.join(self.trained_on)} by: polyad bench train default",
+            *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items()),
+            *(f"{_RELEVANCE_PREFIX}{name}\t{weight:.6g}" for name, weight in self.relevance_model.weights.items()),
+            *(
+                _QUESTIONS_PREFIX + " ".join(self.question_digests[start : start + _DIGESTS_PER_LINE])
+                for start in range(0, len(self.question_digests), _DIGESTS_PER_LINE)
+            ),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def get_weights(self, weight_names: Sequence[str]) -> FloatArray:
+        """Return the weights in the order of ``weight_names``; float32 ``[weights]``.
+
+        Raises:
+            ConfigurationError: The weights are for other signals.
+        """
+        if set(weight_names) != set(self.weights):
+            difference = sorted(set(weight_names) ^ set(self.weights))
+            raise ConfigurationError(
+                f"the weights are for other signals (first difference: {difference[0]!r}); expected weights.tsv, or "
+                "weights_rewriting.tsv to search with --rewrite, written by: polyad bench train default BEIR_DIR"
+            )
+        return np.array([self.weights[name] for name in weight_names], dtype=np.float32)
+
+
+def _parse_digests(line: str, place: str) -> list[str]:
+    digests = line.removeprefix(_QUESTIONS_PREFIX).split()
+    for digest in digests:
+        if not is_digest(digest):
+            raise ConfigurationError(
+                f"{place}: {digest!r} is not the digest of a question; expected 16 hexadecimal digits, as written by "
+                "polyad bench train default"
+            )
+    return digests
