@@ -1,16 +1,17 @@
 """Makes the tables and pictures of ``docs/results``, and the README's, of the summaries in ``benchmarks/results``.
 
-    python benchmarks/tables.py
+    python benchmarks/tables.py [--pictures DIR]
 
 Needs no benchmark: ``results.py`` measures, and the summaries are committed. ``tests/test_results.py`` fails where what
-is written here is not what the summaries say.
+is written here is not what the summaries say. A page shows one picture at most; ``--pictures`` draws all of them.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,23 +43,23 @@ class Page(NamedTuple):
     Attributes:
         title: Of the page.
         text: What was done; what follows from it is for the reader to see.
-        pictures: Which of each benchmark's are shown.
+        picture: Name of the picture that the page shows, of its last benchmark; empty for none.
         is_timed: Whether times mean something: the questions were embedded anew for each system.
         is_grid: Whether two settings differ, so that a table of rows and columns says it all.
         is_of_indexes: Whether what the hypergraphs cost is shown, and nothing of what is found in them.
+        has_constructions: Whether a table describes the hypergraphs that were searched.
         beside: Of the retrievers as they come, those that are shown beside what was measured.
     """
 
     title: str
     text: str
-    pictures: Sequence[str]
+    picture: str
     is_timed: bool = False
     is_grid: bool = False
     is_of_indexes: bool = False
+    has_constructions: bool = False
     beside: Sequence[str] = ()
 
-
-_OF_A_QUESTION = ("recall", "recall-by-depth", "recall-by-words", "recall-by-reading", "recall-by-time")
 
 PAGES: Mapping[str, Page] = {
     "retrievers": Page(
@@ -67,14 +68,15 @@ PAGES: Mapping[str, Page] = {
         "The weights of `default` were trained on these three benchmarks, those of `hyperretriever` on 64 per cent of "
         "the questions of 2wiki, so there see the page of questions that were kept aside. The vectors of questions "
         "were looked up, not made: what an encoder takes for a question comes to these times.",
-        (*_OF_A_QUESTION, "cost", "construction", "neighbourhood"),
+        "recall-by-words",
         is_timed=True,
+        has_constructions=True,
     ),
     "retrievers-test": Page(
         "Retrievers on the questions kept aside",
         "The same on the questions of 2wiki that the weights of `hyperretriever` did not see, a fifth of all. Those of "
         "`default` saw every one.",
-        ("recall",),
+        "",
     ),
     "presets": Page(
         "Retrievers by preset",
@@ -84,7 +86,7 @@ PAGES: Mapping[str, Page] = {
         "it follows triples until none is new, and in the large graph of 2wiki that leads far from most questions: see "
         "the page of those trained by preset. `by default` are retrievers as they come, measured as the page of "
         "retrievers says.",
-        ("recall", "recall-by-depth", "recall-by-words", "recall-by-reading"),
+        "recall",
         beside=("hypersu", "hypergraphrag", "hyperretriever", "default"),
     ),
     "hyperretriever-by-preset": Page(
@@ -94,19 +96,20 @@ PAGES: Mapping[str, Page] = {
         "trained by the same preset on the other two benchmarks (`polyad train hyperretriever --preset "
         "hyperretriever`). There right are the triples on shortest paths to an answer, as in the paper, or, `on "
         'evidence`, those of gold passages (`positives = "evidence"` in the section [hyperretriever_training]).',
-        ("recall",),
+        "",
     ),
     "found-by-a-model": Page(
         "What a language model found",
         "The retrievers on semantic units with names by rules, on semantic units with the names that gpt-3.5-turbo "
         "found in these passages, and on facts: its triples, those of a passage with one subject as one fact, served "
         "over HTTP and read like any model's replies.",
-        ("recall",),
+        "recall",
     ),
     "constructions": Page(
         "Constructions",
         "The ways to group sentences of HyperSU's Table 11, each with three retrievers.",
-        ("recall", "construction"),
+        "recall",
+        has_constructions=True,
     ),
     "indexing": Page(
         "What indexing takes",
@@ -116,38 +119,39 @@ PAGES: Mapping[str, Page] = {
         "are the triples that gpt-3.5-turbo found in these passages, those of one subject as one fact, read like any "
         "model's replies from a server that repeats them: requests and tokens are those of polyad's prompts and of "
         "these replies, and the server's own time is not counted.",
-        (),
+        "",
         is_of_indexes=True,
     ),
     "ablation-hypersu": Page(
         "HyperSU without its parts",
         "What `hypersu` loses without each of its parts (HyperSU, Figure 3 and Table 11).",
-        ("recall",),
+        "recall",
     ),
     "ablation-hypergraphrag": Page(
         "HyperGraphRAG without its parts",
         "What `hypergraphrag` loses without each of its parts (HyperGraphRAG, Table 2).",
-        ("recall",),
+        "recall",
     ),
     "ablation-hyperretriever": Page(
         "HyperRetriever without its parts",
         "What `hyperretriever` loses without each of its parts (HyperRAG's ablations). Its weights were trained on "
         "most questions of 2wiki.",
-        ("recall",),
+        "recall",
     ),
     "sweep-depth-decay": Page(
         "HyperSU: depth and decay",
         "Recall@5 of `hypersu` in per cent over the hops of the forward walk and the decay at each of them "
         "(4 and 0.5 by default).",
-        ("sensitivity-hypersu",),
+        "sensitivity-hypersu",
         is_grid=True,
     ),
     "sweep-kappa-dimension": Page(
         "HyperSU: how long semantic units are",
         "Recall@5 of `hypersu` in per cent over kappa, the reward for alike sentences (25 by default, as sentences are "
         "compared by their words), and the effective dimension, the price of a unit (32).",
-        ("sensitivity-hypersu", "construction"),
+        "sensitivity-hypersu",
         is_grid=True,
+        has_constructions=True,
     ),
 }
 
@@ -161,14 +165,19 @@ class Results(NamedTuple):
 
 
 def main() -> None:
-    """Write all pages, all pictures and the tables of the README."""
+    """Write all pages with their pictures and the tables of the README."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--pictures", type=Path, metavar="DIR", help="write every picture of every experiment here")
+    pictures: Path | None = parser.parse_args().pictures
     PAGES_FOLDER.mkdir(parents=True, exist_ok=True)
     for old in PAGES_FOLDER.glob("*.svg"):
         old.unlink()
     found = [read(name) for name in PAGES if (SUMMARIES / f"{name}.json").exists()]
     for results in found:
-        for group in results.groups:
-            draw(results, group, PAGES_FOLDER)
+        draw(results, PAGES_FOLDER, shown_on_page)
+        if pictures is not None:
+            pictures.mkdir(parents=True, exist_ok=True)
+            draw(results, pictures)
         (PAGES_FOLDER / f"{results.name}.md").write_text(page(results), encoding="utf-8")
     CONTENTS.write_text(contents(found), encoding="utf-8")
     README.write_text(with_tables(README.read_text(encoding="utf-8"), readme_tables(found)), encoding="utf-8")
@@ -209,22 +218,24 @@ def _short(name: str) -> str:
 # Pictures
 
 
-def draw(results: Results, group: Summaries, folder: Path) -> None:
-    """Draw the pictures of one benchmark that the page shows."""
-    for name, figure in figures(group):
-        if name in PAGES[results.name].pictures:
-            save_figure(figure, folder / picture(results, group, name), words_as_text=True)
+def shown_on_page(results: Results, group: Summaries, name: str) -> bool:
+    """Return whether the page of an experiment shows this picture: its own of the last benchmark."""
+    return group is results.groups[-1] and name == PAGES[results.name].picture
+
+
+def draw(
+    results: Results, folder: Path, is_wanted: Callable[[Results, Summaries, str], bool] = lambda *_: True
+) -> None:
+    """Draw the pictures of an experiment into a folder, all or those selected by ``is_wanted``."""
+    for group in results.groups:
+        for name, figure in figures(group):
+            if is_wanted(results, group, name):
+                save_figure(figure, folder / picture(results, group, name), words_as_text=True)
 
 
 def picture(results: Results, group: Summaries, name: str) -> str:
-    """The file of a picture."""
+    """Return the file name of a picture."""
     return f"{results.name}-{group.name}-{name}.svg"
-
-
-def pictures_of(results: Results, group: Summaries) -> list[str]:
-    """Those of a group that were drawn, by their files."""
-    named = [picture(results, group, name) for name in PAGES[results.name].pictures]
-    return [name for name in named if (PAGES_FOLDER / name).exists()]
 
 
 # Pages
@@ -237,7 +248,9 @@ def page(results: Results) -> str:
     for group in results.groups:
         parts.append(f"## {group.name if own.is_of_indexes else group.title}\n")
         parts += [in_markdown(table) for table in _tables(own, group)]
-        parts += [f"![{name}]({name})\n" for name in pictures_of(results, group)]
+        if own.picture and group is results.groups[-1]:
+            file = picture(results, group, own.picture)
+            parts.append(f"![{file}]({file})\n")
     return "\n".join(parts)
 
 
@@ -251,7 +264,7 @@ def _tables(own: Page, group: Summaries) -> Iterator[Table]:
         yield quality_table(group)
     if own.is_timed:
         yield [_without_unknown(row) for row in cost_table(group)]
-    if group.constructions and "construction" in own.pictures:
+    if group.constructions and own.has_constructions:
         yield construction_table(group)
 
 
@@ -367,7 +380,8 @@ def contents(found: Iterable[Results]) -> str:
 
 What polyad finds on three public benchmarks without a language model (all-MiniLM-L6-v2, 22 million parameters).
 `benchmarks/results.py` measures; what it sums up is kept in `benchmarks/results`, and of that `benchmarks/tables.py`
-makes these pages, their pictures and tables of the README.
+makes these pages and the tables of the README. Each page has one picture at most;
+`python benchmarks/tables.py --pictures DIR` draws all of them.
 
 {lines}
 
