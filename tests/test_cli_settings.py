@@ -11,7 +11,7 @@ from polyad.config import EncoderSettings, RerankerSettings, Settings, SplitSett
 from polyad.errors import ConfigurationError
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
-from polyad.retrieval.hypersu.settings import HyperSUSettings
+from polyad.retrieval.hypersu.retriever import HyperSUSettings
 
 
 def settings(folder: Path, toml: str = "", environment: dict[str, str] | None = None, **flags: object) -> Configuration:

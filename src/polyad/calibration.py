@@ -1,7 +1,6 @@
-"""Values that depend on how high an embedder's cosines are: those of the papers, and what was measured in their place.
+"""Parameters that depend on how high an embedder's cosines are: the papers' values and measured ones.
 
-Encoders differ in how similar they hold two texts that have little to do with each other, so a threshold or a scale
-found for one of them is wrong for the next.
+Embedders differ in the cosine of unrelated texts, so a threshold or scale found for one embedder is wrong for another.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelevanceModel:
-    """The values for one embedder; the defaults are the papers'.
+class EmbedderCalibration:
+    """The parameters for one embedder; the defaults are the papers' values.
 
     Attributes:
         kappa: Semantic reward scale of HyperSU's segmentation, 0 or more (Table 10, for bge-large).
@@ -29,18 +28,18 @@ class RelevanceModel:
     passage_threshold: float = 0.5
 
 
-PAPERS = RelevanceModel()
+PAPER_VALUES = EmbedderCalibration()
 
-MEASURED = {
-    "all-MiniLM-L6-v2": RelevanceModel(
+MEASURED_VALUES = {
+    "all-MiniLM-L6-v2": EmbedderCalibration(
         kappa=30.0, activation_threshold=0.2, hyperedge_threshold=4.0, passage_threshold=0.3
     )
 }
-"""By embedder. The cosines of all-MiniLM-L6-v2 between questions and sentences are lower than those the papers' values
-are for. This kappa gives units of about the paper's length (HyperSU, Table 16: 3.1 sentences on 2wiki); the paper's
+"""Parameters by embedder name. all-MiniLM-L6-v2 has lower cosines between questions and sentences than the embedders of
+the papers. This kappa gives units of about the paper's length (HyperSU, Table 16: 3.1 sentences on 2wiki); the paper's
 delta would silence nearly every unit. The thresholds are compared in docs/adr/0010."""
 
 
-def calibration_for(embedder: str) -> RelevanceModel:
-    """What was measured for the embedder of that name; the papers' values where nothing was."""
-    return MEASURED.get(embedder, PAPERS)
+def get_embedder_calibration(embedder: str) -> EmbedderCalibration:
+    """Return the measured parameters of an embedder, or the papers' values if none were measured."""
+    return MEASURED_VALUES.get(embedder, PAPER_VALUES)

@@ -10,7 +10,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.plans import ABLATIONS, Plan, Variant, grid, names_of, plan_from, swept_from
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.retrieval.hypersu.settings import HyperSUSettings
+from polyad.retrieval.hypersu.retriever import HyperSUSettings
 
 
 def plan_of(folder: Path, text: str) -> Plan:

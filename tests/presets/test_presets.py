@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from polyad.calibration import PAPERS
+from polyad.calibration import PAPER_VALUES
 from polyad.cli import app
 from polyad.config import AnswerSettings, Settings
 from polyad.embedders.hashing import HashingEmbedder
@@ -22,9 +22,9 @@ from polyad.evaluation.triple_examples import recipe_of
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.model import Document
 from polyad.presets import PRESETS
-from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
+from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGSettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
-from polyad.retrieval.hypersu.settings import HyperSUSettings
+from polyad.retrieval.hypersu.retriever import HyperSUSettings
 
 Run = Callable[..., Result]
 
@@ -144,4 +144,8 @@ def test_thresholds_of_hypergraphrag_by_preset_are_the_papers_for_every_embedder
     chosen = preset_settings("hypergraphrag").of(HyperGraphRAGSettings)
     assert chosen.thresholds == "paper"
     assert (chosen.entity_threshold, chosen.hyperedge_threshold, chosen.passage_threshold) == (None, None, None)
-    assert (PAPERS.entity_threshold, PAPERS.hyperedge_threshold, PAPERS.passage_threshold) == (50, 5, 0.5)
+    assert (PAPER_VALUES.entity_threshold, PAPER_VALUES.hyperedge_threshold, PAPER_VALUES.passage_threshold) == (
+        50,
+        5,
+        0.5,
+    )

@@ -69,7 +69,7 @@ def test_asked_piece_by_piece_it_equals_the_formula_over_all_units(
         asked |= set(piece)
         # The root of a number near 0 magnifies the last digits of single precision.
         assert found.tolist() == pytest.approx([full[edge] for edge in piece], abs=2e-3 if sharpening < 1 else 1e-5)
-        assert activation.computed == len(asked)
+        assert activation.computed_count == len(asked)
 
 
 def test_only_units_that_were_asked_about_are_read() -> None:
@@ -77,7 +77,7 @@ def test_only_units_that_were_asked_about_are_read() -> None:
     units[[1, 3]] = at_angles(0, 60)
     activation = ClueActivation(view_of(units), at_angles(0), 0.0, 1.0)
     assert activation(edges(3, 1)).tolist() == pytest.approx([0.5, 1.0])
-    assert activation.computed == 2
+    assert activation.computed_count == 2
 
 
 def test_a_unit_is_computed_once() -> None:
@@ -97,10 +97,10 @@ def test_values_by_hand() -> None:
 def test_any_clue_may_activate_a_unit_and_the_nearest_is_the_one_it_matched() -> None:
     activation = ClueActivation(view_of(at_angles(0, 100, 40)), at_angles(0, 90), 0.0, 1.0)
     assert activation(edges(0, 1, 2)).tolist() == pytest.approx(np.cos(np.radians([0, 10, 40])).tolist())
-    assert [activation.matched(edge) for edge in (0, 1, 2)] == [0, 1, 0]
+    assert [activation.get_nearest_clue(edge) for edge in (0, 1, 2)] == [0, 1, 0]
 
 
 def test_asking_about_nothing_computes_nothing() -> None:
     activation = ClueActivation(view_of(at_angles(0)), at_angles(0), 0.0, 1.0)
     assert activation(edges()).tolist() == []
-    assert activation.computed == 0
+    assert activation.computed_count == 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyad.calibration import MEASURED, PAPERS
+from polyad.calibration import MEASURED_VALUES, PAPER_VALUES
 from polyad.config import Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
@@ -33,8 +33,7 @@ from polyad.model import (
 )
 from polyad.protocols.components import Prompt, TextKind
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
-from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
+from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever, HyperGraphRAGSettings
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 
@@ -169,10 +168,10 @@ def test_entities_and_hyperedges_above_the_thresholds_of_the_paper_are_expanded_
         ("p3", round(1 / 6, 4)),  # second by hyperedge
     ]
     assert [found.reason for found in evidence.passages] == [
-        "similar hyperedge; similar entity",
-        "similar entity; about what similar hyperedges name",
+        "contains a hyperedge similar to the question; mentions an entity similar to a name in the question",
+        "mentions an entity similar to a name in the question; about an entity of a hyperedge similar to the question",
         "similar to the question",
-        "similar hyperedge",
+        "contains a hyperedge similar to the question",
     ]
     assert (evidence.retriever, evidence.question) == ("hypergraphrag", QUESTION)
 
@@ -185,25 +184,29 @@ def test_the_trace_has_each_hyperedge_with_its_passage_and_score(store: SqliteSt
 
 
 def test_k_bounds_entities_hyperedges_and_passages(store: SqliteStore) -> None:
-    one_entity = retrieved(store, entities=1)
+    one_entity = retrieved(store, top_k_entities=1)
     assert entities(one_entity) == [("Ada", 80.0)]
     assert edges(one_entity) == [("p1/0", 8.0), ("p3/0", 6.0)], "Bob's is not there"
-    one_edge = retrieved(store, hyperedges=1, use_entities=False)
+    one_edge = retrieved(store, top_k_hyperedges=1, use_entities=False)
     assert edges(one_edge) == [("p1/0", 8.0)]
     assert dict(passages(one_edge))["p3"] < 0, "not reached"
     assert [id for id, _ in passages(retrieved(store, k=2))] == ["p1", "p2"]
 
 
 def test_what_entities_bring_in_stays_when_the_retrieved_hyperedges_are_as_many_as_may_be(store: SqliteStore) -> None:
-    assert len(edges(retrieved(store, hyperedges=1))) > 1
-    assert edges(retrieved(store, expanded=2)) == edges(retrieved(store))[:2]
+    assert len(edges(retrieved(store, top_k_hyperedges=1))) > 1
+    assert edges(retrieved(store, max_listed_hyperedges=2)) == edges(retrieved(store))[:2]
 
 
 def test_passages_added_by_similarity_are_bounded(store: SqliteStore) -> None:
     put(store, "p5", Y)
     put(store, "p6", (0.0, 0.8, 0.6))
     by_similarity = [
-        [hit.passage.id for hit in retrieved(store, passages=k).passages if hit.reason == "similar to the question"]
+        [
+            hit.passage.id
+            for hit in retrieved(store, top_k_passages=k).passages
+            if hit.reason == "similar to the question"
+        ]
         for k in (1, 2, 3, 9)
     ]
     assert by_similarity == [["p4"], ["p4", "p5"], ["p4", "p5", "p6"], ["p4", "p5", "p6"]]
@@ -230,8 +233,8 @@ def test_thresholds_are_what_scores_must_exceed(store: SqliteStore) -> None:
 
 
 def test_an_embedder_that_was_measured_has_thresholds_of_its_own_unless_told_otherwise(store: SqliteStore) -> None:
-    (name,) = MEASURED
-    assert MEASURED[name].hyperedge_threshold < 4.5 < PAPERS.hyperedge_threshold
+    (name,) = MEASURED_VALUES
+    assert MEASURED_VALUES[name].hyperedge_threshold < 4.5 < PAPER_VALUES.hyperedge_threshold
     assert reached(retrieved(store, embedder=name))["p2/0"][0] == "both"
     assert reached(retrieved(store, embedder=name, thresholds="paper"))["p2/0"][0] == "entity"
     assert reached(retrieved(store, embedder=name, hyperedge_threshold=4.6))["p2/0"][0] == "entity"
@@ -246,7 +249,7 @@ def test_without_entity_retrieval_only_similar_hyperedges_are_left(store: Sqlite
     assert evidence.entities == ()
     assert edges(evidence) == [("p1/0", 8.0), ("p3/0", 6.0)]
     assert {how for how, _, _ in reached(evidence).values()} == {"similarity"}
-    assert all("similar entity" not in hit.reason for hit in evidence.passages)
+    assert all("mentions an entity" not in hit.reason for hit in evidence.passages)
 
 
 def test_without_hyperedge_retrieval_only_those_of_similar_entities_are_left(store: SqliteStore) -> None:
@@ -259,7 +262,7 @@ def test_without_hyperedge_retrieval_only_those_of_similar_entities_are_left(sto
 def test_without_passage_retrieval_no_passage_is_there_by_similarity(store: SqliteStore) -> None:
     evidence = retrieved(store, use_passages=False)
     assert [id for id, _ in passages(evidence)] == ["p1", "p2", "p3"]
-    assert all("similar to the question" not in hit.reason for hit in evidence.passages)
+    assert all("similar to the question" not in hit.reason.split("; ") for hit in evidence.passages)
 
 
 def test_of_chunks_those_above_the_threshold_are_handed_on_and_no_others(store: SqliteStore) -> None:
@@ -273,10 +276,10 @@ def test_of_chunks_those_above_the_threshold_are_handed_on_and_no_others(store: 
 
 
 def test_all_hyperedges_are_expanded_where_none_are_left_out(store: SqliteStore) -> None:
-    assert len(edges(retrieved(store, expanded=1))) == 1
-    assert edges(retrieved(store, expanded=0)) == edges(retrieved(store, expanded=200))
-    with pytest.raises(ConfigurationError, match="expanded is -1; expected 0 or more"):
-        HyperGraphRAGSettings(expanded=-1)
+    assert len(edges(retrieved(store, max_listed_hyperedges=1))) == 1
+    assert edges(retrieved(store, max_listed_hyperedges=0)) == edges(retrieved(store, max_listed_hyperedges=200))
+    with pytest.raises(ConfigurationError, match="max_listed_hyperedges is -1; expected 0 or more"):
+        HyperGraphRAGSettings(max_listed_hyperedges=-1)
 
 
 def test_without_anything_nothing_is_found(store: SqliteStore) -> None:
@@ -375,7 +378,9 @@ def test_what_is_retrieved_is_what_the_definition_says(tmp_path: Path, seed: int
     random = np.random.default_rng(seed)
     store = random_store(tmp_path, random)
     k_v, k_h, tau_v, tau_h = 2, 5, 20.0, 1.5
-    evidence = retrieved(store, entities=k_v, hyperedges=k_h, entity_threshold=tau_v, hyperedge_threshold=tau_h)
+    evidence = retrieved(
+        store, top_k_entities=k_v, top_k_hyperedges=k_h, entity_threshold=tau_v, hyperedge_threshold=tau_h
+    )
     snapshots = {snapshot.key: snapshot for snapshot in store.all_entities()}
     edges = [edge for item in store.indexed_passages(list(store.digests())) for edge in item.hyperedges]
     of_name = {key: float(np.dot(TABLE[snapshot.name], X)) * snapshot.score for key, snapshot in snapshots.items()}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polyad.calibration import MEASURED, PAPERS, RelevanceModel
+from polyad.calibration import MEASURED_VALUES, PAPER_VALUES, EmbedderCalibration
 from polyad.errors import LanguageModelError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.language_models.scripted import Line, ScriptedLanguageModel
@@ -30,8 +30,7 @@ from polyad.protocols.components import Embedder, Prompt, TextKind
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent, LanguageModelClues, QuestionClues
-from polyad.retrieval.hypersu.retriever import HyperSURetriever
-from polyad.retrieval.hypersu.settings import HyperSUSettings
+from polyad.retrieval.hypersu.retriever import HyperSURetriever, HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
@@ -273,9 +272,9 @@ def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
     snapshot, embedder = view_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
     chosen = plain(activation_threshold=None)
     assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
-        (0.8 - PAPERS.activation_threshold) / (1 - PAPERS.activation_threshold)
+        (0.8 - PAPER_VALUES.activation_threshold) / (1 - PAPER_VALUES.activation_threshold)
     )
-    monkeypatch.setitem(MEASURED, "table", RelevanceModel(activation_threshold=0.0))
+    monkeypatch.setitem(MEASURED_VALUES, "table", EmbedderCalibration(activation_threshold=0.0))
     assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
 
 
@@ -426,4 +425,4 @@ def test_what_the_walk_does_not_touch_is_not_computed(view_of: ViewOf, monkeypat
     retriever_of(
         snapshot, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0, anchors=10)
     ).retrieve(QUESTION, 6)
-    assert made[0].computed == 1
+    assert made[0].computed_count == 1

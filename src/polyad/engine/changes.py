@@ -56,7 +56,7 @@ def _replaced(section: Any, values: Mapping[str, Value]) -> Any:
 def preset_settings(name: str, changes: Mapping[str, Value] | None = None) -> Settings:
     """The settings of a preset, with some changed.
 
-    >>> from polyad.retrieval.hypersu.settings import HyperSUSettings
+    >>> from polyad.retrieval.hypersu.retriever import HyperSUSettings
     >>> preset_settings("hypersu", {"hypersu.width": 50}).of(HyperSUSettings).width
     50
 

@@ -48,15 +48,13 @@ from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT, FileReader
 from polyad.readers.tuples import TupleReader
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
-from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
-from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
+from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever, HyperGraphRAGSettings
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues
-from polyad.retrieval.hypersu.retriever import HyperSURetriever
-from polyad.retrieval.hypersu.settings import HyperSUSettings
+from polyad.retrieval.hypersu.retriever import HyperSURetriever, HyperSUSettings
 from polyad.retrieval.question_names import QuestionNames
 
 if TYPE_CHECKING:

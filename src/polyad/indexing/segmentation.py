@@ -24,7 +24,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from polyad.calibration import PAPERS
+from polyad.calibration import PAPER_VALUES
 from polyad.config import require, require_idle
 from polyad.model import FloatArray, IntArray
 
@@ -95,7 +95,7 @@ class Segmenter:
             len(candidates.starts), -(settings.effective_dimension - 1) / 2 * np.log(candidates.sentences)
         )
         if settings.method != "mdl-no-semantics":
-            default = _WORDS_KAPPA if settings.semantics == "words" else PAPERS.kappa
+            default = _WORDS_KAPPA if settings.semantics == "words" else PAPER_VALUES.kappa
             kappa = default if settings.kappa is None else settings.kappa
             rewards += kappa * resultant_lengths(candidates, embeddings)
         if settings.method != "mdl-no-entities":

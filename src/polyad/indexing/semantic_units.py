@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from polyad.calibration import calibration_for
+from polyad.calibration import get_embedder_calibration
 from polyad.indexing.builders import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
 from polyad.indexing.segmentation import Candidates, SegmentationSettings, Segmenter, counted, word_vectors
 from polyad.indexing.subjects import NO_SUBJECTS, RULES, subjects
@@ -83,7 +83,7 @@ class SemanticUnitBuilder:
         self._extractor = extractor
         self._embedder = embedder
         if settings.kappa is None and settings.semantics == "embedder":
-            settings = replace(settings, kappa=calibration_for(embedder.name).kappa)
+            settings = replace(settings, kappa=get_embedder_calibration(embedder.name).kappa)
         self._segmenter = Segmenter(settings)
         self._settings = settings
 

@@ -42,9 +42,9 @@ PRESET = Preset(
             "section 4.2: V_q is what the model extracts",
             why="the vocabulary of the index knows its names",
         ),
-        Line("hypergraphrag.entities", 60, "section 5.1: k_V"),
-        Line("hypergraphrag.hyperedges", 60, "section 5.1: k_H"),
-        Line("hypergraphrag.passages", 5, "section 5.1: k_C"),
+        Line("hypergraphrag.top_k_entities", 60, "section 5.1: k_V"),
+        Line("hypergraphrag.top_k_hyperedges", 60, "section 5.1: k_H"),
+        Line("hypergraphrag.top_k_passages", 5, "section 5.1: k_C"),
         Line(
             "hypergraphrag.names",
             "together",
@@ -59,7 +59,7 @@ PRESET = Preset(
             why="cosines of other encoders are lower",
         ),
         Line(
-            "hypergraphrag.expanded",
+            "hypergraphrag.max_listed_hyperedges",
             0,
             "section 4.3: all hyperedges of F_V*",
             code="as many as 4,000 tokens hold",

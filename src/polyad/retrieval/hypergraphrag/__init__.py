@@ -1,1 +1,1 @@
-"""HyperGraphRAG: entities and hyperedges by vector, expanded both ways."""
+"""HyperGraphRAG: entities and hyperedges retrieved by vector and expanded both ways."""

@@ -1,50 +1,109 @@
-"""HyperGraphRAG's retrieval (sections 4.2 and 4.3): entities and hyperedges by vector, expanded both ways, fused.
+"""HyperGraphRAG's retriever: entities and hyperedges by vector, expanded both ways and fused (sections 4.2 and 4.3).
 
     R_V = the k_V entities with the highest sim(h_Vq, h_v) * score_v, of those above tau_V
     R_H = the k_H hyperedges with the highest sim(h_q, h_e) * score_e, of those above tau_H
     K_H = every hyperedge of an entity in R_V, and every hyperedge in R_H, each with all its entities
     K*  = K_H and the k_C passages most similar to the question, of those above tau_C
 
-The published code multiplies by no score, applies no threshold and never queries its passage vectors; here the paper is
-followed. The paper hands K* to the language model as it is. Passages are ranked here, because every retriever ranks
-them: by the sum of their reciprocal ranks in up to four lists, one for each way into K*: passages of hyperedges in R_H,
-passages that mention an entity in R_V, passages about an entity of a hyperedge in R_H, and all of them by similarity.
+The published code multiplies by no score, applies no threshold and never queries its passage vectors; this module
+follows the paper. The paper passes K* to the language model unranked. Here its passages are ranked, as in every
+retriever: by the sum of their reciprocal ranks in up to four rankings, one for each way into K*: passages of hyperedges
+in R_H, passages that mention an entity in R_V, passages about an entity of a hyperedge in R_H, and similar passages.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
-from polyad.calibration import PAPERS, RelevanceModel, calibration_for
-from polyad.config import NamesLinked
+from polyad.calibration import PAPER_VALUES, EmbedderCalibration, get_embedder_calibration
+from polyad.config import NamesLinked, require, require_idle
 from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import entity_names, evidence
-from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import RankedPassage, filled
 
 _RANK_CONSTANT = 5.0
-"""Added to ranks before they are inverted: the lower, the more the first places of a list count. Set by hand."""
+"""Added to ranks before they are inverted. Set by hand: the lower, the more the first ranks count."""
 
-_LONGEST_LIST = 200
-"""Places of a list that count."""
+_RANKING_DEPTH = 200
+"""Ranks that count in each ranking."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HyperGraphRAGSettings:
+    """Settings of dual retrieval and fusion (HyperGraphRAG, section 5.1).
+
+    Attributes:
+        top_k_entities: k_V, the number of entities retrieved.
+        top_k_hyperedges: k_H, the number of hyperedges retrieved.
+        top_k_passages: k_C, the number of passages added by similarity (3 in the paper's first version).
+        max_listed_hyperedges: Hyperedges of K_H in the evidence, best first; 0 for all, as in the paper. An entity that
+            many passages mention brings thousands.
+        passage_source: Passages in the evidence: ``ranked``, the best of K* (and the most similar others if K* has too
+            few), or ``chunks``, only the k_C most similar passages above tau_C, as in the paper (section 4.3).
+        thresholds: ``measured`` takes the thresholds measured for the embedder, ``paper`` those of the paper (50, 5 and
+            0.5). An embedder without measured thresholds uses the paper's.
+        entity_threshold: tau_V, a cosine times a score, in [0, 100]. None takes the value of ``thresholds``.
+        hyperedge_threshold: tau_H, a cosine times a score, in [0, 10]. None takes the value of ``thresholds``.
+        passage_threshold: tau_C, a cosine. None takes the value of ``thresholds``.
+        names: Compare entities with all names of the question ``together`` as one text (the paper), or with ``each``
+            name as well, the higher cosine counting, which finds more on the benchmarks.
+        use_entities: Off, no entity is retrieved (the ablation "w/o ER").
+        use_hyperedges: Off, no hyperedge is retrieved ("w/o HR").
+        use_passages: Off, no passage is added by similarity ("w/o CR").
+    """
+
+    top_k_entities: int = 60
+    top_k_hyperedges: int = 60
+    top_k_passages: int = 5
+    max_listed_hyperedges: int = 200
+    passage_source: Literal["ranked", "chunks"] = "ranked"
+    names: Literal["together", "each"] = "each"
+    thresholds: Literal["measured", "paper"] = "measured"
+    entity_threshold: float | None = None
+    hyperedge_threshold: float | None = None
+    passage_threshold: float | None = None
+    use_entities: bool = True
+    use_hyperedges: bool = True
+    use_passages: bool = True
+
+    def __post_init__(self) -> None:
+        for kind, threshold in (
+            ("entities", "entity_threshold"),
+            ("hyperedges", "hyperedge_threshold"),
+            ("passages", "passage_threshold"),
+        ):
+            if not getattr(self, f"use_{kind}"):
+                require_idle(self, [f"top_k_{kind}", threshold], f"use_{kind}")
+        require(self.names in ("together", "each"), "names", self.names, "together or each")
+        require(self.thresholds in ("measured", "paper"), "thresholds", self.thresholds, "measured or paper")
+        require(self.passage_source in ("ranked", "chunks"), "passage_source", self.passage_source, "ranked or chunks")
+        require(self.max_listed_hyperedges >= 0, "max_listed_hyperedges", self.max_listed_hyperedges, "0 or more")
+        for name in ("top_k_entities", "top_k_hyperedges", "top_k_passages"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        for name, highest in (("entity_threshold", 100), ("hyperedge_threshold", 10), ("passage_threshold", 1)):
+            value = getattr(self, name)
+            require(value is None or 0 <= value <= highest, name, value, f"0 to {highest}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Knowledge:
-    """K_H as arrays.
+    """The retrieved and expanded hyperedges K_H of a question, as arrays of row numbers.
 
     Attributes:
-        entities: R_V, rows, best first; ``entity_scores`` in (0, 100].
-        retrieved: R_H, with scores in (0, 10].
-        edges: All hyperedges of K_H, rows, best first; ``edge_scores`` in (0, 10].
-        via: Of each of ``edges`` the entity in R_V that brought it in; -1 where none did.
+        entities: The retrieved entities R_V, best first.
+        entity_scores: Their scores in (0, 100].
+        retrieved: The retrieved hyperedges R_H, with scores in (0, 10].
+        edges: All hyperedges of K_H, best first.
+        edge_scores: Their scores in (0, 10].
+        source_entities: The entity in R_V that expansion reached each hyperedge from; -1 if none did.
     """
 
     entities: IntArray
@@ -52,17 +111,17 @@ class _Knowledge:
     retrieved: Scores
     edges: IntArray
     edge_scores: FloatArray
-    via: IntArray
+    source_entities: IntArray
 
 
 class HyperGraphRAGRetriever:
     """Retrieves entities and hyperedges by vector, expands both ways and adds passages.
 
     Args:
-        embedder: The one the index was built with.
-        extractor: Finds the names in the question.
-        settings: See :class:`polyad.retrieval.hypergraphrag.settings.HyperGraphRAGSettings`.
-        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
+        embedder: The embedder of the index.
+        extractor: Extracts the names in the question.
+        settings: The parameters of the paper.
+        names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
     """
 
     name = "hypergraphrag"
@@ -78,95 +137,100 @@ class HyperGraphRAGRetriever:
         self._embedder = embedder
         self._extractor = extractor
         self._settings = settings
-        self._thresholds = _thresholds(settings, embedder.name)
+        self._thresholds = _choose_thresholds(settings, embedder.name)
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """The best passages, with the best of K_H: retrieved hyperedges and entities. Entities have to be described.
+        """Return the best passages, with the best retrieved hyperedges and entities (K_H in the paper).
 
-        Where K* has fewer passages than are wanted the most similar others follow, unless ``use_passages`` is off.
+        The snapshot must contain entity vectors. If K* has fewer than k passages, the most similar others follow,
+        unless ``use_passages`` is off.
         """
         question = query.text
-        linked = QuestionLinker(snapshot, self._extractor, names=self._names).link(question)
-        names = _names(linked) or [question]
-        each = names if self._settings.names == "each" and len(names) > 1 else []
-        vectors = self._embedder.encode([question, ", ".join(names), *each], "query")
-        knowledge = self._knowledge(snapshot, vectors[0], vectors[1:])
-        choose = self._ranked if self._settings.passage_source == "ranked" else self._chunks
-        hits = choose(snapshot, knowledge, vectors[0], query.k)
-        return self._evidence(snapshot, question, ", ".join(names), knowledge, hits)
+        linked_question = QuestionLinker(snapshot, self._extractor, names=self._names).link(question)
+        names = _list_names(linked_question) or [question]
+        single_names = names if self._settings.names == "each" and len(names) > 1 else []
+        vectors = self._embedder.encode([question, ", ".join(names), *single_names], "query")
+        knowledge = self._retrieve_knowledge(snapshot, vectors[0], vectors[1:])
+        rank = self._rank_passages if self._settings.passage_source == "ranked" else self._select_similar_passages
+        hits = rank(snapshot, knowledge, vectors[0], query.k)
+        return self._build_evidence(snapshot, question, ", ".join(names), knowledge, hits)
 
-    def _knowledge(self, snapshot: Snapshot, question: FloatArray, names: FloatArray) -> _Knowledge:
-        """K_H of a question, given its vector and those of its names, ``[names, dimension]``."""
-        entities = self._entities(snapshot, names)
-        retrieved = self._hyperedges(snapshot, question)
+    def _retrieve_knowledge(self, snapshot: Snapshot, question: FloatArray, names: FloatArray) -> _Knowledge:
+        """Return K_H, given the vector of the question and the vectors of its names, ``[names, dimension]``."""
+        entities = self._retrieve_entities(snapshot, names)
+        retrieved = self._retrieve_hyperedges(snapshot, question)
         edges, owners = snapshot.graph.memberships(entities.rows)
         similarity = snapshot.cosines("hyperedge", edges, question) * snapshot.graph.scores(edges)
         strength = (entities.values[owners] / 100 * np.maximum(similarity, 0)).astype(np.float32)
-        # By hyperedge, then strength, then entity: the first of each hyperedge brought it in.
+        # Sorted by hyperedge, then strength, then entity: the first entity of each hyperedge is its source.
         order = np.lexsort((snapshot.rank_by_id("entity", entities.rows)[owners], -strength, edges))
         reached, first = np.unique(edges[order], return_index=True)
         expanded = Scores(reached, strength[order][first])
         rows = union([reached, retrieved.rows])
         scores = expanded.get(rows)
         if len(retrieved):
-            places, is_retrieved = retrieved.find_positions(rows)
-            scores[is_retrieved] = retrieved.values[places[is_retrieved]]
-        via = np.full(len(rows), -1)
-        via[np.searchsorted(rows, reached)] = entities.rows[owners[order][first]]
+            positions, is_retrieved = retrieved.find_positions(rows)
+            scores[is_retrieved] = retrieved.values[positions[is_retrieved]]
+        source_entities = np.full(len(rows), -1)
+        source_entities[np.searchsorted(rows, reached)] = entities.rows[owners[order][first]]
         ranked = find_top_positions(scores, len(rows), lambda places: snapshot.rank_by_id("hyperedge", rows[places]))
         best_entities = entities.top_k(len(entities), partial(snapshot.rank_by_id, "entity"))
         return _Knowledge(
-            best_entities, entities.get(best_entities), retrieved, rows[ranked], scores[ranked], via[ranked]
+            best_entities, entities.get(best_entities), retrieved, rows[ranked], scores[ranked], source_entities[ranked]
         )
 
-    def _entities(self, snapshot: Snapshot, names: FloatArray) -> Scores:
-        """R_V: scores in (0, 100]."""
+    def _retrieve_entities(self, snapshot: Snapshot, names: FloatArray) -> Scores:
+        """Return R_V with scores in (0, 100]."""
         settings = self._settings
         if not settings.use_entities:
             return Scores.empty()
-        found = snapshot.nearest("entity", names, settings.entities, weighted=True)
-        rows, values = (np.concatenate(column) for column in zip(*found, strict=True))
+        nearest = snapshot.nearest("entity", names, settings.top_k_entities, weighted=True)
+        rows, values = (np.concatenate(column) for column in zip(*nearest, strict=True))
         best = Scores.from_max(rows, values).above(self._thresholds.entity_threshold)
-        chosen = best.top_k(settings.entities, partial(snapshot.rank_by_id, "entity"))
-        return Scores.from_pairs(chosen, best.get(chosen))
+        top_rows = best.top_k(settings.top_k_entities, partial(snapshot.rank_by_id, "entity"))
+        return Scores.from_pairs(top_rows, best.get(top_rows))
 
-    def _hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
-        """R_H: scores in (0, 10]."""
+    def _retrieve_hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
+        """Return R_H with scores in (0, 10]."""
         settings = self._settings
         if not settings.use_hyperedges:
             return Scores.empty()
-        ((rows, values),) = snapshot.nearest("hyperedge", question[None], settings.hyperedges, weighted=True)
+        ((rows, values),) = snapshot.nearest("hyperedge", question[None], settings.top_k_hyperedges, weighted=True)
         return Scores.from_pairs(rows, values).above(self._thresholds.hyperedge_threshold)
 
-    def _chunks(self, snapshot: Snapshot, _: _Knowledge, question: FloatArray, k: int) -> list[RankedPassage]:
-        """K_chunk, the best first; none where no passage is retrieved by similarity."""
+    def _select_similar_passages(
+        self, snapshot: Snapshot, _: _Knowledge, question: FloatArray, k: int
+    ) -> list[RankedPassage]:
+        """Return the passages of K_chunk, best first; none if ``use_passages`` is off."""
         if not self._settings.use_passages:
             return []
-        ((near, cosines),) = snapshot.nearest("passage", question[None], min(k, self._settings.passages))
+        ((near, cosines),) = snapshot.nearest("passage", question[None], min(k, self._settings.top_k_passages))
         return [
             (row, cosine, "similar to the question")
             for row, cosine in zip(near.tolist(), cosines.tolist(), strict=True)
             if cosine > self._thresholds.passage_threshold
         ]
 
-    def _ranked(self, snapshot: Snapshot, knowledge: _Knowledge, question: FloatArray, k: int) -> list[RankedPassage]:
-        """(row, score, reason) of the best passages of K*."""
-        lists = {
-            "similar hyperedge": _by_hyperedge(snapshot, knowledge),
-            "similar entity": _by_entity(snapshot, knowledge),
-            "about what similar hyperedges name": _by_member(snapshot, knowledge),
+    def _rank_passages(
+        self, snapshot: Snapshot, knowledge: _Knowledge, question: FloatArray, k: int
+    ) -> list[RankedPassage]:
+        """Return row, score and reason of the best passages of K*."""
+        rankings = {
+            "contains a hyperedge similar to the question": _score_by_hyperedge(snapshot, knowledge),
+            "mentions an entity similar to a name in the question": _score_by_entity(snapshot, knowledge),
+            "about an entity of a hyperedge similar to the question": _score_by_member(snapshot, knowledge),
         }
         if self._settings.use_passages:
-            ((near, cosines),) = snapshot.nearest("passage", question[None], self._settings.passages)
-            known = union(
-                [near[cosines > self._thresholds.passage_threshold], *(found.rows for found in lists.values())]
+            ((near, cosines),) = snapshot.nearest("passage", question[None], self._settings.top_k_passages)
+            candidates = union(
+                [near[cosines > self._thresholds.passage_threshold], *(scores.rows for scores in rankings.values())]
             )
-            similarity = Scores(known, np.maximum(snapshot.cosines("passage", known, question), 0))
-            lists["similar to the question"] = similarity.above(0)
+            similarity = Scores(candidates, np.maximum(snapshot.cosines("passage", candidates, question), 0))
+            rankings["similar to the question"] = similarity.above(0)
         order = partial(snapshot.rank_by_id, "passage")
-        shares = {reason: _reciprocal_ranks(scores, order) for reason, scores in lists.items()}
-        rows = union(found.rows for found in shares.values())
-        total = np.sum([found.get(rows) for found in shares.values()], axis=0)
+        shares = {reason: _invert_ranks(scores, order) for reason, scores in rankings.items()}
+        rows = union(share.rows for share in shares.values())
+        total = np.sum([share.get(rows) for share in shares.values()], axis=0)
         hits = [
             (row, score, "; ".join(reason for reason, share in shares.items() if row in share.rows))
             for row in Scores(rows, total).top_k(k, order).tolist()
@@ -174,27 +238,27 @@ class HyperGraphRAGRetriever:
         ]
         return filled(snapshot, hits, question, k) if self._settings.use_passages else hits
 
-    def _evidence(
+    def _build_evidence(
         self, snapshot: Snapshot, question: str, names: str, knowledge: _Knowledge, hits: list[RankedPassage]
     ) -> Evidence:
-        shown = min(len(knowledge.edges), self._settings.expanded or len(knowledge.edges))
-        by_similarity = np.isin(knowledge.edges[:shown], knowledge.retrieved.rows).tolist()
-        edges, scores = knowledge.edges[:shown].tolist(), knowledge.edge_scores[:shown].tolist()
-        brought = knowledge.via[:shown].tolist()
-        known = entity_names(snapshot, sorted({via for via in brought if via >= 0}))
+        count = min(len(knowledge.edges), self._settings.max_listed_hyperedges or len(knowledge.edges))
+        is_retrieved = np.isin(knowledge.edges[:count], knowledge.retrieved.rows).tolist()
+        edges, scores = knowledge.edges[:count].tolist(), knowledge.edge_scores[:count].tolist()
+        sources = knowledge.source_entities[:count].tolist()
+        source_names = entity_names(snapshot, sorted({source for source in sources if source >= 0}))
         edge_ids = snapshot.ids("hyperedge", edges)
-        passage_ids = snapshot.ids("passage", snapshot.graph.passages(knowledge.edges[:shown]))
+        passage_ids = snapshot.ids("passage", snapshot.graph.passages(knowledge.edges[:count]))
         trace = [
             TraceStep(
                 edge_id,
                 passage_id,
                 question if is_similar else names,
-                _reached(via >= 0, is_similar),
-                (known[via],) if via >= 0 else (),
+                _describe_reach(source >= 0, is_similar),
+                (source_names[source],) if source >= 0 else (),
                 score,
             )
-            for edge_id, passage_id, score, via, is_similar in zip(
-                edge_ids, passage_ids, scores, brought, by_similarity, strict=True
+            for edge_id, passage_id, score, source, is_similar in zip(
+                edge_ids, passage_ids, scores, sources, is_retrieved, strict=True
             )
         ]
         return evidence(
@@ -208,55 +272,55 @@ class HyperGraphRAGRetriever:
         )
 
 
-def _by_hyperedge(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Of each passage its best hyperedge in R_H."""
+def _score_by_hyperedge(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
+    """Score each passage by its best hyperedge in R_H."""
     retrieved = knowledge.retrieved
     return Scores.from_max(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
 
 
-def _by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Of each passage the best entity in R_V that it mentions, the less the more passages do."""
+def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
+    """Score each passage by the best entity in R_V that it mentions, divided by the root of the mention count."""
     graph = snapshot.graph
     passages, owners, _ = graph.mentions(knowledge.entities)
     shares = knowledge.entity_scores / np.sqrt(graph.mention_counts(knowledge.entities))
     return Scores.from_max(passages, shares[owners]).above(0)
 
 
-def _by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Of each passage the best hyperedge in R_H, of another passage, that names what the passage is about."""
+def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
+    """Score each passage by the best hyperedge in R_H, of another passage, that joins the subject of the passage."""
     graph, retrieved = snapshot.graph, knowledge.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.passages_about(members)
     counts = np.bincount(pairs, minlength=len(members))
     shares = retrieved.values[owners] / np.sqrt(np.maximum(1, counts))
-    away = passages != graph.passages(retrieved.rows)[owners][pairs]
-    return Scores.from_max(passages[away], shares[pairs][away]).above(0)
+    elsewhere = passages != graph.passages(retrieved.rows)[owners][pairs]
+    return Scores.from_max(passages[elsewhere], shares[pairs][elsewhere]).above(0)
 
 
-def _thresholds(settings: HyperGraphRAGSettings, embedder: str) -> RelevanceModel:
-    """tau_V, tau_H and tau_C: each as set, else the paper's or what was measured for the embedder."""
-    given = {
+def _choose_thresholds(settings: HyperGraphRAGSettings, embedder: str) -> EmbedderCalibration:
+    """Return tau_V, tau_H and tau_C: from the settings, else measured for the embedder or from the paper."""
+    overrides = {
         "entity_threshold": settings.entity_threshold,
         "hyperedge_threshold": settings.hyperedge_threshold,
         "passage_threshold": settings.passage_threshold,
     }
-    defaults = PAPERS if settings.thresholds == "paper" else calibration_for(embedder)
-    return replace(defaults, **{name: value for name, value in given.items() if value is not None})
+    defaults = PAPER_VALUES if settings.thresholds == "paper" else get_embedder_calibration(embedder)
+    return replace(defaults, **{name: value for name, value in overrides.items() if value is not None})
 
 
-def _names(question: LinkedQuestion) -> list[str]:
-    """What the question names, in order, each once."""
+def _list_names(question: LinkedQuestion) -> list[str]:
+    """Return the distinct names in the question, in order."""
     mentions = sorted([*question.entities.values(), *question.unlinked], key=lambda m: (m.start, -m.end))
     return list(dict.fromkeys(mention.name for mention in mentions))
 
 
-def _reached(by_entity: bool, by_similarity: bool) -> str:
+def _describe_reach(by_entity: bool, by_similarity: bool) -> str:
     if by_entity and by_similarity:
         return "both"
     return "entity" if by_entity else "similarity"
 
 
-def _reciprocal_ranks(scores: Scores, order: SortKey) -> Scores:
-    """1 / (constant + rank) of the best scores."""
-    rows = scores.top_k(_LONGEST_LIST, order)
+def _invert_ranks(scores: Scores, order: SortKey) -> Scores:
+    """Return 1 / (constant + rank) of the best scores."""
+    rows = scores.top_k(_RANKING_DEPTH, order)
     return Scores.from_pairs(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))

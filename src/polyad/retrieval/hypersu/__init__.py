@@ -1,1 +1,1 @@
-"""HyperSU: clue-guided expansion from both ends."""
+"""HyperSU: clue-guided bidirectional expansion over semantic units."""

@@ -1,24 +1,43 @@
-"""Activation of hyperedges by clues, computed only for those a walk touches (HyperSU, section 4.2)."""
+"""Activation of hyperedges by clues, computed only for hyperedges that a walk reaches (HyperSU, section 4.2).
+
+Activation is 0 for nearly all hyperedges of a frequent entity, such as a year or a nation. The active ones are among
+the hyperedges nearest to a clue, so a walk reads only these for a frequent entity. The same holds for a frontier that
+leads to a large part of the index: finding the hyperedges nearest to the clues then costs less than comparing all that
+the frontier leads to.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from polyad.hypergraph.incidence import sort_unique
-from polyad.hypergraph.sparse import Scores, is_in
+from polyad.hypergraph.sparse import Scores, is_in, union
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
 
+HUB_DEGREE = 5000
+"""Passages of an entity, above which only its hyperedges nearest to a clue are read."""
+
+NEAREST_PER_CLUE = 2000
+"""Hyperedges that are read for each clue."""
+
+MAX_REACHED_SHARE = 0.25
+"""Share of the index's hyperedges, above which a frontier reads only the hyperedges nearest to a clue: comparing
+scattered vectors takes several times as long as comparing vectors in a row."""
+
 
 class ClueActivation:
-    """alpha(u) = clamp((max over clues c of sim(c, u) - delta) / (1 - delta), 0, 1) ^ gamma.
+    """Computes alpha(u) = clamp((max over clues c of sim(c, u) - delta) / (1 - delta), 0, 1) ^ gamma.
 
-    The published method computes it for every hyperedge of the corpus; a walk asks about those incident to its
-    frontier only, so here they are computed on demand and kept. The values are the same.
+    The published method computes alpha for every hyperedge of the corpus. Here it is computed for the hyperedges that
+    a walk reaches, with the same values.
 
     Args:
         snapshot: The index.
-        clues: Vectors of the clues, float32 ``[clues, dimension]``.
+        clues: Unit vectors of the clues, float32 ``[clues, dimension]``.
         threshold: delta, in [0, 1).
         sharpening: gamma, above 0.
     """
@@ -29,23 +48,87 @@ class ClueActivation:
         self._threshold = threshold
         self._sharpening = sharpening
         self._values = Scores.empty()
-        self._matched = Scores.empty()
+        self._nearest_clues = Scores.empty()
 
     def __call__(self, edges: IntArray) -> FloatArray:
-        """Alpha of each of ``edges``, in [0, 1]."""
+        """Return alpha of each hyperedge, in [0, 1]."""
         missing = sort_unique(edges[~is_in(edges, self._values.rows)])
         if len(missing):
             similarity = self._snapshot.cosines("hyperedge", missing, self._clues)
             scaled = (similarity.max(axis=1) - self._threshold) / (1 - self._threshold)
             self._values = self._values.add(missing, np.clip(scaled, 0, 1) ** self._sharpening)
-            self._matched = self._matched.add(missing, similarity.argmax(axis=1))
+            self._nearest_clues = self._nearest_clues.add(missing, similarity.argmax(axis=1))
         return self._values.get(edges)
 
-    def matched(self, edge: int) -> int:
-        """Which clue a hyperedge that was asked about is nearest to."""
-        return int(self._matched.get(np.array([edge]))[0])
+    def get_nearest_clue(self, edge: int) -> int:
+        """Return the position of the clue nearest to a hyperedge whose alpha was computed."""
+        return int(self._nearest_clues.get(np.array([edge]))[0])
 
     @property
-    def computed(self) -> int:
-        """How many hyperedges were asked about so far."""
+    def computed_count(self) -> int:
+        """The number of hyperedges whose alpha was computed."""
         return len(self._values)
+
+
+@dataclass(frozen=True, slots=True)
+class _NearestHyperedges:
+    """The hyperedges nearest to any clue, as parallel arrays of incidences.
+
+    Attributes:
+        edges: Row number of each hyperedge.
+        members: Row number of an entity in the hyperedge.
+        is_complete: Whether every hyperedge that a clue activates is included.
+    """
+
+    edges: IntArray
+    members: IntArray
+    is_complete: bool
+
+
+class ReachableGraph:
+    """The hypergraph of one question: of frequent entities, only the hyperedges that a clue may activate.
+
+    Implements :class:`polyad.protocols.snapshot.Graph`.
+
+    Args:
+        snapshot: The index.
+        clues: Unit vectors of the clues, float32 ``[clues, dimension]``.
+        threshold: Cosine to a clue above which a hyperedge is active.
+    """
+
+    def __init__(self, snapshot: Snapshot, clues: FloatArray, threshold: float) -> None:
+        self._snapshot = snapshot
+        self._clues = clues
+        self._threshold = threshold
+
+    def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the entities of each hyperedge, and for each entity the position of its hyperedge."""
+        return self._snapshot.graph.members(hyperedges)
+
+    def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the hyperedges of each entity, and for each hyperedge the position of its entity."""
+        graph = self._snapshot.graph
+        degrees = graph.mention_counts(entities)
+        is_hub = degrees > HUB_DEGREE
+        if degrees.sum() > MAX_REACHED_SHARE * self._snapshot.row_count("hyperedge") and self._nearest.is_complete:
+            is_hub[:] = True
+        rare, frequent = np.flatnonzero(~is_hub), np.flatnonzero(is_hub)
+        edges, owners = graph.memberships(entities[rare])
+        if not len(frequent):
+            return edges, owners
+        nearest = self._nearest
+        order = np.argsort(entities[frequent])
+        hubs = entities[frequent][order]
+        reached = is_in(nearest.members, hubs)
+        return (
+            np.concatenate([edges, nearest.edges[reached]]),
+            np.concatenate([rare[owners], frequent[order][np.searchsorted(hubs, nearest.members[reached])]]),
+        )
+
+    @cached_property
+    def _nearest(self) -> _NearestHyperedges:
+        nearest = self._snapshot.nearest("hyperedge", self._clues, NEAREST_PER_CLUE)
+        is_complete = all(len(rows) < NEAREST_PER_CLUE or cosines[-1] <= self._threshold for rows, cosines in nearest)
+        edges = union(rows[cosines > self._threshold] if is_complete else rows for rows, cosines in nearest)
+        members, owners = self._snapshot.graph.members(edges)
+        return _NearestHyperedges(edges[owners], members, is_complete)

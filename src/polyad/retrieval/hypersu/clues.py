@@ -1,4 +1,4 @@
-"""Clues: what a question needs evidence of, one short description for each aspect (HyperSU, section 4.2)."""
+"""Clues: short descriptions of the evidence that a question needs (HyperSU, section 4.2)."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ class ClueAgent(Protocol):
     """Derives clues from a question."""
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """One clue or more; any of them may activate a hyperedge."""
+        """Return one or more clues; each of them can activate a hyperedge."""
 
 
 class QuestionClues:
-    """Clues without a language model: the question, and the question without the names it links to.
+    """Derives clues without a language model: the question, and the question without its linked names.
 
-    The second asks for what is sought, not for more about what is known: "Where did the director of film die?" is
-    nearer to the biography of a director than the question that names the film.
+    The second clue asks for the unknown part: "Where did the director of film die?" is nearer to the biography of a
+    director than the question that names the film.
 
     Args:
-        use_remainder: Whether there is a second.
+        use_remainder: Whether to add the second clue.
     """
 
     def __init__(self, *, use_remainder: bool = True) -> None:
         self._use_remainder = use_remainder
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """The question and its remainder."""
+        """Return the question and the question without its linked names."""
         return list(dict.fromkeys([question.text, *([question.remainder] if self._use_remainder else [])]))
 
 
 class LanguageModelClues:
-    """Clues by a language model (the paper's prompt A); an unusable reply falls back to the question."""
+    """Asks a language model for clues (the paper's prompt A); an unusable reply falls back to the question."""
 
     def __init__(self, language_model: LanguageModel, max_clues: int, prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._prompter = BestEffortPrompter(language_model, "the question itself is the clue")
@@ -48,7 +48,7 @@ class LanguageModelClues:
         self._instructions = prompts.text("hypersu_clues", max_clues=max_clues)
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """At most ``max_clues`` of the model's clues, or the question alone."""
+        """Return at most ``max_clues`` clues of the model, or the question alone if the reply is unusable."""
         prompt = Prompt(user=question.text, system=self._instructions, json_schema=_SCHEMA)
         clues = self._prompter.ask(prompt, lambda reply: strings_under(reply, "clues"), '{"clues": [...]}') or []
         return clues[: self._max_clues] or [question.text]

@@ -1,7 +1,7 @@
-"""HyperSU's retrieval: clue-guided bidirectional expansion (section 4.2).
+"""HyperSU's retriever: clue-guided bidirectional expansion (HyperSU, section 4.2).
 
-Forward, activation spreads from the entities the question names; backward, from the entities of the passages nearest
-to it. Hyperedges reached both ways are confirmed and count double. A passage's score is the mean of its best ones.
+The forward walk spreads activation from the entities of the question, the backward walk from the entities of the
+nearest passages. Hyperedges reached by both walks count more. A passage's score is the mean of its best hyperedges.
 """
 
 from __future__ import annotations
@@ -13,27 +13,81 @@ from functools import partial
 
 import numpy as np
 
-from polyad.calibration import calibration_for
-from polyad.config import NamesLinked
+from polyad.calibration import get_embedder_calibration
+from polyad.config import NamesLinked, require, require_idle
 from polyad.hypergraph.frontier import Walk, expand_frontier
 from polyad.hypergraph.sparse import Scores, find_top_positions, union
 from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import entity_names, evidence
-from polyad.retrieval.hypersu.activation import ClueActivation
+from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph
 from polyad.retrieval.hypersu.clues import ClueAgent
-from polyad.retrieval.hypersu.reach import WithinReach
-from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN, RankedPassage, filled
 from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.counting import counted
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HyperSUSettings:
+    """Settings of clue-guided bidirectional expansion (HyperSU, section 4.2; defaults from Table 10 unless noted).
+
+    Attributes:
+        max_clues: M, the number of clues taken from the language model.
+        activation_threshold: delta, in [0, 1). None takes the default of the embedder: 0.5 for bge-large.
+        sharpening: gamma, above 0.
+        forward_depth: Hops from the question's entities.
+        backward_depth: Hops from the entities of the nearest passages; 0 disables backward anchoring.
+        width: K, new entities added at each hop.
+        decay: beta, in (0, 1].
+        anchors: Nearest passages whose entities start the backward walk.
+        convergence_bonus: mu, the factor of hyperedges reached by both walks.
+        units_per_passage: L, hyperedges whose mean is the passage's score.
+        dense_weight: Share of the passage's cosine in its score, in [0, 1]. The published code uses 0.5; the paper 0.
+        link_threshold: Lowest cosine at which a name in the question links to an entity of another name, in (0, 1];
+            1 links exact names only, as in the paper's experiments (C.2). On the benchmarks lower values gain nothing.
+        use_remainder: Without a language model, add the question without its linked names as a further clue. The
+            paper without a planner uses the question alone (section 4.2).
+        use_clues: Off, the question is the only clue (the paper's ablation "w/o clue agent").
+    """
+
+    max_clues: int = 3
+    activation_threshold: float | None = None
+    sharpening: float = 1.0
+    forward_depth: int = 4
+    backward_depth: int = 2
+    width: int = 30
+    decay: float = 0.5
+    anchors: int = 10
+    convergence_bonus: float = 2.0
+    units_per_passage: int = 3
+    dense_weight: float = 0.0
+    link_threshold: float = 1.0
+    use_remainder: bool = True
+    use_clues: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.use_clues:
+            require_idle(self, ["max_clues", "use_remainder"], "use_clues")
+        if not self.backward_depth:
+            require_idle(self, ["anchors", "convergence_bonus"], "backward_depth")
+        threshold = self.activation_threshold
+        require(threshold is None or 0 <= threshold < 1, "activation_threshold", threshold, "0 or more, below 1")
+        require(0 < self.link_threshold <= 1, "link_threshold", self.link_threshold, "above 0, at most 1")
+        require(0 < self.decay <= 1, "decay", self.decay, "above 0, at most 1")
+        require(0 <= self.dense_weight <= 1, "dense_weight", self.dense_weight, "0 to 1")
+        require(self.sharpening > 0, "sharpening", self.sharpening, "above 0")
+        require(self.convergence_bonus >= 1, "convergence_bonus", self.convergence_bonus, "1 or more")
+        for name in ("max_clues", "width", "units_per_passage"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        for name in ("forward_depth", "backward_depth", "anchors"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+
+
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """Both walks, what they activated, and the score s(u) of every hyperedge reached forward."""
+    """Both walks, the activation of hyperedges, and the score s(u) of every hyperedge that the forward walk reached."""
 
     forward: Walk
     backward: Walk
@@ -43,14 +97,14 @@ class _Expansion:
 
 
 class HyperSURetriever:
-    """Walks from the question's entities through the hyperedges its clues activate.
+    """Finds passages by walking from the question's entities through the hyperedges that its clues activate.
 
     Args:
-        embedder: The one the index was built with.
-        extractor: Finds the names in the question.
-        clue_agent: Derives clues; ignored when the settings switch clues off.
-        settings: See :class:`polyad.retrieval.hypersu.settings.HyperSUSettings`.
-        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
+        embedder: The embedder of the index.
+        extractor: Extracts the names in the question.
+        clue_agent: Derives clues from the question; unused if the settings disable clues.
+        settings: The parameters of the paper.
+        names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
     """
 
     name = "hypersu"
@@ -69,24 +123,26 @@ class HyperSURetriever:
         self._clue_agent = clue_agent
         self._settings = settings
         threshold = settings.activation_threshold
-        self._threshold = calibration_for(embedder.name).activation_threshold if threshold is None else threshold
+        self._threshold = (
+            get_embedder_calibration(embedder.name).activation_threshold if threshold is None else threshold
+        )
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """The best passages; where the walk reaches fewer, the nearest others follow with score 0 or less."""
-        linked = self._linker(snapshot).link(query.text)
-        clues = self._clue_agent.clues(linked) if self._settings.use_clues else [query.text]
+        """Return the best passages. If the walk reaches fewer than k, the nearest others follow with score <= 0."""
+        linked_question = self._create_linker(snapshot).link(query.text)
+        clues = self._clue_agent.clues(linked_question) if self._settings.use_clues else [query.text]
         texts = list(dict.fromkeys([query.text, *clues]))
         vectors = self._embedder.encode(texts, "query")
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
-        expansion = self._expand(snapshot, linked, clues, clue_vectors, vectors[0])
+        expansion = self._expand(snapshot, linked_question, clues, clue_vectors, vectors[0])
         activated: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
         passages = snapshot.graph.passages(np.array(list(expansion.scores), dtype=np.int64)).tolist()
         for passage, (edge, score) in zip(passages, expansion.scores.items(), strict=True):
             activated[passage].append((score, edge))
-        hits = self._ranked(snapshot, activated, vectors[0], query.k)
-        return self._evidence(snapshot, query.text, expansion, activated, hits)
+        hits = self._rank_passages(snapshot, activated, vectors[0], query.k)
+        return self._build_evidence(snapshot, query.text, expansion, activated, hits)
 
-    def _linker(self, snapshot: Snapshot) -> QuestionLinker:
+    def _create_linker(self, snapshot: Snapshot) -> QuestionLinker:
         threshold = self._settings.link_threshold
         similar = SimilarNames(snapshot, self._embedder, threshold) if threshold < 1 else None
         return QuestionLinker(snapshot, self._extractor, similar, self._names)
@@ -94,17 +150,17 @@ class HyperSURetriever:
     def _expand(
         self,
         snapshot: Snapshot,
-        linked: LinkedQuestion,
+        linked_question: LinkedQuestion,
         clues: list[str],
         clue_vectors: FloatArray,
         question: FloatArray,
     ) -> _Expansion:
         settings = self._settings
         activation = ClueActivation(snapshot, clue_vectors, self._threshold, settings.sharpening)
-        graph, order = WithinReach(snapshot, clue_vectors, self._threshold), partial(snapshot.rank_by_id, "entity")
+        graph, order = ReachableGraph(snapshot, clue_vectors, self._threshold), partial(snapshot.rank_by_id, "entity")
         forward = expand_frontier(
             graph,
-            dict.fromkeys(linked.entities, 1.0),
+            dict.fromkeys(linked_question.entities, 1.0),
             activation,
             order,
             depth=settings.forward_depth,
@@ -130,28 +186,26 @@ class HyperSURetriever:
         }
         return _Expansion(forward, backward, activation, clues, scores)
 
-    def _ranked(
+    def _rank_passages(
         self, snapshot: Snapshot, activated: dict[int, list[tuple[float, int]]], question: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """(row, score, reason) of the best passages: capped means first, then by similarity alone."""
+        """Return row, score and reason of the best passages, ranked by the mean of their best hyperedges."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
         passages = np.array(list(activated), dtype=np.int64)
         similarities = snapshot.cosines("passage", passages, question).tolist()
         scores = []
-        for found, similarity in zip(activated.values(), similarities, strict=True):
-            strongest = sorted((score for score, _ in found), reverse=True)[:limit]
+        for scored_edges, similarity in zip(activated.values(), similarities, strict=True):
+            strongest = sorted((score for score, _ in scored_edges), reverse=True)[:limit]
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
-        chosen = find_top_positions(
-            np.array(scores), k, lambda places: snapshot.rank_by_id("passage", passages[places])
-        )
+        best = find_top_positions(np.array(scores), k, lambda places: snapshot.rank_by_id("passage", passages[places]))
         hits = [
             (int(passages[place]), scores[place], counted(len(activated[passages[place]]), "activated hyperedge"))
-            for place in chosen.tolist()
+            for place in best.tolist()
         ]
         return filled(snapshot, hits, question, k)
 
-    def _evidence(
+    def _build_evidence(
         self,
         snapshot: Snapshot,
         question: str,
@@ -159,25 +213,25 @@ class HyperSURetriever:
         activated: dict[int, list[tuple[float, int]]],
         hits: list[RankedPassage],
     ) -> Evidence:
-        shown = [
+        listed = [
             (edge, score, passage)
             for passage, _, _ in hits
-            for score, edge in _strongest(snapshot, activated.get(passage, ()))[:HYPEREDGES_SHOWN]
+            for score, edge in _sort_hyperedges(snapshot, activated.get(passage, ()))[:HYPEREDGES_SHOWN]
         ]
         forward, backward = expansion.forward, expansion.backward
-        names = entity_names(snapshot, sorted({forward.entered_from[edge] for edge, _, _ in shown}))
-        edge_ids = snapshot.ids("hyperedge", [edge for edge, _, _ in shown])
-        passage_ids = snapshot.ids("passage", [passage for _, _, passage in shown])
+        names = entity_names(snapshot, sorted({forward.entered_from[edge] for edge, _, _ in listed}))
+        edge_ids = snapshot.ids("hyperedge", [edge for edge, _, _ in listed])
+        passage_ids = snapshot.ids("passage", [passage for _, _, passage in listed])
         trace = [
             TraceStep(
                 edge_id,
                 passage_id,
-                expansion.clues[expansion.activation.matched(edge)],
+                expansion.clues[expansion.activation.get_nearest_clue(edge)],
                 "both" if edge in backward.bridges else "forward",
                 (names[forward.entered_from[edge]],),
                 score,
             )
-            for edge_id, passage_id, (edge, score, _) in zip(edge_ids, passage_ids, shown, strict=True)
+            for edge_id, passage_id, (edge, score, _) in zip(edge_ids, passage_ids, listed, strict=True)
         ]
         nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
         strongest = nodes.top_k(self._settings.width, partial(snapshot.rank_by_id, "entity")).tolist()
@@ -186,13 +240,13 @@ class HyperSURetriever:
             question,
             self.name,
             hits,
-            [(edge, score) for edge, score, _ in shown],
+            [(edge, score) for edge, score, _ in listed],
             [(node, forward.nodes[node]) for node in strongest],
             trace,
         )
 
 
-def _strongest(snapshot: Snapshot, found: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
-    """Hyperedges of one passage with their scores, best first, ties by id."""
-    order = snapshot.rank_by_id("hyperedge", np.array([edge for _, edge in found], dtype=np.int64)).tolist()
-    return [pair for _, pair in sorted(zip(order, found, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]
+def _sort_hyperedges(snapshot: Snapshot, scored_edges: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Sort the scored hyperedges of one passage, best first, ties by id."""
+    order = snapshot.rank_by_id("hyperedge", np.array([edge for _, edge in scored_edges], dtype=np.int64)).tolist()
+    return [pair for _, pair in sorted(zip(order, scored_edges, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]
