@@ -37,7 +37,7 @@ from polyad.embedders.minilm import MiniLMEmbedder
 from polyad.embedders.sentence_transformers import DEFAULT_MODEL, SentenceTransformerEmbedder
 from polyad.evaluation.datasets import Question, load
 from polyad.evaluation.measures import recall
-from polyad.indexing.pipeline import embedding_text
+from polyad.indexing.embedding import format_embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import FloatArray
 from polyad.protocols.components import TextKind
@@ -371,7 +371,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _text(record: Record) -> str:
-    return embedding_text(record.get("title", ""), record["text"])
+    return format_embedding_text(record.get("title", ""), record["text"])
 
 
 def _records(path: Path) -> list[Record]:

@@ -23,7 +23,7 @@ from zlib import crc32
 import numpy as np
 
 from polyad.evaluation.datasets import Question
-from polyad.indexing.pipeline import embedding_text
+from polyad.indexing.embedding import format_embedding_text
 from polyad.model import (
     Argument,
     Document,
@@ -89,7 +89,7 @@ def embedded(documents: Iterable[IndexedDocument], embedder: Embedder) -> Iterat
         for item in document.passages:
             title = item.passage.title
             texts = [item.passage.text, *(edge.hyperedge.text for edge in item.hyperedges)]
-            own, *others = embedder.encode([embedding_text(title, text) for text in texts], "passage")
+            own, *others = embedder.encode([format_embedding_text(title, text) for text in texts], "passage")
             edges = tuple(replace(edge, vector=vector) for edge, vector in zip(item.hyperedges, others, strict=True))
             passages.append(replace(item, vector=own, hyperedges=edges))
         yield replace(document, passages=tuple(passages))

@@ -174,8 +174,8 @@ from polyad.indexing import embedding
 from polyad.model import Document
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
-embedding.KEEP_SECONDS = 0.0
-embedding.SLICE_CHARACTERS = 4_000
+embedding.SAVE_SECONDS = 0.0
+embedding.CALL_CHARACTERS = 4_000
 
 class Slow(HashingEmbedder):
     def encode(self, texts, kind):

@@ -186,7 +186,7 @@ def test_faults_cost_the_facts_of_their_passages_and_the_next_run_makes_up_for_i
     assert {PASSAGES[failure.id] for failure in report.failures} == script.met
     assert len(report.failures) == len(script.met)
     assert all("its text is indexed, new facts are missing" in failure.reason for failure in report.failures)
-    assert (report.counts.added, report.counts.passages, report.counts.stopped) == (90, 120, "")
+    assert (report.counts.added, report.counts.passages, report.counts.stop_reason) == (90, 120, "")
     assert report.counts.hyperedges == 120 - len(script.met)
     assert report.usage.calls == report.counts.hyperedges + 5, "empty replies are paid for too"
 
@@ -241,8 +241,8 @@ def test_a_wrong_key_stops_the_run_before_anything_is_indexed(tmp_path: Path) ->
     with ScriptedServer([Refused(401, "no such key")]) as server:
         report = run(tmp_path, server)
         assert len(server.requests) <= CONCURRENCY
-    assert "refused the API key (no such key)" in report.counts.stopped
-    assert (report.counts.added, report.counts.left, report.failures) == (0, 90, ())
+    assert "refused the API key (no such key)" in report.counts.stop_reason
+    assert (report.counts.added, report.counts.unprocessed, report.failures) == (0, 90, ())
     assert not report.is_complete
     assert contents(tmp_path)["digests"] == {}
 
@@ -257,23 +257,23 @@ def test_a_key_that_expires_on_the_way_keeps_what_is_done(tmp_path: Path, fresh:
         report = run(tmp_path, server)
         assert len(server.requests) <= 40 + CONCURRENCY
     counts = report.counts
-    assert counts.stopped
+    assert counts.stop_reason
     assert 20 < counts.added <= 40
-    assert (counts.added + counts.left, counts.failures) == (90, ())
+    assert (counts.added + counts.unprocessed, counts.failures) == (90, ())
     kept = contents(tmp_path)["hyperedges"]
     assert isinstance(kept, list)
     assert len(kept) == counts.passages == counts.hyperedges, "no passage is there without its facts"
 
     with ScriptedServer(healthy) as server:
-        assert run(tmp_path, server).counts.added == counts.left
+        assert run(tmp_path, server).counts.added == counts.unprocessed
         assert len(server.requests) == 120 - 40, "also of documents that were left nothing is asked twice"
     assert contents(tmp_path) == fresh
 
 
 def test_nobody_at_the_address_stops_the_run(tmp_path: Path) -> None:
     report = run(tmp_path, f"http://127.0.0.1:{closed_port()}/v1")
-    assert "cannot be reached" in report.counts.stopped
-    assert (report.counts.added, report.counts.left, report.failures) == (0, 90, ())
+    assert "cannot be reached" in report.counts.stop_reason
+    assert (report.counts.added, report.counts.unprocessed, report.failures) == (0, 90, ())
 
 
 # Budgets
@@ -292,9 +292,9 @@ def test_a_run_never_takes_more_tokens_than_it_may(tmp_path: Path, concurrency: 
     assert 0 < calls == report.usage.calls < 120
     assert least < tokens(report.usage) <= limit
     counts = report.counts
-    assert "--max-tokens" in counts.stopped
-    assert (counts.added + counts.left, counts.failures) == (90, ())
-    assert counts.left > 0
+    assert "--max-tokens" in counts.stop_reason
+    assert (counts.added + counts.unprocessed, counts.failures) == (90, ())
+    assert counts.unprocessed > 0
 
 
 def test_a_run_never_costs_more_than_it_may_and_the_next_pays_for_the_rest(
@@ -306,8 +306,8 @@ def test_a_run_never_costs_more_than_it_may_and_the_next_pays_for_the_rest(
         for _ in range(3):
             report = run(tmp_path, server, max_cost=1.5, **prices)
             assert 0.75 < report.usage.cost <= 1.5
-            assert report.counts.left > 0
-            assert "$1.5 " in report.counts.stopped
+            assert report.counts.unprocessed > 0
+            assert "$1.5 " in report.counts.stop_reason
             spent += report.usage
         assert len(server.requests) == spent.calls < 120
         rest = run(tmp_path, server, **prices)
@@ -339,7 +339,7 @@ def test_a_budget_that_suffices_stops_nothing(tmp_path: Path) -> None:
     with ScriptedServer(healthy) as server:
         report = run(tmp_path, server, TOWNS[:5], max_tokens=100_000)
     assert report.is_complete
-    assert (report.counts.left, report.counts.stopped) == (0, "")
+    assert (report.counts.unprocessed, report.counts.stop_reason) == (0, "")
 
 
 def test_a_limit_in_money_needs_prices(tmp_path: Path) -> None:

@@ -58,10 +58,10 @@ def test_a_file_that_is_gone_is_named_and_stays_until_it_is_pruned(engine: Engin
     engine.index("docs")
     (folder / "a.txt").unlink()
     report = engine.index("docs")
-    assert (report.gone, report.pruned) == (("docs/a.txt",), False)
+    assert (report.missing, report.is_pruned) == (("docs/a.txt",), False)
     assert len(ids(engine)) == 3
     report = engine.index("docs", prune=True)
-    assert (report.gone, report.pruned, report.is_complete) == (("docs/a.txt",), True, True)
+    assert (report.missing, report.is_pruned, report.is_complete) == (("docs/a.txt",), True, True)
     assert ids(engine) == ["docs/b.txt", "docs/law/c.txt"]
 
 
@@ -70,9 +70,9 @@ def test_only_what_came_from_the_paths_given_can_be_gone(engine: Engine, folder:
     engine.index("docs")
     (folder / "a.txt").unlink()
     (folder / "law" / "c.txt").unlink()
-    assert engine.index([folder.relative_to(folder.parent) / "law"]).gone == ("docs/law/c.txt",)
-    assert engine.index("docs/b.txt").gone == ()
-    assert engine.index(".").gone == ("docs/a.txt", "docs/law/c.txt")
+    assert engine.index([folder.relative_to(folder.parent) / "law"]).missing == ("docs/law/c.txt",)
+    assert engine.index("docs/b.txt").missing == ()
+    assert engine.index(".").missing == ("docs/a.txt", "docs/law/c.txt")
 
 
 def test_a_file_that_is_there_but_not_of_a_kind_that_the_method_reads_is_not_pruned(
@@ -82,7 +82,7 @@ def test_a_file_that_is_there_but_not_of_a_kind_that_the_method_reads_is_not_pru
     engine.index("docs")
     (folder / "a.txt").unlink()
     report = engine.index("docs", method="tuples", prune=True)
-    assert report.gone == ("docs/a.txt",)
+    assert report.missing == ("docs/a.txt",)
     assert ids(engine) == ["docs/b.txt", "docs/law/c.txt"]
 
 
@@ -97,10 +97,10 @@ def test_a_folder_that_is_suddenly_empty_is_not_pruned_beside_one_that_is_not(en
     engine.index(["docs", "docs/law"])
     (folder / "law" / "c.txt").unlink()
     report = engine.index(["docs/law", "docs/b.txt"], prune=True)
-    assert (report.gone, report.spared) == (("docs/law/c.txt",), ("docs/law/c.txt",))
+    assert (report.missing, report.protected) == (("docs/law/c.txt",), ("docs/law/c.txt",))
     assert ids(engine) == ["docs/a.txt", "docs/b.txt", "docs/law/c.txt"]
     report = engine.index(["docs", "docs/law"], prune=True)
-    assert (report.gone, report.spared) == (("docs/law/c.txt",), ()), "the folder around it holds something"
+    assert (report.missing, report.protected) == (("docs/law/c.txt",), ()), "the folder around it holds something"
     assert ids(engine) == ["docs/a.txt", "docs/b.txt"]
 
 
@@ -113,9 +113,9 @@ def test_a_record_that_is_gone_is_named_but_not_while_its_file_cannot_be_read_wh
     engine.index(file)
     file.write_text("\n".join([lines[0], "{broken", lines[2]]), encoding="utf-8")
     report = engine.index(file, prune=True)
-    assert (report.gone, len(report.failures)) == ((), 1)
+    assert (report.missing, len(report.failures)) == ((), 1)
     file.write_text("\n".join([lines[0], lines[2]]), encoding="utf-8")
-    assert engine.index(file).gone == ("y",)
+    assert engine.index(file).missing == ("y",)
 
 
 def test_an_index_of_facts_stays_one(tmp_path: Path, folder: Path) -> None:
@@ -163,7 +163,7 @@ def test_each_document_of_a_mixed_index_keeps_its_method_and_its_reader(mixed: P
     with open_engine(mixed) as engine:
         report = engine.index("docs")
         assert (report.counts.unchanged, report.counts.updated, report.failures) == (6, 0, ())
-        assert report.kept_methods == {"facts": 2, "tuples": 3}
+        assert report.other_methods == {"facts": 2, "tuples": 3}
         assert engine.catalogue.statistics().kinds == KINDS
 
 
@@ -236,14 +236,14 @@ def test_names_that_a_model_is_asked_for_are_estimated_too(tmp_path: Path, folde
 def test_pruning_a_mixed_index_removes_what_is_gone_alone(mixed: Path, folder: Path) -> None:
     (folder / "b.txt").unlink()
     with open_engine(mixed) as engine:
-        assert engine.index("docs", prune=True).gone == ("docs/b.txt",)
+        assert engine.index("docs", prune=True).missing == ("docs/b.txt",)
         assert engine.catalogue.statistics().documents == 5
 
 
 def test_a_method_that_is_named_replaces_the_others(mixed: Path) -> None:
     with open_engine(mixed) as engine:
         report = engine.index(["docs/a.txt", "docs/b.txt"], method="semantic-units")
-        assert (report.counts.updated, report.kept_methods) == (1, {})
+        assert (report.counts.updated, report.other_methods) == (1, {})
 
 
 def test_facts_given_in_memory_are_tuples_and_stay_so(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_indexing_again_asks_anew_and_keeps_what_is_there_until_the_new_is(tmp_p
 def test_indexing_again_that_was_stopped_goes_on_and_then_begins_anew(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, batch: int
 ) -> None:
-    monkeypatch.setattr("polyad.indexing.pipeline._BATCH_CHARACTERS", batch)
+    monkeypatch.setattr("polyad.indexing.pipeline.BATCH_CHARACTERS", batch)
     asked: list[Prompt] = []
     says, stops_at = ["Ada met Bo."], [0]
 
@@ -361,7 +361,7 @@ def test_one_document_of_a_file_is_built_again_by_its_id(engine: Engine, folder:
     (folder / "records.jsonl").write_text("\n".join(lines), encoding="utf-8")
     engine.index("docs")
     report = engine.index(["x"], force=True)
-    assert (report.counts.updated, report.counts.unchanged, report.gone) == (1, 0, ())
+    assert (report.counts.updated, report.counts.unchanged, report.missing) == (1, 0, ())
     with pytest.raises(ConfigurationError, match="nowhere"):
         engine.index(["nowhere"], force=True)
     engine.index_documents([Document("note", "", "Not from a file.")])

@@ -14,7 +14,7 @@ import pytest
 
 from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.name_lists import cite_names, names_in
-from polyad.indexing.documents import headings_in
+from polyad.indexing.documents import find_headings
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
 from polyad.model import Document, Section, Span
@@ -190,7 +190,7 @@ def test_headings_above_passages_cost_time_in_proportion_to_both() -> None:
     document = Document("d", "", "x" * 100_000, sections=sections)
     spans = [Span(part.start + 3, part.end) for part in sections]
     found: list[str] = []
-    assert seconds(lambda: found.extend(headings_in(document, spans))) < MOST_SECONDS
+    assert seconds(lambda: found.extend(find_headings(document, spans))) < MOST_SECONDS
     assert found == [part.name for part in sections]
 
 

@@ -19,7 +19,7 @@ from polyad.answering.citations import Citable, CitationFilter, Claims
 from polyad.answering.layout import TokenBudget, lay_out_passages, on_one_line, shortened, without_marks
 from polyad.answering.name_lists import cite_names, names_in
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.indexing.documents import checked, sections_in, title_of
+from polyad.indexing.documents import build_title, find_sections, validate_document
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
 from polyad.indexing.mentions import gliner
@@ -471,8 +471,8 @@ def _cut_by_headings(text: str) -> object:
     content = read_markdown(_bytes(text))
     document = Document("d", content.title, content.text, sections=content.sections)
     spans = SentenceSplitter().passages(document.text, [section.start for section in document.sections])
-    found = list(sections_in(document, spans))
-    titles = [title_of(own, span.end - span.start) for own, span in zip(found, spans, strict=True)]
+    found = list(find_sections(document, spans))
+    titles = [build_title(own, span.end - span.start) for own, span in zip(found, spans, strict=True)]
     return titles, [begins_paragraph(text, s.start) for s in spans]
 
 
@@ -618,7 +618,9 @@ def _linked(question: str) -> object:
 
 def _described(text: str) -> object:
     tags = tuple(text.split("\n"))
-    return checked(Document("d", text, text, metadata={"a": text, "b": tags, **dict.fromkeys(tags[:200], text)}))
+    return validate_document(
+        Document("d", text, text, metadata={"a": text, "b": tags, **dict.fromkeys(tags[:200], text)})
+    )
 
 
 def _all(*functions: Callable[[str], object]) -> Callable[[str], object]:

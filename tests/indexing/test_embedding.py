@@ -8,7 +8,7 @@ import pytest
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import EmbedderError
 from polyad.indexing import embedding
-from polyad.indexing.embedding import KEEP_SECONDS, Pending, embed
+from polyad.indexing.embedding import SAVE_SECONDS, PendingVectors, embed_texts
 from polyad.model import FloatArray
 from polyad.protocols.components import TextKind
 from polyad.stores.sqlite import SqliteStore
@@ -30,17 +30,17 @@ TEXTS = [f"{'word ' * (number % 7)}number {number}" for number in range(40)]
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "BLOCK_CHARACTERS", 400)
-    monkeypatch.setattr(embedding, "SLICE_CHARACTERS", 100)
+    monkeypatch.setattr(embedding, "CALL_CHARACTERS", 100)
 
 
 def test_texts_have_the_vectors_that_one_call_gives_them() -> None:
-    vectors = embed(Remembering(), TEXTS, lambda done: None)
+    vectors = embed_texts(Remembering(), TEXTS, lambda done: None)
     assert vectors.tobytes() == HashingEmbedder(16).encode(TEXTS, "passage").tobytes()
 
 
 def test_a_call_is_of_few_characters_and_it_is_told_how_many_texts_are_done() -> None:
     embedder, told = Remembering(), list[int]()
-    embed(embedder, TEXTS, told.append)
+    embed_texts(embedder, TEXTS, told.append)
     assert all(sum(map(len, call)) <= 100 for call in embedder.calls)
     assert sorted(text for call in embedder.calls for text in call) == sorted(TEXTS)
     assert len(told) == len(embedder.calls) > 5
@@ -50,18 +50,18 @@ def test_a_call_is_of_few_characters_and_it_is_told_how_many_texts_are_done() ->
 
 def test_texts_of_like_length_are_embedded_together() -> None:
     embedder = Remembering()
-    embed(embedder, ["long " * 15, "a", "lang " * 15, "b"], lambda done: None)
+    embed_texts(embedder, ["long " * 15, "a", "lang " * 15, "b"], lambda done: None)
     assert embedder.calls == [["a", "b", "long " * 15], ["lang " * 15]]
 
 
 def test_a_text_longer_than_a_call_is_embedded_by_itself() -> None:
     embedder = Remembering()
-    embed(embedder, ["long " * 200, "a"], lambda done: None)
+    embed_texts(embedder, ["long " * 200, "a"], lambda done: None)
     assert embedder.calls == [["long " * 200], ["a"]]
 
 
 def test_no_texts_give_no_vectors() -> None:
-    assert embed(Remembering(), [], lambda done: None).shape == (0, 16)
+    assert embed_texts(Remembering(), [], lambda done: None).shape == (0, 16)
 
 
 class Failing(Remembering):
@@ -88,12 +88,12 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteStore) -> None:
-    assert KEEP_SECONDS == 2
+    assert SAVE_SECONDS == 2
     failing, second, told = Failing(5), Remembering(), list[int]()
     owners = ["a"] * len(TEXTS)
     with pytest.raises(EmbedderError):
-        embed(failing, TEXTS, lambda done: None, Pending(store, TEXTS, owners, failing.seconds))
-    vectors = embed(second, TEXTS, told.append, Pending(store, TEXTS, owners))
+        embed_texts(failing, TEXTS, lambda done: None, PendingVectors(store, TEXTS, owners, failing.seconds))
+    vectors = embed_texts(second, TEXTS, told.append, PendingVectors(store, TEXTS, owners))
     assert vectors.tobytes() == HashingEmbedder(16).encode(TEXTS, "passage").tobytes()
     kept = [text for call in failing.calls[:4] for text in call]  # the fifth came less than two seconds later
     assert sorted(kept + [text for call in second.calls for text in call]) == sorted(TEXTS)
@@ -102,11 +102,11 @@ def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteS
 
 
 def test_what_is_embedded_at_once_is_not_kept(store: SqliteStore) -> None:
-    embed(Remembering(), TEXTS, lambda done: None, Pending(store, TEXTS, ["a"] * len(TEXTS), lambda: 0.0))
-    assert Pending(store, TEXTS, ["a"] * len(TEXTS)).known() == {}
+    embed_texts(Remembering(), TEXTS, lambda done: None, PendingVectors(store, TEXTS, ["a"] * len(TEXTS), lambda: 0.0))
+    assert PendingVectors(store, TEXTS, ["a"] * len(TEXTS)).load() == {}
 
 
 def test_half_a_character_is_embedded_too(store: SqliteStore) -> None:
     texts, clock = ["half \ud83d"], iter([0.0, 9.0, 9.0])
-    embed(Remembering(), texts, lambda done: None, Pending(store, texts, ["a"], lambda: next(clock)))
-    assert list(Pending(store, texts, ["a"]).known()) == [0]
+    embed_texts(Remembering(), texts, lambda done: None, PendingVectors(store, texts, ["a"], lambda: next(clock)))
+    assert list(PendingVectors(store, texts, ["a"]).load()) == [0]

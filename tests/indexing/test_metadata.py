@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.indexing.documents import checked
+from polyad.indexing.documents import validate_document
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexCounts
@@ -24,7 +24,7 @@ def document(metadata: Any, url: Any = "") -> Document:
 
 
 def kept(metadata: Any) -> Mapping[str, object]:
-    found = checked(document(metadata))
+    found = validate_document(document(metadata))
     assert isinstance(found, Document), found
     return found.metadata
 
@@ -36,7 +36,7 @@ class Unshowable:
 
 def test_sound_metadata_is_kept_as_it_is() -> None:
     given = document({"year": 1702, "weight": 1.5, "cracked": False, "makers": ("Moreau", "Stone"), "place": "Tarn"})
-    assert checked(given) is given
+    assert validate_document(given) is given
 
 
 def test_a_list_of_strings_becomes_a_tuple_and_half_a_character_the_sign_for_none() -> None:
@@ -57,7 +57,7 @@ def test_what_is_known_of_a_document_drives_no_terminal_and_its_text_is_left_alo
         metadata={hostile: hostile, "list": (hostile, "fine")},
     )
     clean = "a [2Jbc \ufffd"
-    assert checked(given) == Document(
+    assert validate_document(given) == Document(
         "d",
         clean,
         given.text,
@@ -85,7 +85,7 @@ def test_what_is_known_of_a_document_drives_no_terminal_and_its_text_is_left_alo
 def test_what_cannot_be_kept_is_a_failure_that_names_key_value_and_what_was_expected(
     metadata: Any, reason: str
 ) -> None:
-    found = checked(document(metadata))
+    found = validate_document(document(metadata))
     assert isinstance(found, Failure)
     assert found.id == "d"
     assert found.reason.startswith(reason)
@@ -96,7 +96,7 @@ def test_as_many_keys_as_are_allowed_are_kept() -> None:
 
 
 def test_an_address_that_is_no_string_is_a_failure() -> None:
-    assert checked(document({}, url=7)) == Failure("d", "its url is 7; expected a string")
+    assert validate_document(document({}, url=7)) == Failure("d", "its url is 7; expected a string")
 
 
 def test_a_long_string_is_cut_and_says_how_long_it_was() -> None:

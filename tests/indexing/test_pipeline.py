@@ -15,13 +15,14 @@ from polyad.config import SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, EmbedderError, LanguageModelError, NoMoreRepliesError, StoreError
 from polyad.indexing import embedding
-from polyad.indexing.builders import Built, HyperedgeBuilder, OnMessage, no_message
+from polyad.indexing.builders import BuildResult, HyperedgeBuilder, OnMessage, ignore_message
+from polyad.indexing.embedding import format_embedding_text
 from polyad.indexing.facts.budget import Budget
 from polyad.indexing.facts.builder import FactBuilder
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import CompactExtractionStyle
 from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.indexing.pipeline import Indexer, embedding_text
+from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexCounts
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.indexing.semantic_units import SemanticUnitBuilder
@@ -281,7 +282,7 @@ def test_after_any_failures_one_run_without_makes_the_index_equal_a_fresh_one(
     tried = apply(runs, grown, fact_indexer_of(grown, ScriptedLanguageModel(moody)))
     for store in (grown, fresh):
         counts = index(fact_indexer_of(store, ScriptedLanguageModel(extracted)), *tried.values())
-        assert (counts.failures, counts.stopped, counts.left) == ((), "", 0)
+        assert (counts.failures, counts.stop_reason, counts.unprocessed) == ((), "", 0)
     assert contents(grown) == contents(fresh)
     grown.close()
     fresh.close()
@@ -340,7 +341,7 @@ def test_changing_one_passage_embeds_only_its_texts_again() -> None:
     assert counts.updated == 1
     assert len(before) > 10
     assert "horses" in new
-    assert embedding_text("Oslo", new) in embedder.texts
+    assert format_embedding_text("Oslo", new) in embedder.texts
     assert all(text.removeprefix("Oslo\n") in new for text in embedder.texts)
 
 
@@ -563,7 +564,7 @@ def test_an_id_that_comes_twice_in_a_run_is_a_failure_unless_the_content_is_the_
     counts = index(indexer_of(store), GOOD, Document("good", "", "Something else."), GOOD)
     assert (counts.added, counts.unchanged, len(counts.failures)) == (1, 1, 1)
     assert store.documents(["good"]) == [GOOD]
-    reason = "it has the id of an earlier document with other content; only that one is kept"
+    reason = "it has the id of an earlier document with other content; only that one is indexed"
     assert counts.failures == (Failure("good", reason),)
 
 
@@ -574,7 +575,7 @@ def test_of_an_id_that_comes_twice_the_first_stays_wherever_the_second_was_read(
     for added, unchanged in ((1, 1), (0, 2)):
         counts = index(indexer_of(store), first, again, other)
         assert (counts.added, counts.updated, counts.unchanged) == (added, 0, unchanged)
-        reason = "b.jsonl:5 has the id of an earlier document with other content, a.jsonl:1; only that one is kept"
+        reason = "b.jsonl:5 has the id of an earlier document with other content, a.jsonl:1; only that one is indexed"
         assert counts.failures == (Failure("x", reason),)
     assert store.documents(["x"]) == [first]
 
@@ -598,9 +599,9 @@ def test_a_builder_is_given_passages_with_their_place_in_the_document() -> None:
     class Remembering:
         name = "remembering"
 
-        def build(self, passages: Sequence[Passage], tell: OnMessage = no_message) -> list[Built]:
+        def build(self, passages: Sequence[Passage], tell: OnMessage = ignore_message) -> list[BuildResult]:
             seen.extend(passages)
-            return [Built([]) for _ in passages]
+            return [BuildResult([]) for _ in passages]
 
         def estimate(self, passages: Sequence[Passage], known: object) -> Usage:
             return Usage()
@@ -687,7 +688,7 @@ def test_an_update_that_is_stopped_leaves_the_earlier_document() -> None:
     changed = Document("a", "", FOUR.text.replace("Street 2", "Lane 2"))
     stopping = without_reply_about("Lane", NoMoreRepliesError("enough"))
     counts = index(fact_indexer_of(store, stopping, split=ONE_EACH), changed)
-    assert (counts.stopped, counts.left, counts.updated, counts.failures) == ("enough", 1, 0, ())
+    assert (counts.stop_reason, counts.unprocessed, counts.updated, counts.failures) == ("enough", 1, 0, ())
     assert contents(store) == before
 
 
@@ -696,7 +697,7 @@ def test_a_run_that_is_stopped_keeps_the_documents_that_are_whole() -> None:
     stopping = without_reply_about("stops", NoMoreRepliesError("enough"))
     items = [GOOD, Document("b", "", "It stops here."), Document("c", "", "And it goes on.")]
     counts = index(fact_indexer_of(store, stopping), *items)
-    assert (counts.added, counts.left, counts.stopped) == (2, 1, "enough")
+    assert (counts.added, counts.unprocessed, counts.stop_reason) == (2, 1, "enough")
     assert list(store.digests()) == ["c", "good"]
 
 
@@ -711,8 +712,8 @@ def test_a_run_that_is_stopped_reads_no_further_batch() -> None:
     stopping = ScriptedLanguageModel(lambda prompt: NoMoreRepliesError("enough"))
     indexer = fact_indexer_of(make_store(), stopping, split=SplitSettings(passage_tokens=5000))
     counts = indexer.index(documents(), silent)
-    assert (counts.stopped, counts.added) == ("enough", 0)
-    assert 0 < counts.left == len(read) < 6
+    assert (counts.stop_reason, counts.added) == ("enough", 0)
+    assert 0 < counts.unprocessed == len(read) < 6
 
 
 def test_of_a_document_that_is_left_no_passage_is_said_to_be_indexed() -> None:
@@ -723,7 +724,7 @@ def test_of_a_document_that_is_left_no_passage_is_said_to_be_indexed() -> None:
 
     store = make_store()
     counts = index(fact_indexer_of(store, ScriptedLanguageModel(reply), split=ONE_EACH), FOUR)
-    assert (counts.left, counts.stopped, counts.failures) == (1, "enough", ())
+    assert (counts.unprocessed, counts.stop_reason, counts.failures) == (1, "enough", ())
     assert store.digests() == {}
 
 
@@ -734,7 +735,7 @@ def test_a_run_that_is_stopped_asks_for_no_other_document_even_where_the_embedde
     model = ScriptedLanguageModel(reply)
     late = [Document(f"late {number}", "", f"Late {number}.") for number in range(5)]
     counts = index(fact_indexer_of(make_store(), model, Fussy()), BAD, *late)
-    assert (counts.left, counts.stopped) == (5, "enough")
+    assert (counts.unprocessed, counts.stop_reason) == (5, "enough")
     assert [failure.id for failure in counts.failures] == ["bad"]
     assert len(model.prompts) == 1 + 5 + 1, "one for each, and one more for the first of those that are left"
 
@@ -752,7 +753,7 @@ def test_what_is_paid_for_is_not_asked_again_for_a_document_the_embedder_refused
 
 
 def pending(indexer: Indexer, *items: Document | Failure) -> list[str]:
-    return [passage.id for batch in indexer.pending(items) for passage in batch]
+    return [passage.id for batch in indexer.find_new_passages(items) for passage in batch]
 
 
 def test_pending_are_the_passages_that_indexing_would_build() -> None:
@@ -806,8 +807,8 @@ LARGE = Document("large", "Large", " ".join(f"Anna met Bob in room {number}." fo
 
 @pytest.fixture
 def _kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "KEEP_SECONDS", 0.0)
-    monkeypatch.setattr(embedding, "SLICE_CHARACTERS", 500)
+    monkeypatch.setattr(embedding, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(embedding, "CALL_CHARACTERS", 500)
 
 
 @pytest.mark.usefixtures("_kept_at_once")
@@ -835,4 +836,4 @@ def test_what_waits_for_a_document_that_is_not_met_again_is_dropped() -> None:
 
 def waiting(store: Store, embedder: CountingEmbedder) -> list[int]:
     """The positions of those of an embedder's texts whose vectors wait in the store."""
-    return list(embedding.Pending(store, embedder.texts, [""] * len(embedder.texts)).known())
+    return list(embedding.PendingVectors(store, embedder.texts, [""] * len(embedder.texts)).load())

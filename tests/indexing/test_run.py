@@ -17,12 +17,12 @@ def document(id: str) -> Document:
 def test_files_share_and_time_left_are_told() -> None:
     told, clock = Told(), [0.0]
     progress = run(4, told, clock)
-    progress.begin([document("a.txt")])
+    progress.begin_batch([document("a.txt")])
     clock[0] = 60.0
-    progress.end(1234, 5678)
-    progress.begin([document("b.pdf"), Failure("c.pdf", "broken")])
+    progress.end_batch(1234, 5678)
+    progress.begin_batch([document("b.pdf"), Failure("c.pdf", "broken")])
     clock[0] = 80.0
-    progress.tell("b.pdf p. 12/90, 30 of 60 texts embedded", 0.5)
+    progress.report("b.pdf p. 12/90, 30 of 60 texts embedded", 0.5)
     assert told == [
         (1, 4, "files, 1,234 passages, 5,678 hyperedges, 3 min left"),
         (2, 4, "files, b.pdf p. 12/90, 30 of 60 texts embedded, 80 s left".replace("80 s", "1 min")),
@@ -32,18 +32,18 @@ def test_files_share_and_time_left_are_told() -> None:
 def test_the_time_that_a_single_file_takes_is_guessed_from_the_share_of_it() -> None:
     told, clock = Told(), [0.0]
     progress = run(1, told, clock)
-    progress.begin([document("a.txt")])
+    progress.begin_batch([document("a.txt")])
     clock[0] = 10.0
-    progress.tell("a.txt", 0.25)
+    progress.report("a.txt", 0.25)
     assert told == [(0, 1, "files, a.txt, 30 s left")]
 
 
 def test_nothing_is_said_of_the_time_left_in_the_first_seconds() -> None:
     told, clock = Told(), [0.0]
     progress = run(2, told, clock)
-    progress.begin([document("a.txt")])
+    progress.begin_batch([document("a.txt")])
     clock[0] = 1.0
-    progress.tell("a.txt", 0.5)
+    progress.report("a.txt", 0.5)
     assert told == [(0, 2, "files, a.txt")]
 
 
@@ -51,15 +51,15 @@ def test_a_file_of_many_documents_is_done_when_the_next_begins() -> None:
     told, clock = Told(), [0.0]
     progress = run(2, told, clock)
     for batch in (["a.jsonl:1", "a.jsonl:2"], ["a.jsonl:3"], ["a.jsonl:4", "b.txt"]):
-        progress.begin([document(source) for source in batch])
-        progress.end(1, 1)
+        progress.begin_batch([document(source) for source in batch])
+        progress.end_batch(1, 1)
     assert [done for done, _, _ in told] == [0, 0, 2]
 
 
 def test_documents_are_counted_where_nobody_counted_files() -> None:
     told, clock = Told(), [0.0]
     progress = run(None, told, clock)
-    progress.begin([Document("a", "", "x"), Document("b", "", "y")])
+    progress.begin_batch([Document("a", "", "x"), Document("b", "", "y")])
     clock[0] = 60.0
-    progress.end(3, 4)
+    progress.end_batch(3, 4)
     assert told == [(2, None, "documents, 3 passages, 4 hyperedges")]

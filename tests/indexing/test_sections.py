@@ -8,11 +8,11 @@ import pytest
 
 from polyad.cli.places import named
 from polyad.engine import Engine
-from polyad.indexing.documents import FILE_NAME, TITLE_FROM, headings_in, sections_in, title_of
+from polyad.indexing.documents import FILE_NAME, TITLE_FROM, build_title, find_headings, find_sections
 from polyad.model import Document, Passage, Section, Span
 from polyad.readers.files import FileReader
 from polyad.retrieval.hits import merged
-from polyad.text.paragraphs import BETWEEN, joined_headings
+from polyad.text.paragraphs import HEADING_SEPARATOR, join_headings
 
 TEXT = "# Pumps\nOld.\n## Seals\nWorn.\n# Valves\nNew."
 PUMPS = Section("Pumps", 0, TEXT.index("# Valves"))
@@ -23,14 +23,14 @@ VALVES = Section("Valves", TEXT.index("# Valves"), len(TEXT))
 def strengths(document: Document, *texts: str) -> list[dict[str, float]]:
     """How sure the names of the sections are that hold some parts of the text."""
     spans = [Span(TEXT.index(text), TEXT.index(text) + len(text)) for text in texts]
-    return [{section.name: section.strength for section in found} for found in sections_in(document, spans)]
+    return [{section.name: section.strength for section in found} for found in find_sections(document, spans)]
 
 
 def titles(title: str, *texts: str, sections: tuple[Section, ...] = (PUMPS, SEALS, VALVES)) -> list[str]:
     """The titles of the passages that are some parts of the text."""
     document = Document("d", title, TEXT, sections=sections)
     spans = [Span(TEXT.index(text), TEXT.index(text) + len(text)) for text in texts]
-    return [title_of(found, len(text)) for found, text in zip(sections_in(document, spans), texts, strict=True)]
+    return [build_title(found, len(text)) for found, text in zip(find_sections(document, spans), texts, strict=True)]
 
 
 def test_a_passage_is_titled_by_its_document_and_the_headings_that_it_stands_under() -> None:
@@ -48,7 +48,7 @@ def test_a_title_that_is_a_heading_holds_where_that_does_and_where_no_other_does
 
 
 def test_parts_of_a_passage_are_spans_of_its_own_text() -> None:
-    (found,) = sections_in(Document("d", "Works", TEXT, sections=(SEALS, VALVES)), [Span(8, 36)])
+    (found,) = find_sections(Document("d", "Works", TEXT, sections=(SEALS, VALVES)), [Span(8, 36)])
     assert {section.name: TEXT[8:36][section.start : section.end] for section in found} == {
         "Works": TEXT[8:36],
         "Seals": "## Seals\nWorn.\n",
@@ -80,7 +80,7 @@ def test_what_began_in_an_earlier_passage_is_half_as_sure_a_subject_of_the_next(
 @pytest.mark.parametrize(("before", "strength"), [(" \n\n", 1.0), ("x\n", 0.5), (" " * 17, 0.5)])
 def test_blank_lines_before_a_passage_do_not_make_it_a_later_one(before: str, strength: float) -> None:
     document = Document("d", "Works", f"{before}Old.")
-    ((section,),) = sections_in(document, [Span(len(before), len(document.text))])
+    ((section,),) = find_sections(document, [Span(len(before), len(document.text))])
     assert section.strength == strength
 
 
@@ -91,8 +91,8 @@ def test_a_section_keeps_the_strength_that_its_document_gives_it() -> None:
 
 def test_the_name_of_a_file_stands_in_the_title_and_is_no_subject() -> None:
     document = Document("d", "works-1902", TEXT, sections=(VALVES,), metadata={TITLE_FROM: FILE_NAME})
-    ((name, valves),) = sections_in(document, [Span(VALVES.start, VALVES.end)])
-    assert title_of((name, valves), VALVES.end - VALVES.start) == "works-1902 / Valves"
+    ((name, valves),) = find_sections(document, [Span(VALVES.start, VALVES.end)])
+    assert build_title((name, valves), VALVES.end - VALVES.start) == "works-1902 / Valves"
     assert [name.strength, valves.strength] == [0.0, 1.0]
 
 
@@ -100,7 +100,7 @@ def test_a_file_without_a_title_of_its_own_is_about_nothing_that_it_is_called(tm
     (tmp_path / "Works.txt").write_text("It is old.", encoding="utf-8")
     (document,) = FileReader().read([tmp_path])
     assert isinstance(document, Document)
-    ((section,),) = sections_in(document, [Span(0, 10)])
+    ((section,),) = find_sections(document, [Span(0, 10)])
     assert (section.name, section.strength) == ("Works", 0.0)
 
 
@@ -169,7 +169,7 @@ def test_a_passage_that_sections_share_is_shown_under_all_of_them(
 def test_headings_beside_one_another_share_what_stands_above_them() -> None:
     def heading(text: str, sections: tuple[Section, ...] = (PUMPS, SEALS, VALVES)) -> str:
         span = Span(TEXT.index(text), TEXT.index(text) + len(text))
-        (found,) = headings_in(Document("d", "Works", TEXT, sections=sections), [span])
+        (found,) = find_headings(Document("d", "Works", TEXT, sections=sections), [span])
         return found
 
     assert heading("Old.") == "Pumps"
@@ -182,11 +182,11 @@ def test_headings_beside_one_another_share_what_stands_above_them() -> None:
 
 
 def test_headings_of_what_is_one_hit_are_joined() -> None:
-    paths = [heading.split(BETWEEN) for heading in ("M / A; B", "M / B; C", "M / D / E; ...", "M")]
-    assert joined_headings(paths[:2]) == "M / A; B; C"
-    assert joined_headings(paths) == "M / A; B; C; D / E; ..."
-    assert joined_headings([paths[0], paths[0]]) == "M / A; B"
-    assert joined_headings([]) == ""
+    paths = [heading.split(HEADING_SEPARATOR) for heading in ("M / A; B", "M / B; C", "M / D / E; ...", "M")]
+    assert join_headings(paths[:2]) == "M / A; B; C"
+    assert join_headings(paths) == "M / A; B; C; D / E; ..."
+    assert join_headings([paths[0], paths[0]]) == "M / A; B"
+    assert join_headings([]) == ""
 
 
 def test_an_index_made_before_shows_headings_anew_and_embeds_nothing(
@@ -195,8 +195,10 @@ def test_an_index_made_before_shows_headings_anew_and_embeds_nothing(
     file = tmp_path / "manual.md"
     file.write_text(MANUAL.format(filters="Rinse."), encoding="utf-8")
     with monkeypatch.context() as before, Engine.open(tmp_path / "kb", embedder="hashing:16") as engine:
-        before.setattr("polyad.indexing.pipeline.HEADINGS", 1)
-        before.setattr("polyad.indexing.pipeline.headings_in", lambda _, spans: ["Pump manual / Safety" for _ in spans])
+        before.setattr("polyad.indexing.documents.HEADING_FORMAT", 1)
+        before.setattr(
+            "polyad.indexing.documents.find_headings", lambda _, spans: ["Pump manual / Safety" for _ in spans]
+        )
         engine.index(file)
     with Engine.open(tmp_path / "kb") as engine:
         report = engine.index(file)

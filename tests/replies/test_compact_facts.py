@@ -12,7 +12,7 @@ from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.style import CompactExtractionStyle
 from polyad.model import Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, identity
-from polyad.text.cleaning import harmless_line
+from polyad.text.cleaning import sanitize_line
 from polyad.text.counting import count_tokens
 from polyad.text.locate import name_spans
 
@@ -443,7 +443,7 @@ drawn_facts = st.lists(
     st.fixed_dictionaries({"text": names, "score": st.integers(1, 10), "entities": st.lists(names, max_size=3)}),
     min_size=1,
     max_size=4,
-    unique_by=lambda fact: harmless_line(str(fact["text"])),
+    unique_by=lambda fact: sanitize_line(str(fact["text"])),
 )
 tables = st.lists(lines, max_size=4)
 _ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\[\"\\/bfnrt]")
@@ -459,7 +459,7 @@ def assert_nothing_is_invented(reply: str) -> None:
         found = parse(reply)
     except UnreadableReplyError:
         return
-    sources = harmless_line(reply), harmless_line(decoded(reply))
+    sources = sanitize_line(reply), sanitize_line(decoded(reply))
     for fact in found.facts:
         assert fact.text
         assert any(fact.text in source for source in sources)
@@ -523,11 +523,11 @@ def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
     if not whole_facts:
         return
     found = parse(reply[:cut])
-    assert [fact.text for fact in found.facts] == [harmless_line(record["text"]) for record in whole_facts]
+    assert [fact.text for fact in found.facts] == [sanitize_line(record["text"]) for record in whole_facts]
     for fact, record in zip(found.facts, whole_facts, strict=True):
         members = {identity(own.name) for own in fact.entities}
-        assert {identity(harmless_line(name)) for name in record["entities"]} <= members
-    described = {identity(harmless_line(line.split("|")[0])) for line in whole_lines}
+        assert {identity(sanitize_line(name)) for name in record["entities"]} <= members
+    described = {identity(sanitize_line(line.split("|")[0])) for line in whole_lines}
     for fact in found.facts:
         for own in fact.entities:
             assert bool(own.type) == (identity(own.name) in described)
@@ -539,7 +539,7 @@ def test_a_whole_reply_is_read_as_it_was_meant(
 ) -> None:
     found = parse(json.dumps({"facts": facts, "entities": table}, ensure_ascii=ensure_ascii))
     assert [(fact.text, fact.score) for fact in found.facts] == [
-        (harmless_line(fact["text"]), float(fact["score"])) for fact in facts
+        (sanitize_line(fact["text"]), float(fact["score"])) for fact in facts
     ]
     assert not {"JSON repaired", "JSON broken or cut off", "score missing"} & set(found.notes)
 

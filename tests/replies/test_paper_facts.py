@@ -11,7 +11,7 @@ from polyad.errors import UnreadableReplyError
 from polyad.indexing.facts.style import PaperExtractionStyle
 from polyad.model import Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, identity
-from polyad.text.cleaning import harmless_line
+from polyad.text.cleaning import sanitize_line
 
 PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)
 ADA = ExtractedEntity("Ada Lovelace", "person", "Met Babbage.", 90.0)
@@ -329,7 +329,7 @@ drawn_facts = st.lists(
     st.builds(ExtractedFact, names, st.integers(1, 10).map(float), st.lists(entities, max_size=3).map(tuple)),
     min_size=1,
     max_size=4,
-    unique_by=lambda fact: harmless_line(fact.text),
+    unique_by=lambda fact: sanitize_line(fact.text),
 )
 
 
@@ -347,7 +347,7 @@ def assert_nothing_is_invented(reply: str) -> None:
         found = parse(reply)
     except UnreadableReplyError:
         return
-    source = harmless_line(reply)
+    source = sanitize_line(reply)
     for fact in found.facts:
         assert fact.text
         assert fact.text in source
@@ -389,9 +389,9 @@ def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
         for number, record in enumerate(rendered([fact])):
             position += len(record)
             if position <= cut and number == 0:
-                whole.append((harmless_line(fact.text), set()))
+                whole.append((sanitize_line(fact.text), set()))
             elif position <= cut:
-                whole[-1][1].add(identity(harmless_line(fact.entities[number - 1].name)))
+                whole[-1][1].add(identity(sanitize_line(fact.entities[number - 1].name)))
             position += len(between)
     if whole:
         found = told(parse(reply[:cut]).facts)
@@ -405,7 +405,7 @@ def test_a_whole_reply_is_read_as_it_was_meant(facts: list[ExtractedFact]) -> No
     assume(not is_block(facts) and max(fact.score or 0 for fact in facts) > 1)
     found = parse("##\n".join([*rendered(facts), "<|COMPLETE|>"]))
     assert [(fact.text, fact.score) for fact in found.facts] == [
-        (harmless_line(fact.text), fact.score) for fact in facts
+        (sanitize_line(fact.text), fact.score) for fact in facts
     ]
     assert set(found.notes) <= {"entity named twice in a fact"}
 

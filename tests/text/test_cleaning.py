@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.cleaning import harmless_line, sanitize, writable
+from polyad.text.cleaning import replace_surrogates, sanitize, sanitize_line
 
 
 def test_what_drives_a_terminal_or_turns_letters_around_is_gone() -> None:
@@ -12,7 +12,7 @@ def test_what_drives_a_terminal_or_turns_letters_around_is_gone() -> None:
 
 
 def test_a_harmless_line_keeps_words_apart_that_any_line_ending_parted() -> None:
-    assert harmless_line(" a\rb\x85c\x1c\x1b \u202e d\n") == "a b c d"
+    assert sanitize_line(" a\rb\x85c\x1c\x1b \u202e d\n") == "a b c d"
 
 
 def test_texts_of_any_script_stay_as_they_are() -> None:
@@ -23,5 +23,5 @@ def test_texts_of_any_script_stay_as_they_are() -> None:
 @given(st.lists(st.integers(0, 0x10FFFF).map(chr)))
 def test_anything_can_be_encoded_afterwards_and_stays_as_it_is_then(characters: list[str]) -> None:
     text = "".join(characters)
-    assert sanitize(text).encode("utf-8") == sanitize(writable(text)).encode("utf-8")
+    assert sanitize(text).encode("utf-8") == sanitize(replace_surrogates(text)).encode("utf-8")
     assert sanitize(sanitize(text)) == sanitize(text)

@@ -221,15 +221,15 @@ def show_index_report(report: IndexReport) -> None:
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
     written = f"{counted(counts.passages, 'passage')} and {counted(counts.hyperedges, 'hyperedge')} written"
     say(f"{written} in {report.seconds:.1f} s")
-    spared = set(report.spared)
-    prunable = [id for id in report.gone if id not in spared]
+    spared = set(report.protected)
+    prunable = [id for id in report.missing if id not in spared]
     if prunable:
-        fate = "removed, no longer there" if report.pruned else "no longer there, which --prune would remove"
+        fate = "removed, no longer there" if report.is_pruned else "no longer there, which --prune would remove"
         say(f"{len(prunable):,} {fate}: {some_of(prunable)}")
-    if report.spared:
+    if report.protected:
         fate = "no longer there, and not removed as nothing else is there either; polyad remove does"
-        say(f"{len(report.spared):,} {fate}: {some_of(report.spared)}")
-    for method, count in report.kept_methods.items():
+        say(f"{len(report.protected):,} {fate}: {some_of(report.protected)}")
+    for method, count in report.other_methods.items():
         say(f"{counted(count, 'document')} kept the method {method}, which only --method would replace")
     if report.usage.calls:
         say(f"language model: {in_words(report.usage)}")
@@ -256,9 +256,9 @@ def in_words(usage: Usage) -> str:
 
 def warn_of_failures(report: IndexReport) -> None:
     """Say on the error stream what was not indexed, and why."""
-    if report.counts.stopped:
-        left = f"; {counted(report.counts.left, 'document')} left" if report.counts.left else ""
-        warn("stopped", f"{report.counts.stopped}{left}")
+    if report.counts.stop_reason:
+        left = f"; {counted(report.counts.unprocessed, 'document')} left" if report.counts.unprocessed else ""
+        warn("stopped", f"{report.counts.stop_reason}{left}")
     by_reason: dict[str, list[str]] = {}
     for failure in report.failures:
         by_reason.setdefault(failure.reason, []).append(failure.id)

@@ -34,7 +34,7 @@ from polyad.engine.registry import Limits, make_builder, methods
 from polyad.engine.searching import RetrieverLike, Searcher
 from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError
-from polyad.indexing.builders import METHOD_OF, HyperedgeBuilder, MethodAssignment
+from polyad.indexing.builders import METHOD_BY_KIND, HyperedgeBuilder, MethodAssignment
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
@@ -235,13 +235,13 @@ class Engine:
         if redone:
             _LOG.warning("the same was stopped before and goes on from there; once finished, the next begins anew")
         report = runs.index(index, progress)
-        if redone is not None and not report.counts.stopped:
+        if redone is not None and not report.counts.stop_reason:
             redone.finish()
         if given.ids:
             return report
         missing = (
             MissingDocuments()
-            if report.counts.stopped
+            if report.counts.stop_reason
             else gone(
                 self._store.sources(places_of(given.paths)), given.paths, runs.read, report.failures, runs.skipped
             )
@@ -253,7 +253,9 @@ class Engine:
         duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
         counts = replace(report.counts, duplicates=duplicates)
         skipped = runs.skipped
-        return replace(report, counts=counts, skipped=skipped, gone=missing.ids, spared=missing.spared, pruned=prune)
+        return replace(
+            report, counts=counts, skipped=skipped, missing=missing.ids, protected=missing.spared, is_pruned=prune
+        )
 
     def _runs(self, paths: Sequence[Path], method: str, *, force: bool) -> tuple[FileRuns, RebuildCheckpoint | None]:
         """The runs over some files; where all is built anew, with what the same has done before it was stopped."""
@@ -268,13 +270,13 @@ class Engine:
         """By which method each document of the index is built, and new ones are."""
         kinds = self._store.kinds()
         default = self._default_method(kinds) if kinds else self._method
-        others = {kind for kind in kinds if METHOD_OF[kind] != default}
+        others = {kind for kind in kinds if METHOD_BY_KIND[kind] != default}
         if not others:
             return MethodAssignment(default)
         of_documents = self._store.kinds_of_documents(others)
         origins = self._store.origins(list(of_documents))
         sources = {id: origin.source for id, origin in zip(of_documents, origins, strict=True)}
-        return MethodAssignment.of_index(default, of_documents, sources)
+        return MethodAssignment.from_index(default, of_documents, sources)
 
     @staticmethod
     def _default_method(kinds: Set[HyperedgeKind]) -> str:
@@ -304,11 +306,11 @@ class Engine:
             return self._index(documents, method, limits, progress)
         remembered = self._remembered()
         report: IndexReport | None = None
-        for own, group in groupby(documents, remembered.method_of):
+        for own, group in groupby(documents, remembered.get_method):
             is_limited = own == remembered.default or methods[own].needs_language_model
             found = self._index(group, own, limits if is_limited else Limits(), progress)
-            report = found if report is None else report.joined(found, found.documents)
-            if report.counts.stopped:
+            report = found if report is None else report.merge(found, found.documents)
+            if report.counts.stop_reason:
                 break
         return report or self._index((), remembered.default, limits, progress)
 
@@ -326,7 +328,7 @@ class Engine:
         started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.texts
         model = self.components.language_model
         with model.asking_anew(redone) if model and redone is not None else nullcontext():
-            counts = self._indexer(builder, method).index(documents, progress, files, redone=redone)
+            counts = self._indexer(builder, method).index(documents, progress, files, checkpoint=redone)
         self._searcher.written = self._store.version()
         self._snapshots.settle()
         if methods[method].describes_entities and counts.passages:
@@ -368,7 +370,7 @@ class Engine:
             return Usage()
         model = components.language_model
         known = model.known if model else _nothing_known
-        batches = self._indexer(builder, method).pending(items, redone)
+        batches = self._indexer(builder, method).find_new_passages(items, redone)
         with model.asking_anew(redone) if model and redone is not None else nullcontext():
             return sum((builder.estimate(passages, known) for passages in batches), Usage())
 

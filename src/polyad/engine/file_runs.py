@@ -10,11 +10,12 @@ from pathlib import Path
 from polyad.config import ReadSettings
 from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
-from polyad.indexing.builders import GIVEN, MethodAssignment
+from polyad.indexing.builders import TUPLES, MethodAssignment
 from polyad.indexing.run import IndexReport
 from polyad.model import Document, Failure
 from polyad.protocols.components import Progress, Reader
-from polyad.readers.sources import file_of, present
+from polyad.readers.sources import present
+from polyad.text.files import get_source_file
 
 Index = Callable[[Iterable[Document | Failure], str, Progress, int], IndexReport]
 """Indexes documents from so many files by a method."""
@@ -37,7 +38,7 @@ class Selected:
     def wants(self, item: Document | Failure) -> bool:
         """Whether a document, or the failure to read one, is among what was selected."""
         source = item.source if isinstance(item, Document) else item.id
-        return item.id in self.ids or file_of(source) not in self.files
+        return item.id in self.ids or get_source_file(source) not in self.files
 
 
 def selected(paths: Sequence[Path], sources: Mapping[str, str]) -> Selected:
@@ -47,12 +48,14 @@ def selected(paths: Sequence[Path], sources: Mapping[str, str]) -> Selected:
         ConfigurationError: a document came from no file, and cannot be read anew.
     """
     if not paths:
-        return Selected([Path(file) for file in sorted({file_of(source) for source in sources.values() if source})])
+        return Selected(
+            [Path(file) for file in sorted({get_source_file(source) for source in sources.values() if source})]
+        )
     ids = {str(path) for path in paths if not path.exists() and str(path) in sources}
     for id in sorted(ids):
         if not sources[id]:
             raise ConfigurationError(f"the document {id!r} came from no file; give it to index_documents once more")
-    files = frozenset(file_of(sources[id]) for id in ids)
+    files = frozenset(get_source_file(sources[id]) for id in ids)
     return Selected(
         [*(path for path in paths if str(path) not in ids), *map(Path, sorted(files))], frozenset(ids), files
     )
@@ -84,12 +87,12 @@ class FileRuns:
         self.skipped = tuple(reader.skipped)
         for method in others:
             paths = self.wanted.paths
-            if method == GIVEN:  # a reader of these takes any table for facts
-                paths = present(self.remembered.files_by(method), paths)
-            if report.counts.stopped:
+            if method == TUPLES:  # a reader of these takes any table for facts
+                paths = present(self.remembered.list_files(method), paths)
+            if report.counts.stop_reason:
                 break
             found, met = self._run(self._reader(method), method, paths, index, progress)
-            report = report.joined(found, met) if met else report
+            report = report.merge(found, met) if met else report
         return report
 
     def _run(
@@ -107,7 +110,7 @@ class FileRuns:
         def own(items: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
             nonlocal met
             for item in items:
-                if self.wanted.wants(item) and (self.is_named or self.remembered.method_of(item) == method):
+                if self.wanted.wants(item) and (self.is_named or self.remembered.get_method(item) == method):
                     self.read.add(item.id)
                     met += isinstance(item, Document)
                     yield item

@@ -24,7 +24,7 @@ from polyad.indexing.subjects import STRONG
 from polyad.model import SUBJECT, Passage
 from polyad.protocols.components import Progress, Splitter, silent
 from polyad.text.counting import count_words, terms
-from polyad.text.files import write_whole
+from polyad.text.files import write_atomically
 from polyad.text.keys import entity_key
 
 KNOWN_ITEM, TWO_HOP = "known-item", "two-hop"
@@ -242,7 +242,7 @@ def write(made: OwnQuestions, folder: Path) -> None:
         ),
     )
     judged = "".join(f"{id}\t{passage}\t1\n" for id, one in numbered for passage in one.gold)
-    write_whole(folder / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{judged}")
+    write_atomically(folder / "qrels" / "test.tsv", f"query-id\tcorpus-id\tscore\n{judged}")
 
 
 def _stated(one: OwnQuestion) -> dict[str, object]:
@@ -250,4 +250,4 @@ def _stated(one: OwnQuestion) -> dict[str, object]:
 
 
 def _write_lines(path: Path, records: Iterable[dict[str, object]]) -> None:
-    write_whole(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+    write_atomically(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))

@@ -9,7 +9,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyad.text.files import write_whole
+from polyad.text.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,4 +55,4 @@ def save_figure(figure: Figure, path: Path, *, words_as_text: bool = False) -> N
     letters = "none" if words_as_text else "path"
     with rc_context({"svg.hashsalt": "polyad", "svg.fonttype": letters}):  # without a salt, names in it are random
         figure.savefig(picture, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
-    write_whole(path, picture.getvalue())
+    write_atomically(path, picture.getvalue())

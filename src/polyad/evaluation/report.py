@@ -21,7 +21,7 @@ from polyad.evaluation.measures import recall
 from polyad.evaluation.pictures import save_figure
 from polyad.evaluation.run_folder import MANIFEST, Run, load
 from polyad.evaluation.summary import Summaries, summed_up
-from polyad.text.files import write_whole
+from polyad.text.files import write_atomically
 
 TABLES, PAGE = "tables.md", "report.html"
 
@@ -84,7 +84,7 @@ def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) ->
     try:
         out.mkdir(parents=True, exist_ok=True)
         titled = {group.title: found for (group, _), found in zip(groups, own, strict=True)}
-        write_whole(out / TABLES, tables_in_markdown(titled))
+        write_atomically(out / TABLES, tables_in_markdown(titled))
         files, parts = [out / TABLES], []
         for (group, summaries), found in zip(groups, own, strict=True):
             drawings = {}
@@ -94,7 +94,7 @@ def write_report(folders: Sequence[Path], out: Path, seed: int | None = None) ->
                     save_figure(figure, files[-1])
                 drawings[name] = _inline(files[-1])
             parts.append(_part(group, found, drawings))
-        write_whole(out / PAGE, _page(parts))
+        write_atomically(out / PAGE, _page(parts))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(out)!r}: {error.strerror}") from error
     return [*files, out / PAGE]

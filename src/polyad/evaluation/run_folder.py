@@ -27,7 +27,7 @@ from polyad.evaluation.line_files import LineFile, json_lines
 from polyad.evaluation.records import Asked, records_in, to_json
 from polyad.evaluation.refusal import Refusal, refusal, without_gold_of
 from polyad.model import Evidence
-from polyad.text.files import write_whole
+from polyad.text.files import write_atomically
 
 FORMAT = 1
 """Of the folder; another one is not read."""
@@ -269,7 +269,7 @@ def write_derived(run: Run) -> None:
         for name, records in run.records.items()
     }
     _write_json(run.folder / COST, {"index": dict(run.index), "asking": asking})
-    write_whole(run.folder / TREC, "".join(trec_lines(run)))
+    write_atomically(run.folder / TREC, "".join(trec_lines(run)))
     _write_json(run.folder / RESULTS, run.to_json())
 
 
@@ -386,4 +386,4 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _write_json(path: Path, value: Json) -> None:
-    write_whole(path, json.dumps(value, indent=1) + "\n")
+    write_atomically(path, json.dumps(value, indent=1) + "\n")

@@ -30,7 +30,7 @@ from polyad.retrieval.default.scorer import (
 )
 from polyad.retrieval.default.signals import Candidates, expand_by_linkability, list_signal_names, list_weight_names
 from polyad.text.digests import question_digests
-from polyad.text.files import write_whole
+from polyad.text.files import write_atomically
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -339,8 +339,8 @@ def save(datasets: Mapping[str, Sequence[Example]], directory: Path) -> dict[str
             relevance_model = calibrate(list(datasets.values()), trained.scorer, list_signal_names(rewriting))
             scorer = replace(trained.scorer, trained_on=tuple(datasets), relevance_model=relevance_model)
             path = directory / file
-            write_whole(path, scorer.to_text())
-            write_whole(path.with_suffix(".json"), json.dumps(report_json(trained), indent=2) + "\n")
+            write_atomically(path, scorer.to_text())
+            write_atomically(path.with_suffix(".json"), json.dumps(report_json(trained), indent=2) + "\n")
             _draw(trained.scorer, datasets, path.with_suffix(".png"))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error

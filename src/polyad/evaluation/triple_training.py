@@ -20,7 +20,7 @@ from polyad.evaluation.triple_examples import TripleExamples, merged
 from polyad.protocols.components import Progress, silent
 from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, get_weights_file_name
 from polyad.text.digests import question_digests
-from polyad.text.files import write_whole
+from polyad.text.files import write_atomically
 
 if TYPE_CHECKING:
     import torch
@@ -279,7 +279,7 @@ def save(scorer: TripleScorer, report: TripleTrainingReport, directory: Path) ->
     try:
         directory.mkdir(parents=True, exist_ok=True)
         scorer.save(path)
-        write_whole(path.with_suffix(".json"), json.dumps(report_json(report), indent=2) + "\n")
+        write_atomically(path.with_suffix(".json"), json.dumps(report_json(report), indent=2) + "\n")
         _draw(report, path.with_suffix(".png"))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error

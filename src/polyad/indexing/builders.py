@@ -1,8 +1,7 @@
-"""The plug-in point between construction methods and the pipeline: passages in, hyperedges without vectors out."""
+"""Construction methods: the protocol of hyperedge builders, and the method of each document of an index."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,31 +10,35 @@ from typing import Protocol
 from polyad.errors import LanguageModelError
 from polyad.model import Document, Failure, Hyperedge, HyperedgeKind, Incidence, Passage, Usage
 from polyad.protocols.components import Prompt
+from polyad.text.files import get_source_file
 
 OnMessage = Callable[[str], None]
-"""Told, in a few words, how far a long piece of work is."""
+"""Callback that receives a short message about the progress of a long step."""
+
+FindReplies = Callable[[Sequence[Prompt]], list[str | None]]
+"""Returns the cached reply to each prompt, or None for a prompt without one."""
 
 
-def no_message(words: str) -> None:
-    """A :data:`OnMessage` that goes nowhere."""
+def ignore_message(message: str) -> None:
+    """Discard a progress message: the default ``on_message`` callback."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftHyperedge:
-    """A hyperedge and its members, before it is embedded."""
+    """A hyperedge and its incidences, before it is embedded."""
 
     hyperedge: Hyperedge
     incidences: tuple[Incidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """What became of one passage.
+class BuildResult:
+    """The hyperedges built from one passage.
 
     Attributes:
-        hyperedges: In order of their position.
-        failure: Why there are not all that there should be; None when there are.
-        notes: What was found, dropped and repaired, counted by reason.
+        hyperedges: The hyperedges, ordered by position.
+        failure: The reason why hyperedges are missing; None if there are none missing.
+        notes: Counts of extracted, dropped and repaired items, by reason.
     """
 
     hyperedges: Sequence[DraftHyperedge]
@@ -44,87 +47,91 @@ class Built:
 
 
 class HyperedgeBuilder(Protocol):
-    """Builds the hyperedges of passages by one method."""
+    """Builds the hyperedges of passages by one construction method."""
 
     @property
     def name(self) -> str:
-        """The method with its settings; what was built under another name is built again."""
+        """The method with its settings; passages that were built under another name are built again."""
 
-    def build(self, passages: Sequence[Passage], on_message: OnMessage = no_message) -> list[Built]:
-        """The hyperedges of each passage.
+    def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
+        """Build the hyperedges of each passage.
 
-        A passage for which a language model gave no usable reply has that failure: its text is indexed and the next run
-        asks again; with NoMoreRepliesError the run ends.
+        If a language model gives no usable reply for a passage, the result has that failure: the text is indexed, and
+        the next run retries the passage. A NoMoreRepliesError as the failure ends the run.
 
         Raises:
-            PolyadError: a passage cannot be built; the pipeline then finds out which and reports its document.
+            PolyadError: a passage cannot be built; the indexer then finds that passage and reports its document.
         """
 
-    def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
-        """What building ``passages`` is likely to cost on a language model: prompts are counted, replies guessed.
+    def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
+        """Estimate the language model usage of building passages: prompts are counted, replies guessed.
 
         Args:
-            passages: That are not in the index yet.
-            known: Of each prompt, the reply that was paid for earlier; None where there is none.
+            passages: Passages that are not in the index yet.
+            find_replies: Returns the cached reply to each prompt, which costs nothing.
         """
 
 
-def hyperedge_id(passage_id: str, position: int) -> str:
-    """The id of a passage's hyperedge; zero-padded, so that the ids of fewer than 1,000 sort by position."""
+def build_hyperedge_id(passage_id: str, position: int) -> str:
+    """Return the id of a passage's hyperedge, zero-padded so that up to 1,000 ids sort by position."""
     return f"{passage_id}/{position:03}"
 
 
-def passage_id(document_id: str, position: int) -> str:
-    """The id of a document's passage; zero-padded, so that the ids of fewer than 10,000 sort by position."""
+def build_passage_id(document_id: str, position: int) -> str:
+    """Return the id of a document's passage, zero-padded so that up to 10,000 ids sort by position."""
     return f"{document_id}#{position:04}"
 
 
-METHOD_OF: Mapping[HyperedgeKind, str] = {
+METHOD_BY_KIND: Mapping[HyperedgeKind, str] = {
     HyperedgeKind.SEMANTIC_UNIT: "semantic-units",
     HyperedgeKind.FACT: "facts",
     HyperedgeKind.TUPLE: "tuples",
 }
-GIVEN = METHOD_OF[HyperedgeKind.TUPLE]
-
-_RECORD = re.compile(r":\d+$")
-"""What stands behind a file's name in the source of one of its many documents."""
+TUPLES = METHOD_BY_KIND[HyperedgeKind.TUPLE]
 
 
 @dataclass(frozen=True, slots=True)
 class MethodAssignment:
-    """The methods of an index.
+    """The construction method of each document of an index.
+
+    An indexed document keeps its method unless the user names another. So neither paid facts nor tuples are replaced by
+    semantic units, and a table of tuples is not read as prose.
 
     Attributes:
-        default: Of what is new.
-        of_documents: Of those that were built by another one, by id.
-        of_files: Of files that hold such documents, by name: their new records are built like the others.
+        default: Method of new documents.
+        document_methods: Method by document id, for documents built by another method than the default.
+        file_methods: Method by file, for files that contain such documents; new records of the file get this method.
     """
 
     default: str
-    of_documents: Mapping[str, str] = field(default_factory=dict)
-    of_files: Mapping[str, str] = field(default_factory=dict)
+    document_methods: Mapping[str, str] = field(default_factory=dict)
+    file_methods: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_index(cls, default: str, kinds: Mapping[str, HyperedgeKind], sources: Mapping[str, str]) -> MethodAssignment:
-        """From the kind of the hyperedges of each document, and its source."""
-        methods = {id: method for id, kind in kinds.items() if (method := METHOD_OF[kind]) != default}
-        files = {_RECORD.sub("", sources[id]): method for id, method in methods.items() if sources.get(id)}
+    def from_index(
+        cls, default: str, document_kinds: Mapping[str, HyperedgeKind], document_sources: Mapping[str, str]
+    ) -> MethodAssignment:
+        """Derive the method of each document and source file from the kind of each document's hyperedges."""
+        methods = {id: method for id, kind in document_kinds.items() if (method := METHOD_BY_KIND[kind]) != default}
+        files = {
+            get_source_file(source): method for id, method in methods.items() if (source := document_sources.get(id))
+        }
         return cls(default, methods, files)
 
     @property
     def methods(self) -> list[str]:
-        """The default, then the others that occur."""
-        return [self.default, *sorted({*self.of_documents.values()} - {self.default})]
+        """The default method, followed by the other methods in the index."""
+        return [self.default, *sorted({*self.document_methods.values()} - {self.default})]
 
-    def method_of(self, item: Document | Failure) -> str:
-        """How to build a document; of a failure, how the file it is in is read."""
-        if isinstance(item, Document) and item.id in self.of_documents:
-            return self.of_documents[item.id]
-        file = _RECORD.sub("", item.source if isinstance(item, Document) else item.id)
-        if file in self.of_files:
-            return self.of_files[file]
-        return GIVEN if isinstance(item, Document) and item.arguments else self.default
+    def get_method(self, item: Document | Failure) -> str:
+        """Return the method of a document; for a failure, return the method of the file that could not be read."""
+        if isinstance(item, Document) and item.id in self.document_methods:
+            return self.document_methods[item.id]
+        file = get_source_file(item.source if isinstance(item, Document) else item.id)
+        if file in self.file_methods:
+            return self.file_methods[file]
+        return TUPLES if isinstance(item, Document) and item.arguments else self.default
 
-    def files_by(self, method: str) -> Iterable[str]:
-        """The files whose documents were built by a method that is not the default one, sorted."""
-        return sorted(file for file, own in self.of_files.items() if own == method)
+    def list_files(self, method: str) -> Iterable[str]:
+        """Return the files whose documents were built by a method other than the default, sorted."""
+        return sorted(file for file, file_method in self.file_methods.items() if file_method == method)

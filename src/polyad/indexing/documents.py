@@ -1,201 +1,302 @@
-"""What may be known of a document beside its text: looked at where documents enter, so that nothing fails later."""
+"""Documents on their way into the index: validation, content hashes, and the cut into passages with titles."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import islice, takewhile
 
-from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue, Section, Span
-from polyad.text.cleaning import sanitize, writable
-from polyad.text.paragraphs import BETWEEN, MOST, joined_headings
+from polyad.indexing.builders import build_passage_id
+from polyad.model import METADATA_KEYS, Argument, Document, Failure, Location, MetadataValue, Passage, Section, Span
+from polyad.protocols.components import Splitter
+from polyad.text.cleaning import collapse_whitespace, replace_surrogates, sanitize
+from polyad.text.paragraphs import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
 
-LONGEST = 1000
-"""Characters of a string, or of a list of strings together, that are kept."""
+MAX_METADATA_CHARACTERS = 1000
+"""Longest stored string, and the most characters of a stored list of strings taken together."""
 
-_SHOWN = 40
+_MAX_SHOWN = 40
 _EXPECTED = "expected a string, a number of 64 bits, true or false, or a list of strings"
 
+TITLE_FROM, FILE_NAME = "title_from", "file name"
+"""Metadata key for the origin of a document's title, and its value if the title is only a file name."""
 
-def checked(document: Document) -> Document | Failure:
-    """The document with what is known of it as it is kept, or a failure that names what cannot be kept.
+CONTINUED = 0.5
+"""Subject strength of a section in a passage that does not contain the beginning of the section."""
 
-    Lists become tuples. Strings beyond :data:`LONGEST` characters are cut, and say so at their end. Metadata, title,
-    address and the roles of arguments lose what drives a terminal or turns letters around; the text and the values of
-    arguments keep all they say.
+NAMED_BY_FILE = 0.0
+"""Subject strength of a title that is only a file name."""
+
+HEADING_FORMAT = 2
+"""Version of the format of headings in passages. Increment it to index documents with sections again."""
+
+_MAX_BLANK = 16
+"""White space that a passage may lack at the beginning of its section and still contain that beginning."""
+
+
+# Validation
+
+
+def validate_document(document: Document) -> Document | Failure:
+    """Return the document in the form that is stored, or a failure that names the invalid value.
+
+    Lists become tuples. Strings longer than :data:`MAX_METADATA_CHARACTERS` are shortened and end with a note. Control
+    characters and marks that change the direction of text are removed from metadata, title, URL and roles, but not from
+    the text and the values of arguments.
     """
-    given: object = document.metadata
-    if not isinstance(given, Mapping):
-        return Failure(document.id, f"its metadata is {_shown(given)}; expected a mapping from strings")
-    if len(given) > METADATA_KEYS:
-        return Failure(document.id, f"its metadata has {len(given):,} keys; expected at most {METADATA_KEYS}")
+    metadata: object = document.metadata
+    if not isinstance(metadata, Mapping):
+        return Failure(document.id, f"its metadata is {_format_value(metadata)}; expected a mapping from strings")
+    if len(metadata) > METADATA_KEYS:
+        return Failure(document.id, f"its metadata has {len(metadata):,} keys; expected at most {METADATA_KEYS}")
     url: object = document.url
     if not isinstance(url, str):
-        return Failure(document.id, f"its url is {_shown(url)}; expected a string")
-    kept: dict[str, MetadataValue] = {}
-    for key, value in given.items():
+        return Failure(document.id, f"its url is {_format_value(url)}; expected a string")
+    valid: dict[str, MetadataValue] = {}
+    for key, value in metadata.items():
         if not isinstance(key, str):
-            return Failure(document.id, f"a key of its metadata is {_shown(key)}; expected a string")
-        found = _kept(value)
-        if found is None:
-            return Failure(document.id, f"its metadata {_shown(key)} is {_shown(value)}; {_EXPECTED}")
-        kept[_cut(key)] = found
+            return Failure(document.id, f"a key of its metadata is {_format_value(key)}; expected a string")
+        valid_value = _normalize_metadata_value(value)
+        if valid_value is None:
+            return Failure(document.id, f"its metadata {_format_value(key)} is {_format_value(value)}; {_EXPECTED}")
+        valid[_shorten(key)] = valid_value
     clean = replace(
         document,
         title=sanitize(document.title),
         url=sanitize(url),
-        arguments=tuple(map(_checked_argument, document.arguments)),
+        arguments=tuple(map(_sanitize_argument, document.arguments)),
         relation=sanitize(document.relation),
-        metadata=kept,
+        metadata=valid,
     )
     return document if clean == document else clean
 
 
-def _checked_argument(argument: Argument) -> Argument:
+def _sanitize_argument(argument: Argument) -> Argument:
     names = tuple(map(sanitize, argument.names))
     role, unit = sanitize(argument.role), sanitize(argument.unit)
-    return replace(argument, role=role, value=writable(argument.value), unit=unit, names=names)
+    return replace(argument, role=role, value=replace_surrogates(argument.value), unit=unit, names=names)
 
 
-def _kept(value: object) -> MetadataValue | None:
-    """The value as it is kept; None where it cannot be."""
+def _normalize_metadata_value(value: object) -> MetadataValue | None:
+    """Return the value in the form that is stored, or None if it cannot be stored."""
     if isinstance(value, str):
-        return _cut(value)
+        return _shorten(value)
     if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, tuple | list) and all(isinstance(item, str) for item in value):
-        return _fitting(value)
+        return _shorten_list(value)
     return None
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     text = sanitize(text)
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_METADATA_CHARACTERS:
         return text
     note = f" ... (cut; {len(text):,} characters)"
-    return text[: LONGEST - len(note)] + note
+    return text[: MAX_METADATA_CHARACTERS - len(note)] + note
 
 
-def _fitting(items: tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    """As many of the first items as fit, and a last one that counts the others."""
-    room, kept = LONGEST, list[str]()
-    for item in map(_cut, items):
-        room -= len(item) + 1
-        if room < 0:
-            return (*kept, f"... ({len(items) - len(kept):,} more)")
-        kept.append(item)
-    return tuple(kept)
+def _shorten_list(items: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """Return the first items that fit, followed by an item that counts the omitted ones."""
+    remaining, shortened = MAX_METADATA_CHARACTERS, list[str]()
+    for item in map(_shorten, items):
+        remaining -= len(item) + 1
+        if remaining < 0:
+            return (*shortened, f"... ({len(items) - len(shortened):,} more)")
+        shortened.append(item)
+    return tuple(shortened)
 
 
-def _shown(value: object) -> str:
-    """A value for a message, cut short; nothing that it is may fail here."""
+def _format_value(value: object) -> str:
+    """Return a short ASCII form of any value for a message, also if the value's ``repr`` raises."""
     try:
         text = ascii(value)
-    except Exception:  # a value's own way to show itself
+    except Exception:  # the value's own __repr__
         text = f"a {type(value).__name__}"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
-TITLE_FROM, FILE_NAME = "title_from", "file name"
-"""The key of a document's metadata that says where its title is from, and what it says of one that is a file's name."""
-
-CONTINUED = 0.5
-"""How surely a passage is about a section that began in an earlier one."""
-
-NAMED_BY_FILE = 0.0
-"""How surely a passage is about what its file is called."""
-
-_BLANK = 16
-"""Characters of white space that may stand before a passage in its section; more are looked at as text."""
+# Content hashes
 
 
-def sections_in(document: Document, spans: Sequence[Span]) -> Iterator[tuple[Section, ...]]:
-    """The sections that each passage stands in or holds, as spans of its own text, the widest first.
+def hash_document(document: Document, method: str) -> str:
+    """Return a hash of all that the index stores of a document and of the components that process it.
 
-    The document's title is one of them. A title that is also a heading is about what stands under it alone, and about
-    what stands under no heading. What goes on in a further passage is less surely about it than what begins there: the
-    names of a manual and of its chapters stand above hundreds of passages, and lead to where they begin. A title that
-    is only the name of a file is shown and searched with the passage, which is not taken to be about it.
+    The time when the file was last written is left out: a file that was only touched is unchanged.
 
     Args:
-        document: With its title and sections; those that hold nothing are passed over.
-        spans: Of its passages, by where they start.
+        document: The document; its source without the line of a record.
+        method: Names of splitter, builder and embedder with their settings.
+
+    Raises:
+        UnicodeEncodeError: a text contains half of a surrogate pair.
+    """
+    metadata = {key: value for key, value in document.metadata.items() if key != "modified"}
+    context: dict[str, object] = {"url": document.url, "metadata": metadata, "places": [*map(astuple, document.places)]}
+    if document.sections:
+        context["headings"] = HEADING_FORMAT
+    return _hash(method, document.id, document.source, *_list_content(document), json.dumps(context, sort_keys=True))
+
+
+def hash_content(document: Document) -> str:
+    """Return a hash of title, text, arguments and sections, by which equal documents are recognised."""
+    return _hash(*_list_content(document))
+
+
+def hash_passage(passage: Passage, method: str) -> str:
+    """Return a hash of the content from which hyperedges are built; see :func:`hash_document` for ``method``."""
+    return _hash(method, *_list_content(passage), str(passage.begins_paragraph))
+
+
+def _list_content(item: Document | Passage) -> list[str]:
+    """Return the texts from which the hyperedges of a document or a passage are built."""
+    arguments = [item.relation, *(part for each in item.arguments for part in _list_parts(each))]
+    sections = (
+        str(part) for section in item.sections for part in (section.name, section.start, section.end, section.strength)
+    )
+    return [item.title, item.text, *(arguments if item.arguments else ()), *sections]
+
+
+def _list_parts(argument: Argument) -> tuple[str, ...]:
+    return argument.role, argument.value, argument.type, argument.unit, json.dumps(argument.names)
+
+
+def _hash(*parts: str) -> str:
+    """Return the SHA-256 hash of the parts, each preceded by its length, so that no two lists of parts are equal."""
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8")
+        digest.update(len(encoded).to_bytes(8, "big"))
+        digest.update(encoded)
+    return digest.hexdigest()
+
+
+# Passages
+
+
+def split_document(document: Document, splitter: Splitter) -> list[Passage]:
+    """Return the passages of a document; a document with arguments, which is one fact, is a single passage."""
+    if document.arguments:
+        spans = [Span(0, len(document.text))]
+    else:
+        spans = splitter.passages(document.text, [section.start for section in document.sections])
+    passages = []
+    parts = zip(spans, find_sections(document, spans), find_headings(document, spans), strict=True)
+    for position, (span, sections, heading) in enumerate(parts):
+        text = span.of(document.text)
+        location = _find_location(span, document.places)
+        passages.append(
+            Passage(
+                build_passage_id(document.id, position),
+                document.id,
+                build_title(sections, len(text)),
+                text,
+                span.start,
+                span.end,
+                location.page,
+                heading,
+                location.sheet,
+                location.slide,
+                document.arguments,
+                sections,
+                begins_paragraph(document.text, span.start),
+                document.relation,
+            )
+        )
+    return passages
+
+
+def _find_location(span: Span, locations: Sequence[Location]) -> Location:
+    """Return the page, sheet or slide on which a span begins; only the span if the document has no locations."""
+    place = bisect_right(locations, span.start, key=lambda location: location.start) - 1
+    return locations[place] if place >= 0 else Location(span.start, span.end)
+
+
+def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[Section, ...]]:
+    """Yield the sections that overlap each passage, with spans relative to the passage, the widest section first.
+
+    The document's title is one of the sections. A title that is also a heading applies only below that heading and to
+    text without a heading. A section that continues from an earlier passage has lower strength, because the title of a
+    manual applies to hundreds of passages and should lead to the beginning. A title that is only a file name is shown
+    and embedded with the passage, but is not the passage's subject.
+
+    Args:
+        document: The document; empty sections are ignored.
+        spans: The spans of its passages, ordered by start.
     """
     sections = [section for section in document.sections if section.start < section.end]
-    coming = sorted(sections, key=lambda section: (section.start, -section.end))[::-1]
-    headings = {section.name for section in coming}
-    title = Section(document.title, 0, len(document.text), NAMED_BY_FILE if _is_file_name(document) else 1.0)
+    upcoming = sorted(sections, key=lambda section: (section.start, -section.end))[::-1]
+    headings = {section.name for section in upcoming}
+    is_file_name = document.metadata.get(TITLE_FROM) == FILE_NAME
+    title = Section(document.title, 0, len(document.text), NAMED_BY_FILE if is_file_name else 1.0)
     near: list[Section] = []
     for span in spans:
-        while coming and coming[-1].start < span.end:
-            near.append(coming.pop())
+        while upcoming and upcoming[-1].start < span.end:
+            near.append(upcoming.pop())
         near = [section for section in near if section.end > span.start]
-        inside = [_within(section, span, document.text) for section in near]
-        if document.title and not (document.title in headings and _names_of_all(inside, span.end - span.start)):
-            inside.insert(0, _within(title, span, document.text))
+        inside = [_clip_section(section, span, document.text) for section in near]
+        if document.title and not (document.title in headings and _list_covering(inside, span.end - span.start)):
+            inside.insert(0, _clip_section(title, span, document.text))
         yield tuple(inside)
 
 
-def _within(section: Section, span: Span, text: str) -> Section:
-    """The part of a section that lies in a passage, as a span of the passage's text."""
+def _clip_section(section: Section, span: Span, text: str) -> Section:
+    """Return the part of a section that lies in a passage, as a span of the passage's text."""
     start, end = max(section.start, span.start), min(section.end, span.end)
-    before = start - section.start
-    goes_on = before > _BLANK or text[section.start : start].strip()
-    name = " ".join(section.name.split())
-    return Section(name, start - span.start, end - span.start, section.strength * (CONTINUED if goes_on else 1.0))
+    is_continued = start - section.start > _MAX_BLANK or text[section.start : start].strip()
+    strength = section.strength * (CONTINUED if is_continued else 1.0)
+    return Section(collapse_whitespace(section.name), start - span.start, end - span.start, strength)
 
 
-def _is_file_name(document: Document) -> bool:
-    return document.metadata.get(TITLE_FROM) == FILE_NAME
-
-
-def _names_of_all(sections: Sequence[Section], length: int) -> list[str]:
-    """The names of the sections that hold all of a passage.
+def build_title(sections: Sequence[Section], length: int) -> str:
+    """Return the title of a passage: the names of all sections that cover its whole text, the widest first.
 
     Args:
-        sections: In it.
-        length: Of its text.
+        sections: The sections of the passage.
+        length: Characters of the passage.
     """
+    return HEADING_SEPARATOR.join(dict.fromkeys(_list_covering(sections, length)))
+
+
+def _list_covering(sections: Sequence[Section], length: int) -> list[str]:
     return [section.name for section in sections if section.start == 0 and section.end == length]
 
 
-def headings_in(document: Document, spans: Sequence[Span]) -> Iterator[str]:
-    """The headings that each passage stands under and holds, as they are shown; empty where there are none.
+def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
+    """Yield the headings above and inside each passage as they are shown; an empty string if there are none.
 
     Args:
-        document: With its sections.
-        spans: Of its passages, by where they start.
+        document: The document with its sections.
+        spans: The spans of its passages, ordered by start.
     """
-    coming = sorted(document.sections, key=lambda section: (section.start, -section.end))[::-1]
+    upcoming = sorted(document.sections, key=lambda section: (section.start, -section.end))[::-1]
     above: list[Section] = []
     for span in spans:
-        while coming and coming[-1].start <= span.start:
-            above.append(coming.pop())
+        while upcoming and upcoming[-1].start <= span.start:
+            above.append(upcoming.pop())
         above = [section for section in above if section.end > span.start]
-        yield joined_headings(_paths(above, reversed(coming), span))
+        yield join_headings(_list_paths(above, reversed(upcoming), span))
 
 
-def _paths(above: Sequence[Section], coming: Iterable[Section], span: Span) -> Iterator[Iterable[str]]:
-    """The headings above the beginning of a passage, then above each section that begins in it; a few more than shown.
+def _list_paths(above: Sequence[Section], upcoming: Iterable[Section], span: Span) -> Iterator[Iterable[str]]:
+    """Yield the heading path at the beginning of a passage, then of each section that begins in the passage.
 
     Args:
-        above: What holds the beginning.
-        coming: The sections that begin later.
-        span: Of the passage.
+        above: The sections that contain the beginning of the passage.
+        upcoming: The later sections, in order.
+        span: The span of the passage.
     """
-    yield _names(above)
-    for section in islice(takewhile(lambda section: section.start < span.end, coming), MOST + 1):
-        above = [*(one for one in above if one.end > section.start), section]
-        yield _names(above)
+    yield _list_names(above)
+    for section in islice(takewhile(lambda section: section.start < span.end, upcoming), MAX_HEADINGS + 1):
+        above = [*(outer for outer in above if outer.end > section.start), section]
+        yield _list_names(above)
 
 
-def _names(sections: Iterable[Section]) -> Iterable[str]:
-    return dict.fromkeys(" ".join(section.name.split()) for section in sections)
-
-
-def title_of(sections: Sequence[Section], length: int) -> str:
-    """The title of a passage: the names of what holds all of it, the widest first, each once; see above."""
-    return BETWEEN.join(dict.fromkeys(_names_of_all(sections, length)))
+def _list_names(sections: Iterable[Section]) -> Iterable[str]:
+    return dict.fromkeys(collapse_whitespace(section.name) for section in sections)

@@ -1,4 +1,4 @@
-"""Many texts to vectors, a piece at a time, so that somebody can be told how far it is, and stop it without loss."""
+"""Embeds the texts of a batch of documents in small calls, so that progress is visible and an interruption is cheap."""
 
 from __future__ import annotations
 
@@ -13,97 +13,110 @@ from polyad.protocols.components import Embedder
 from polyad.protocols.store import Store
 
 BLOCK_CHARACTERS = 512_000
-"""Of texts that are put in the order of their length: all of the documents that are read together, mostly."""
+"""Characters of texts that are sorted by length together; usually all texts of one batch of documents."""
 
-SLICE_CHARACTERS = 128_000
-"""Of texts embedded in one call, which takes some seconds on a slow machine. The shorter a call, the more of the passes
-of an embedder are filled up: with half of it they hold a tenth more tokens (docs/adr/0007)."""
+CALL_CHARACTERS = 128_000
+"""Characters embedded in one call, which takes a few seconds on a slow machine. The passes of an embedder are filled
+better by longer calls: with half of this they hold a tenth more tokens (docs/adr/0007)."""
 
-KEEP_SECONDS = 2.0
-"""Of embedding, after which what was made is kept: with the call under way, what an interrupted run loses."""
+SAVE_SECONDS = 2.0
+"""Seconds of embedding after which new vectors are saved. An interrupted run loses these and the call in progress."""
 
 
-class Pending:
-    """Texts of documents that are not stored yet, whose vectors the store keeps for a run that comes after this one.
+class PendingVectors:
+    """Vectors of texts whose documents are not stored yet, saved in the store for a later run.
 
-    Vectors that are made within :data:`KEEP_SECONDS` are not kept: making them again costs no more.
+    Vectors that were computed within the last :data:`SAVE_SECONDS` are not saved: computing them again costs no more.
 
     Args:
-        store: Keeps them until it has the documents.
-        texts: To embed.
-        owners: The id of the document that each text is from.
-        clock: In seconds.
+        store: The store that saves the vectors until the documents are stored.
+        texts: The texts to embed.
+        document_ids: The id of the document of each text.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
         self,
         store: Store,
         texts: Sequence[str],
-        owners: Sequence[str],
+        document_ids: Sequence[str],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
-        self._owners = owners
+        self._document_ids = document_ids
         self._clock = clock
-        self._kept_at = clock()
-        self._unkept: list[int] = []
+        self._saved_at = clock()
+        self._unsaved: list[int] = []
 
-    def known(self) -> dict[int, FloatArray]:
-        """The vectors that an earlier run has made, by the position of their text."""
-        found = self._store.pending_vectors(self._digests)
-        return {row: found[digest] for row, digest in enumerate(self._digests) if digest in found}
+    def load(self) -> dict[int, FloatArray]:
+        """Return the vectors that an earlier run saved, by the position of the text."""
+        vectors = self._store.pending_vectors(self._digests)
+        return {row: vectors[digest] for row, digest in enumerate(self._digests) if digest in vectors}
 
-    def made(self, rows: Sequence[int], vectors: FloatArray) -> None:
-        """The texts at ``rows`` are embedded; ``vectors`` are those of all texts, as far as they are made."""
-        self._unkept += rows
-        if self._clock() - self._kept_at >= KEEP_SECONDS:
+    def add(self, rows: Sequence[int], vectors: FloatArray) -> None:
+        """Add new vectors, and save all unsaved vectors if the last save is long enough ago.
+
+        Args:
+            rows: Positions of the texts that were embedded.
+            vectors: The vectors of all texts; those at ``rows`` are computed.
+        """
+        self._unsaved += rows
+        if self._clock() - self._saved_at >= SAVE_SECONDS:
             self._store.keep_pending_vectors(
-                {self._digests[row]: (self._owners[row], vectors[row]) for row in self._unkept}
+                {self._digests[row]: (self._document_ids[row], vectors[row]) for row in self._unsaved}
             )
-            self._unkept = []
-            self._kept_at = self._clock()
+            self._unsaved = []
+            self._saved_at = self._clock()
 
 
-def embed(
-    embedder: Embedder, texts: Sequence[str], told: Callable[[int], None], pending: Pending | None = None
+def embed_texts(
+    embedder: Embedder,
+    texts: Sequence[str],
+    on_progress: Callable[[int], None],
+    pending: PendingVectors | None = None,
 ) -> FloatArray:
-    """The vectors of ``texts`` as passages, float32 ``[texts, dimension]``.
+    """Return the vectors of texts as passages; float32, shape ``[texts, dimension]``.
 
-    Texts are taken in blocks, in order, and within a block by length: the embedder pads less, and how far it is can
-    still be said by the place of a text.
+    Texts are embedded block by block, and sorted by length within a block: the embedder pads less, and the position of
+    a text still shows the progress.
 
     Args:
-        embedder: Makes the vectors; of each text the same, whatever is embedded beside it.
-        texts: To embed.
-        told: Of how many are done, after each call.
-        pending: Keeps the vectors of the same texts until they are stored; those it has are not made again.
+        embedder: The embedder. A text's vector must not depend on the other texts of a call.
+        texts: The texts to embed.
+        on_progress: Receives the number of embedded texts after each call.
+        pending: Saved vectors of the same texts, which are not computed again.
     """
     vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
-    known = pending.known() if pending else {}
-    for row, vector in known.items():
+    saved = pending.load() if pending else {}
+    for row, vector in saved.items():
         vectors[row] = vector
-    done = len(known)
-    for block in _pieces(texts, [row for row in range(len(texts)) if row not in known], BLOCK_CHARACTERS):
-        ordered = sorted(block, key=lambda row: (len(texts[row]), row))
-        for rows in _pieces(texts, ordered, SLICE_CHARACTERS):
+    count = len(saved)
+    for block in _split_rows(texts, [row for row in range(len(texts)) if row not in saved], BLOCK_CHARACTERS):
+        by_length = sorted(block, key=lambda row: (len(texts[row]), row))
+        for rows in _split_rows(texts, by_length, CALL_CHARACTERS):
             vectors[rows] = embedder.encode([texts[row] for row in rows], "passage")
             if pending:
-                pending.made(rows, vectors)
-            done += len(rows)
-            told(done)
+                pending.add(rows, vectors)
+            count += len(rows)
+            on_progress(count)
     return vectors
 
 
-def _pieces(texts: Sequence[str], rows: Sequence[int], most: int) -> Iterator[list[int]]:
-    """``rows`` in order, in pieces of about ``most`` characters; a longer text is one by itself."""
-    piece: list[int] = []
+def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) -> Iterator[list[int]]:
+    """Split rows, in order, into groups of at most ``max_characters``; a longer text is a group of its own."""
+    group: list[int] = []
     size = 0
     for row in rows:
-        if piece and size + len(texts[row]) > most:
-            yield piece
-            piece, size = [], 0
-        piece.append(row)
+        if group and size + len(texts[row]) > max_characters:
+            yield group
+            group, size = [], 0
+        group.append(row)
         size += len(texts[row])
-    if piece:
-        yield piece
+    if group:
+        yield group
+
+
+def format_embedding_text(title: str, text: str) -> str:
+    """Return the text that is embedded for a passage or hyperedge: its text below its title, which explains "it"."""
+    return f"{title}\n{text}" if title else text

@@ -1,94 +1,76 @@
-"""The indexing pipeline: documents in, committed one at a time, with a report of what became of each."""
+"""The indexing pipeline: read documents, split them into passages, build hyperedges, embed the texts, and store all."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from polyad.config import EmbeddingSettings
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
-from polyad.indexing.builders import Built, HyperedgeBuilder, hyperedge_id, passage_id
-from polyad.indexing.documents import checked, headings_in, sections_in, title_of
-from polyad.indexing.embedding import Pending, embed
+from polyad.indexing.builders import BuildResult, HyperedgeBuilder, build_hyperedge_id
+from polyad.indexing.documents import hash_content, hash_document, hash_passage, split_document, validate_document
+from polyad.indexing.embedding import PendingVectors, embed_texts, format_embedding_text
 from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
-from polyad.model import (
-    Argument,
-    Document,
-    Failure,
-    FloatArray,
-    IndexedDocument,
-    IndexedHyperedge,
-    IndexedPassage,
-    Location,
-    Passage,
-    Span,
-)
-from polyad.protocols.components import Embedder, Progress, Splitter
+from polyad.model import Document, Failure, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
+from polyad.protocols.components import Embedder, Progress, Splitter, silent
 from polyad.protocols.store import Store
-from polyad.text.paragraphs import begins_paragraph
+from polyad.text.files import get_source_file
 
 INCOMPLETE = ""
-"""The digest of what lacks hyperedges that a language model did not give; equal to no other, so it is tried again."""
+"""Digest of a document or passage without all of its hyperedges. No content has this digest, so it is built again."""
 
-HEADINGS = 2
-"""How headings are put to passages that hold several sections: another number has them put anew."""
-
-_LINE = re.compile(r":\d+$")
-"""What a source has behind the name of a file for the line of a record."""
-
-_BATCH_CHARACTERS = 200_000
-"""Of text prepared together: large enough to fill the embedder's batches with like lengths, small enough that a run
-that is interrupted loses seconds of what is not embedding, except of a document that is larger by itself."""
+BATCH_CHARACTERS = 200_000
+"""Characters of text that are processed together: enough to fill the embedder's calls with texts of similar length, and
+few enough that an interrupted run loses only seconds of work, except for a larger single document."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What one run knows of documents, by id.
+    """The state of one run.
 
     Attributes:
-        known: The digest of each that was read in this run and is in the index, or will be.
-        met: The source of each that was read in this run, and the digest of its content.
-        redone: Where unchanged documents and passages are built anew, the ids of those that were; else None.
+        progress: Reports progress.
+        checkpoint: Completed documents of a full rebuild; None if unchanged documents are not built again.
+        digests: Digest by document id, of each document of this run that is in the index or will be.
+        origins: Source and content hash of each document of this run, by document id.
     """
 
-    known: dict[str, str] = field(default_factory=dict)
-    met: dict[str, tuple[str, str]] = field(default_factory=dict)
-    redone: RebuildCheckpoint | None = None
+    progress: RunProgress
+    checkpoint: RebuildCheckpoint | None
+    digests: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class _Changed:
-    """A document to index; ``is_update`` where an older one is there."""
+class _Change:
+    """A new or changed document; ``is_update`` if the index has an older version."""
 
     document: Document
     digest: str
     is_update: bool
-    passages: list[Passage]
 
 
 @dataclass(frozen=True, slots=True)
-class _Contents:
+class _Passages:
     """The passages of some documents, compared with the index.
 
     Attributes:
-        digests: Of every passage, by its id.
-        known: Those whose content is in the index, with what was made of it, by id.
-        missing: The others, which are to be built.
+        by_document: Passages by document id, in order.
+        digests: Digest of each passage, by passage id.
+        stored: Passages whose content is in the index already, with their hyperedges and vectors, by passage id.
+        new: The other passages, which have to be built.
     """
 
+    by_document: Mapping[str, list[Passage]]
     digests: Mapping[str, str]
-    known: dict[str, IndexedPassage]
-    missing: list[Passage]
+    stored: dict[str, IndexedPassage]
+    new: list[Passage]
 
 
 @dataclass(frozen=True, slots=True)
-class _Whole:
-    """A document ready to be stored, and what was noted in building it."""
+class _Assembled:
+    """A document ready to be stored, with the notes about building it."""
 
     indexed: IndexedDocument
     is_update: bool
@@ -101,13 +83,19 @@ _DEFAULT_SETTINGS = EmbeddingSettings()
 class Indexer:
     """Brings a store up to date with documents.
 
-    A document whose digest is known is left alone; of a changed one only the changed passages are built and embedded
-    again. A document that fails is reported and the rest goes on. A passage whose hyperedges a language model did not
-    give is indexed without them and reported; its document counts as changed the next time, so that only that passage
-    is tried again.
+    An unchanged document is skipped. Of a changed document, only the changed passages are built and embedded again. A
+    document that fails is reported, and the run continues. A passage for which a language model gave no usable reply is
+    stored without hyperedges and reported; the next run retries that passage only.
 
-    A run that is interrupted loses no document that it has stored, and of one that it has not, little of the embedding:
-    the store keeps the vectors until the document is there.
+    An interrupted run loses no stored document, and little embedding: the store saves vectors until their documents are
+    stored.
+
+    Args:
+        store: The index.
+        embedder: Embeds passages and hyperedges.
+        splitter: Splits documents into passages.
+        builder: Builds the hyperedges of passages.
+        settings: Whether hyperedges are embedded with the title of their passage.
     """
 
     def __init__(
@@ -123,8 +111,8 @@ class Indexer:
         self._embedder = embedder
         self._splitter = splitter
         self._builder = builder
-        plain = "" if settings.hyperedge_titles else " without-titles"
-        self._made_by = f"{splitter.name} {builder.name} {embedder.name}{plain}"
+        titles = "" if settings.hyperedge_titles else " without-titles"
+        self._method = f"{splitter.name} {builder.name} {embedder.name}{titles}"
 
     def index(
         self,
@@ -132,382 +120,299 @@ class Indexer:
         progress: Progress,
         files: int | None = None,
         *,
-        redone: RebuildCheckpoint | None = None,
+        checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexCounts:
-        """Index every document of ``items``; failures among them are passed into the report.
+        """Index documents, and pass failures to read a file on to the result.
 
         Args:
-            items: To index.
-            progress: Told how far it is, in files where ``files`` says how many these are, else in documents.
-            files: That ``items`` come from.
-            redone: Build also what is unchanged anew, but for these documents, which others are added to. Where that
-                fails, what is there stays.
+            items: Documents, and failures to read a file.
+            progress: Receives the progress, in files if ``files`` is known, else in documents.
+            files: Number of files that ``items`` come from.
+            checkpoint: Build unchanged documents again too, except for the documents in the checkpoint. A document that
+                fails keeps what is stored.
         """
-        run = _Run(redone=redone)
-        total = IndexCounts()
-        tried: list[str] = []
-        told = RunProgress(progress, files)
-        told.tell("reading")
-        for batch in _batches(items):
-            told.begin(batch)
-            changed, counts = self._changed(batch, run)
-            total += counts
-            total += self._put(changed, told, redone)
-            tried += [item.document.id for item in changed]
-            told.end(total.passages, total.hyperedges)
-            if total.stopped:
+        run = _Run(RunProgress(progress, files), checkpoint)
+        run.progress.report("reading")
+        counts = IndexCounts()
+        attempted: list[str] = []
+        for batch in _split_into_batches(items):
+            run.progress.begin_batch(batch)
+            changes, unchanged = self._find_changes(batch, run)
+            counts += unchanged
+            counts += self._index_documents(changes, run)
+            attempted += [change.document.id for change in changes]
+            run.progress.end_batch(counts.passages, counts.hyperedges)
+            if counts.stop_reason:
                 break
-        if not total.stopped:
-            self._store.drop_pending_vectors(frozenset(tried))  # what waits for one that failed, the next run may need
-        duplicates = sorted(self._store.duplicates(tried).items())
-        return total + IndexCounts(duplicates=tuple(duplicates))
+        if not counts.stop_reason:  # the vectors of a failed document stay: the next run may need them
+            self._store.drop_pending_vectors(frozenset(attempted))
+        return counts + IndexCounts(duplicates=tuple(sorted(self._store.duplicates(attempted).items())))
 
-    def pending(
-        self, items: Iterable[Document | Failure], redone: RebuildCheckpoint | None = None
+    def find_new_passages(
+        self, items: Iterable[Document | Failure], checkpoint: RebuildCheckpoint | None = None
     ) -> Iterator[list[Passage]]:
-        """Passages that indexing ``items`` would build, a batch of documents at a time; changes nothing.
+        """Yield the passages that :meth:`index` would build, batch by batch, without changing the index.
 
-        Of passages with equal contents there is one: the others cost nothing.
+        Passages with equal content are built once, so one of them is yielded.
 
         Args:
-            items: As for :meth:`index`.
-            redone: As for :meth:`index`.
+            items: Documents, and failures to read a file.
+            checkpoint: The checkpoint that would be passed to :meth:`index`.
         """
-        run = _Run(redone=redone)
-        yielded: set[str] = set()
-        for batch in _batches(items):
-            changed, _ = self._changed(batch, run)
-            contents = self._contents(changed, is_forced=redone is not None)
-            digests = contents.digests
-            first = {digests[passage.id]: passage for passage in reversed(contents.missing)}
-            new = [passage for passage in contents.missing if first[digests[passage.id]] is passage]
-            yield [passage for passage in new if digests[passage.id] not in yielded]
-            yielded |= first.keys()
+        run = _Run(RunProgress(silent, None), checkpoint)
+        seen: set[str] = set()
+        for batch in _split_into_batches(items):
+            changes, _ = self._find_changes(batch, run)
+            passages = self._split(changes, run)
+            first: dict[str, Passage] = {}
+            for passage in passages.new:
+                first.setdefault(passages.digests[passage.id], passage)
+            yield [passage for digest, passage in first.items() if digest not in seen]
+            seen |= first.keys()
 
-    def _changed(self, batch: Sequence[Document | Failure], run: _Run) -> tuple[list[_Changed], IndexCounts]:
-        """The documents to index, and what became of the others; ``run`` is told of all of them."""
-        failures = []
-        changed = []
-        unchanged = 0
-        unknown = [item.id for item in batch if item.id not in run.known and _printable(item.id) == item.id]
-        run.known.update(self._store.digests(unknown))
-        for given in batch:
-            item = checked(given) if isinstance(given, Document) else given
+    def _find_changes(self, batch: Sequence[Document | Failure], run: _Run) -> tuple[list[_Change], IndexCounts]:
+        """Return the new and changed documents of a batch, and count the others."""
+        failures, changes, unchanged = [], [], 0
+        ids = [item.id for item in batch if item.id not in run.digests and _escape_surrogates(item.id) == item.id]
+        run.digests.update(self._store.digests(ids))
+        for unchecked in batch:
+            item = validate_document(unchecked) if isinstance(unchecked, Document) else unchecked
             if isinstance(item, Failure):
                 failures.append(item)
                 continue
-            read_from = item.source
-            if item.arguments:  # the line of a fact is where it stands, and moves when one is inserted before it
-                item = replace(item, source=_LINE.sub("", item.source))
+            source = item.source
+            if item.arguments:  # the line of a fact is its location, and changes if a line is inserted above
+                item = replace(item, source=get_source_file(source))
             try:
-                digest = _digest(self._made_by, item.id, item.source, *_content(item), *_circumstances(item))
-                content = _digest(*_content(item))
+                digest, content = hash_document(item, self._method), hash_content(item)
             except UnicodeEncodeError as error:
-                failures.append(Failure(_printable(item.id), _reason(error)))
+                failures.append(Failure(_escape_surrogates(item.id), _format_reason(error)))
                 continue
-            is_repeated = item.id in run.met
-            source, earlier = run.met.setdefault(item.id, (read_from, content))
-            if earlier != content:
-                failures.append(Failure(item.id, _taken(read_from, source)))
-            elif is_repeated or (run.known.get(item.id) == digest and (run.redone is None or item.id in run.redone)):
+            is_repeated = item.id in run.origins
+            first_source, first_content = run.origins.setdefault(item.id, (source, content))
+            is_rebuilt = run.checkpoint is not None and item.id not in run.checkpoint
+            if first_content != content:
+                failures.append(Failure(item.id, _format_conflict(source, first_source)))
+            elif is_repeated or (run.digests.get(item.id) == digest and not is_rebuilt):
                 unchanged += 1
             else:
-                is_update = item.id in run.known
-                run.known[item.id] = digest
-                changed.append(_Changed(item, digest, is_update, self._passages(item)))
-        return changed, IndexCounts(unchanged=unchanged, failures=tuple(failures))
+                changes.append(_Change(item, digest, item.id in run.digests))
+                run.digests[item.id] = digest
+        return changes, IndexCounts(unchanged=unchanged, failures=tuple(failures))
 
-    def _put(self, changed: Sequence[_Changed], told: RunProgress, redone: RebuildCheckpoint | None) -> IndexCounts:
-        """Build and store documents; when the batch fails, each by itself, to find the one at fault."""
-        if not changed:
+    def _index_documents(self, changes: Sequence[_Change], run: _Run) -> IndexCounts:
+        """Split, build, embed and store documents. If that fails, process each alone to find the one at fault."""
+        if not changes:
             return IndexCounts()
         try:
-            whole, counts = self._build(changed, told, is_forced=redone is not None)
+            passages = self._split(changes, run)
+            built = self._build(passages.new, run)
+            ready, counts = _separate_stopped(changes, passages, built)
+            indexed = self._embed(ready, passages, built, run)
+            documents = [self._assemble(change, passages, indexed, built) for change in ready]
         except (ConfigurationError, StoreError):
             raise  # no document is at fault
-        except Exception as error:  # whatever a plug-in raises, one bad document must not end the run
-            if len(changed) == 1:
-                return IndexCounts(failures=(Failure(changed[0].document.id, _reason(error)),))
+        except Exception as error:  # any exception of a plug-in: one bad document must not end the run
+            if len(changes) == 1:
+                return IndexCounts(failures=(Failure(changes[0].document.id, _format_reason(error)),))
             counts = IndexCounts()
-            for one in changed:
-                counts += IndexCounts(left=1) if counts.stopped else self._put([one], told, redone)
+            for change in changes:
+                counts += IndexCounts(unprocessed=1) if counts.stop_reason else self._index_documents([change], run)
             return counts
-        return counts + self._stored(whole, redone)
+        return counts + self._put(documents, run)
 
-    def _stored(self, whole: Sequence[_Whole], redone: RebuildCheckpoint | None) -> IndexCounts:
-        """Store documents together; where they cannot be written, each by itself, to find the one at fault."""
-        try:
-            self._store.put(*(item.indexed for item in whole if item.indexed.passages))
-        except UnicodeEncodeError as error:  # a name or a fact that a model spelt with half a character
-            if len(whole) == 1:
-                return IndexCounts(failures=(Failure(whole[0].indexed.document.id, _reason(error)),))
-            return sum((self._stored([item], redone) for item in whole), IndexCounts())
-        if redone is not None:
-            redone.add(*(item.indexed.document.id for item in whole if item.indexed.passages))
-        return _counts_of(whole)
-
-    def _build(
-        self, changed: Sequence[_Changed], told: RunProgress, *, is_forced: bool
-    ) -> tuple[list[_Whole], IndexCounts]:
-        """The documents that can be stored, and what was wrong with passages or stopped the run."""
-        contents = self._contents(changed, is_forced)
-        ids = [passage.id for passage in contents.missing]
-        built = dict(zip(ids, self._builder.build(contents.missing, told.tell), strict=True))
-        failed = {id: found.failure for id, found in built.items() if found.failure}
-        stopped = {id: failure for id, failure in failed.items() if isinstance(failure, NoMoreRepliesError)}
-        ready = [item for item in changed if stopped.keys().isdisjoint(passage.id for passage in item.passages)]
-        passages = contents.known | self._indexed(ready, built, contents.digests, told)
-        failures = tuple(
-            Failure(passage.id, f"{failed[passage.id]}; its text is indexed, new facts are missing: index it again")
-            for item in ready
-            for passage in item.passages
-            if passage.id in failed
-        )
-        reason = str(next(iter(stopped.values()), ""))
-        return [self._whole(item, passages, built) for item in ready], IndexCounts(
-            left=len(changed) - len(ready), failures=failures, stopped=reason
+    def _split(self, changes: Sequence[_Change], run: _Run) -> _Passages:
+        """Split documents into passages and look up the passages whose content the index has."""
+        by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
+        passages = [passage for own in by_document.values() for passage in own]
+        digests = {passage.id: hash_passage(passage, self._method) for passage in passages}
+        found = {} if run.checkpoint is not None else self._store.known_passages(list(digests.values()))
+        return _Passages(
+            by_document,
+            digests,
+            {p.id: _move_passage(found[digests[p.id]], p) for p in passages if digests[p.id] in found},
+            [passage for passage in passages if digests[passage.id] not in found],
         )
 
-    def _whole(self, item: _Changed, passages: Mapping[str, IndexedPassage], built: Mapping[str, Built]) -> _Whole:
-        """The document with its passages, and what was noted in building those that are new."""
-        new = [built[passage.id] for passage in item.passages if passage.id in built]
-        document = IndexedDocument(
-            item.document,
-            INCOMPLETE if any(found.failure for found in new) else item.digest,
-            self._splitter.count_tokens(item.document.text),
-            tuple(passages[passage.id] for passage in item.passages),
-        )
-        return _Whole(document, item.is_update, sum((found.notes for found in new), Counter()))
+    def _build(self, passages: Sequence[Passage], run: _Run) -> dict[str, BuildResult]:
+        """Return the hyperedges of new passages, by passage id."""
+        results = self._builder.build(passages, run.progress.report)
+        return {passage.id: result for passage, result in zip(passages, results, strict=True)}
 
-    def _indexed(
-        self, ready: Sequence[_Changed], built: Mapping[str, Built], digests: Mapping[str, str], told: RunProgress
+    def _embed(
+        self, ready: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult], run: _Run
     ) -> dict[str, IndexedPassage]:
-        """By id, the passages that were built; of one that failed, what the index has of it already."""
-        new = [passage for item in ready for passage in item.passages if passage.id in built]
-        kept = self._kept([p for p in new if built[p.id].failure], built)
-        drafts = [(p, built[p.id]) for p in new if p.id not in kept]
-        return kept | self._embedded(drafts, digests, {item.document.id: item.document for item in ready}, told)
+        """Embed new passages and their hyperedges, equal texts once; return all passages of the documents by id.
 
-    def _kept(self, passages: Sequence[Passage], built: Mapping[str, Built]) -> dict[str, IndexedPassage]:
-        """By id, those of ``passages`` that are in the index word for word, with the hyperedges they have there.
-
-        A failure to build them anew, by another method or other settings, is no reason to lose these. Only what is
-        incomplete there already, and less, gives way to what was built before the failure.
+        A passage that failed is not embedded if the index has the same passage; see :meth:`_find_previous`.
         """
-        documents = sorted({passage.document_id for passage in passages})
+        documents = {change.document.id: change.document for change in ready}
+        new = [p for id in documents for p in passages.by_document[id] if p.id in built]
+        previous = self._find_previous([p for p in new if built[p.id].failure], built)
+        new = [p for p in new if p.id not in previous]
+        rows: dict[str, int] = {}
+        owners: list[Passage] = []  # the first passage of each text
+        for passage in new:
+            for text in self._list_texts(passage, built[passage.id]):
+                if rows.setdefault(text, len(rows)) == len(owners):
+                    owners.append(passage)
+
+        def report(count: int) -> None:
+            passage = owners[count - 1]
+            place = _format_place(passage, documents[passage.document_id])
+            run.progress.report(f"{place}, {count:,} of {len(rows):,} texts embedded", count / len(rows))
+
+        pending = PendingVectors(self._store, list(rows), [passage.document_id for passage in owners])
+        vectors = embed_texts(self._embedder, list(rows), report, pending)
+        embedded = {}
+        for passage in new:
+            result = built[passage.id]
+            digest = INCOMPLETE if result.failure else passages.digests[passage.id]
+            own, *of_hyperedges = (vectors[rows[text]] for text in self._list_texts(passage, result))
+            hyperedges = tuple(
+                IndexedHyperedge(draft.hyperedge, draft.incidences, vector)
+                for draft, vector in zip(result.hyperedges, of_hyperedges, strict=True)
+            )
+            embedded[passage.id] = IndexedPassage(_strip_passage(passage), digest, own, hyperedges)
+        return passages.stored | previous | embedded
+
+    def _list_texts(self, passage: Passage, result: BuildResult) -> list[str]:
+        """Return the texts that are embedded: the passage's, then one for each hyperedge."""
+        title = passage.title if self._settings.hyperedge_titles else ""
+        hyperedges = (format_embedding_text(title, draft.hyperedge.text) for draft in result.hyperedges)
+        return [format_embedding_text(passage.title, passage.text), *hyperedges]
+
+    def _find_previous(
+        self, passages: Sequence[Passage], built: Mapping[str, BuildResult]
+    ) -> dict[str, IndexedPassage]:
+        """Return passages that the index has word for word, with the hyperedges they have there, by passage id.
+
+        A failure to build them by another method or with other settings must not lose these hyperedges. Only hyperedges
+        of an incomplete passage are replaced, if at least as many were built before the failure.
+        """
+        document_ids = sorted({passage.document_id for passage in passages})
         stored = {
             (item.passage.document_id, item.passage.title, item.passage.text): item
-            for item in (self._store.indexed_passages(documents) if documents else ())
+            for item in (self._store.indexed_passages(document_ids) if document_ids else ())
         }
-        kept = {}
+        previous = {}
         for passage in passages:
             item = stored.get((passage.document_id, passage.title, passage.text))
-            is_less = item is not None and len(item.hyperedges) <= len(built[passage.id].hyperedges)
-            if item is not None and not (is_less and item.digest == INCOMPLETE):
-                kept[passage.id] = replace(_moved(item, passage), digest=INCOMPLETE)
-        return kept
+            if item is None:
+                continue
+            if item.digest != INCOMPLETE or len(item.hyperedges) > len(built[passage.id].hyperedges):
+                previous[passage.id] = replace(_move_passage(item, passage), digest=INCOMPLETE)
+        return previous
 
-    def _contents(self, changed: Sequence[_Changed], is_forced: bool = False) -> _Contents:
-        passages = [passage for item in changed for passage in item.passages]
-        digests = {
-            passage.id: _digest(self._made_by, *_content(passage), str(passage.begins_paragraph))
-            for passage in passages
-        }
-        stored = {} if is_forced else self._store.known_passages(list(digests.values()))
-        return _Contents(
-            digests,
-            {p.id: _moved(stored[digests[p.id]], p) for p in passages if digests[p.id] in stored},
-            [passage for passage in passages if digests[passage.id] not in stored],
+    def _assemble(
+        self,
+        change: _Change,
+        passages: _Passages,
+        indexed: Mapping[str, IndexedPassage],
+        built: Mapping[str, BuildResult],
+    ) -> _Assembled:
+        """Return a document with its passages, and the notes about its new passages."""
+        own = passages.by_document[change.document.id]
+        results = [built[passage.id] for passage in own if passage.id in built]
+        document = IndexedDocument(
+            change.document,
+            INCOMPLETE if any(result.failure for result in results) else change.digest,
+            self._splitter.count_tokens(change.document.text),
+            tuple(indexed[passage.id] for passage in own),
+        )
+        return _Assembled(document, change.is_update, sum((result.notes for result in results), Counter()))
+
+    def _put(self, documents: Sequence[_Assembled], run: _Run) -> IndexCounts:
+        """Store documents in one transaction; if a text cannot be encoded, store each document alone."""
+        indexed = [item.indexed for item in documents if item.indexed.passages]
+        try:
+            self._store.put(*indexed)
+        except UnicodeEncodeError as error:  # a model's reply has a name or fact with half of a surrogate pair
+            if len(documents) == 1:
+                return IndexCounts(failures=(Failure(documents[0].indexed.document.id, _format_reason(error)),))
+            return sum((self._put([item], run) for item in documents), IndexCounts())
+        if run.checkpoint is not None:
+            run.checkpoint.add(*(item.document.id for item in indexed))
+        updated = sum(item.is_update for item in documents if item.indexed.passages)
+        passages = [passage for item in indexed for passage in item.passages]
+        return IndexCounts(
+            added=len(indexed) - updated,
+            updated=updated,
+            passages=len(passages),
+            hyperedges=sum(len(passage.hyperedges) for passage in passages),
+            failures=tuple(
+                Failure(item.indexed.document.id, "it has no text") for item in documents if not item.indexed.passages
+            ),
+            notes=sum((item.notes for item in documents if item.indexed.passages), Counter()),
         )
 
-    def _passages(self, document: Document) -> list[Passage]:
-        """The document's passages; one that is a given fact is never cut."""
-        if document.arguments:
-            spans = [Span(0, len(document.text))]
-        else:
-            spans = self._splitter.passages(document.text, [section.start for section in document.sections])
-        passages = []
-        parts = zip(spans, sections_in(document, spans), headings_in(document, spans), strict=True)
-        for position, (span, sections, heading) in enumerate(parts):
-            id, text = passage_id(document.id, position), span.of(document.text)
-            title = title_of(sections, len(text))
-            place = _place_of(span, document.places)
-            passages.append(
-                Passage(
-                    id,
-                    document.id,
-                    title,
-                    text,
-                    span.start,
-                    span.end,
-                    place.page,
-                    heading,
-                    place.sheet,
-                    place.slide,
-                    document.arguments,
-                    sections,
-                    begins_paragraph(document.text, span.start),
-                    document.relation,
-                )
-            )
-        return passages
 
-    def _embedded(
-        self,
-        drafts: Sequence[tuple[Passage, Built]],
-        digests: Mapping[str, str],
-        documents: Mapping[str, Document],
-        told: RunProgress,
-    ) -> dict[str, IndexedPassage]:
-        """Passages and their hyperedges with vectors; equal texts are embedded once."""
-        texts: dict[str, int] = {}
-        first_of: list[Passage] = []  # the passage that each of the texts is from
-        for passage, found in drafts:
-            edges = (embedding_text(self._title(passage), draft.hyperedge.text) for draft in found.hyperedges)
-            for text in (embedding_text(passage.title, passage.text), *edges):
-                if texts.setdefault(text, len(texts)) == len(first_of):
-                    first_of.append(passage)
-
-        def embedded(done: int) -> None:
-            passage = first_of[done - 1]
-            place = _in_words(passage, documents[passage.document_id])
-            told.tell(f"{place}, {done:,} of {len(texts):,} texts embedded", done / len(texts))
-
-        pending = Pending(self._store, list(texts), [passage.document_id for passage in first_of])
-        vectors = embed(self._embedder, list(texts), embedded, pending)
-
-        def vector_of(title: str, text: str) -> FloatArray:
-            vector: FloatArray = vectors[texts[embedding_text(title, text)]]
-            return vector
-
-        return {
-            passage.id: IndexedPassage(
-                _as_kept(passage),
-                INCOMPLETE if found.failure else digests[passage.id],
-                vector_of(passage.title, passage.text),
-                tuple(
-                    IndexedHyperedge(
-                        edge.hyperedge, edge.incidences, vector_of(self._title(passage), edge.hyperedge.text)
-                    )
-                    for edge in found.hyperedges
-                ),
-            )
-            for passage, found in drafts
-        }
-
-    def _title(self, passage: Passage) -> str:
-        """What the hyperedges of a passage are embedded under."""
-        return passage.title if self._settings.hyperedge_titles else ""
-
-
-def _counts_of(whole: Sequence[_Whole]) -> IndexCounts:
-    """What became of documents that were to be stored; without text they were not."""
-    stored = [item for item in whole if item.indexed.passages]
-    passages = [passage for item in stored for passage in item.indexed.passages]
-    updated = sum(item.is_update for item in stored)
-    return IndexCounts(
-        added=len(stored) - updated,
-        updated=updated,
-        passages=len(passages),
-        hyperedges=sum(len(passage.hyperedges) for passage in passages),
+def _separate_stopped(
+    changes: Sequence[_Change], passages: _Passages, built: Mapping[str, BuildResult]
+) -> tuple[list[_Change], IndexCounts]:
+    """Return the documents that can be stored, and count failed passages and documents that stopped the run."""
+    failures = {id: result.failure for id, result in built.items() if result.failure}
+    stops = {id: failure for id, failure in failures.items() if isinstance(failure, NoMoreRepliesError)}
+    ids = {change.document.id: [p.id for p in passages.by_document[change.document.id]] for change in changes}
+    ready = [change for change in changes if stops.keys().isdisjoint(ids[change.document.id])]
+    return ready, IndexCounts(
+        unprocessed=len(changes) - len(ready),
         failures=tuple(
-            Failure(item.indexed.document.id, "it has no text") for item in whole if not item.indexed.passages
+            Failure(id, f"{failures[id]}; its text is indexed, new facts are missing: index it again")
+            for change in ready
+            for id in ids[change.document.id]
+            if id in failures
         ),
-        notes=sum((item.notes for item in stored), Counter()),
+        stop_reason=str(next(iter(stops.values()), "")),
     )
 
 
-def _in_words(passage: Passage, document: Document) -> str:
-    """Where a passage stands, for somebody who waits: ``gnuplot.pdf p. 120/311``."""
+def _strip_passage(passage: Passage) -> Passage:
+    """Return the passage without the fields that only indexing uses."""
+    return replace(passage, arguments=(), relation="", sections=(), begins_paragraph=True)
+
+
+def _move_passage(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
+    """Return the hyperedges and vectors of a stored passage under the ids of another passage with the same content."""
+    hyperedges = []
+    for position, item in enumerate(stored.hyperedges):
+        id = build_hyperedge_id(passage.id, position)
+        incidences = tuple(replace(incidence, hyperedge_id=id) for incidence in item.incidences)
+        edge = replace(item.hyperedge, id=id, passage_id=passage.id)
+        hyperedges.append(IndexedHyperedge(edge, incidences, item.vector))
+    return IndexedPassage(_strip_passage(passage), stored.digest, stored.vector, tuple(hyperedges))
+
+
+def _format_place(passage: Passage, document: Document) -> str:
+    """Return the place of a passage for a progress message: ``gnuplot.pdf p. 120/311``."""
     name = document.source.rpartition("/")[2] or document.title or document.id
     last = document.places[-1].page if document.places else None
     return f"{name} p. {passage.page}/{last}" if passage.page and last else name
 
 
-def _taken(source: str, earlier: str) -> str:
-    """Why a document of an id that came before is not indexed; documents made in memory have no source."""
-    place = f", {earlier}" if earlier else ""
-    return f"{source or 'it'} has the id of an earlier document with other content{place}; only that one is kept"
+def _format_conflict(source: str, first_source: str) -> str:
+    """Return the reason why a second document with the same id is not indexed; a source may be empty."""
+    place = f", {first_source}" if first_source else ""
+    return f"{source or 'it'} has the id of an earlier document with other content{place}; only that one is indexed"
 
 
-def _content(item: Document | Passage) -> list[str]:
-    """What the hyperedges of a document or a passage are made from."""
-    arguments = [item.relation, *(part for one in item.arguments for part in _parts(one))] if item.arguments else []
-    sections = (
-        str(part) for section in item.sections for part in (section.name, section.start, section.end, section.strength)
-    )
-    return [item.title, item.text, *arguments, *sections]
-
-
-def _parts(argument: Argument) -> tuple[str, ...]:
-    return argument.role, argument.value, argument.type, argument.unit, json.dumps(argument.names)
-
-
-def _circumstances(document: Document) -> list[str]:
-    """What is known of a document beside its content: when it changes, nothing is built or embedded anew.
-
-    When its file was last written is left out: a file that was only touched is unchanged.
-    """
-    metadata = {key: value for key, value in document.metadata.items() if key != "modified"}
-    known: dict[str, object] = {"url": document.url, "metadata": metadata, "places": [*map(astuple, document.places)]}
-    if document.sections:
-        known["headings"] = HEADINGS
-    return [json.dumps(known, sort_keys=True)]
-
-
-def _place_of(span: Span, places: Sequence[Location]) -> Location:
-    """The page, sheet or slide that a span begins on; a location without any where the document has none."""
-    found = bisect_right(places, span.start, key=lambda place: place.start) - 1
-    return places[found] if found >= 0 else Location(span.start, span.end)
-
-
-def embedding_text(title: str, text: str) -> str:
-    """What is embedded for a passage or a hyperedge: its text under its title, which says what "it" refers to."""
-    return f"{title}\n{text}" if title else text
-
-
-def _as_kept(passage: Passage) -> Passage:
-    """The passage without what it has only while it is being indexed."""
-    return replace(passage, arguments=(), relation="", sections=(), begins_paragraph=True)
-
-
-def _moved(stored: IndexedPassage, passage: Passage) -> IndexedPassage:
-    """A stored passage's contents under the ids of another passage with the same title and text."""
-    hyperedges = []
-    for position, item in enumerate(stored.hyperedges):
-        id = hyperedge_id(passage.id, position)
-        incidences = tuple(replace(incidence, hyperedge_id=id) for incidence in item.incidences)
-        edge = replace(item.hyperedge, id=id, passage_id=passage.id)
-        hyperedges.append(IndexedHyperedge(edge, incidences, item.vector))
-    return IndexedPassage(_as_kept(passage), stored.digest, stored.vector, tuple(hyperedges))
-
-
-def _reason(error: Exception) -> str:
+def _format_reason(error: Exception) -> str:
     if isinstance(error, UnicodeEncodeError):
         return f"{error.object[error.start : error.end]!a} in it is half a character; decode with errors='replace'"
     return str(error) if isinstance(error, PolyadError) else f"{type(error).__name__}: {error}"
 
 
-def _printable(id: str) -> str:
+def _escape_surrogates(id: str) -> str:
     return id.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _digest(*parts: str) -> str:
-    hashed = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode("utf-8")
-        hashed.update(len(encoded).to_bytes(8, "big"))
-        hashed.update(encoded)
-    return hashed.hexdigest()
-
-
-def _batches(items: Iterable[Document | Failure]) -> Iterator[list[Document | Failure]]:
+def _split_into_batches(items: Iterable[Document | Failure]) -> Iterator[list[Document | Failure]]:
     batch: list[Document | Failure] = []
     size = 0
     for item in items:
         batch.append(item)
         size += len(item.text) if isinstance(item, Document) else 0
-        if size >= _BATCH_CHARACTERS:
+        if size >= BATCH_CHARACTERS:
             yield batch
             batch, size = [], 0
     if batch:

@@ -1,10 +1,9 @@
-"""The report of a run of indexing."""
+"""One run of the indexer: its counts and report, its progress messages, and the checkpoint of a full rebuild."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,31 +13,34 @@ from pathlib import PurePath
 from polyad.model import Document, Failure, Usage
 from polyad.protocols.components import Progress
 from polyad.protocols.store import Store
+from polyad.text.files import get_source_file
+
+_MIN_SECONDS = 5.0
+"""Run time before the remaining time is estimated; the first seconds, in which models load, are not representative."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
-    """What became of the documents of one run.
+    """Counts of the documents of one run, with failures.
 
     Attributes:
-        added, updated, unchanged: Documents.
-        left: Documents read but not indexed, because the run was stopped.
-        passages, hyperedges: Written.
-        failures: What could not be done: whole documents, or passages whose text was indexed without its facts.
-        stopped: Why the run ended early; empty when it went to its end.
-        notes: Of what was written: what was found, dropped and repaired, counted by reason.
-        duplicates: Of the documents written, the id of each that has the content of one written earlier, and that
-            one's id.
+        added, updated, unchanged: Numbers of documents.
+        unprocessed: Number of documents that were read but not indexed, because the run stopped.
+        passages, hyperedges: Numbers of stored passages and hyperedges.
+        failures: Documents that could not be indexed, and passages that were indexed without new facts.
+        stop_reason: The reason why the run ended early; empty if it finished.
+        notes: Counts of extracted, dropped and repaired items in what was stored, by reason.
+        duplicates: Pairs of ids: a document of this run and an older document with the same content.
     """
 
     added: int = 0
     updated: int = 0
     unchanged: int = 0
-    left: int = 0
+    unprocessed: int = 0
     passages: int = 0
     hyperedges: int = 0
     failures: tuple[Failure, ...] = ()
-    stopped: str = ""
+    stop_reason: str = ""
     notes: Counter[str] = field(default_factory=Counter)
     duplicates: tuple[tuple[str, str], ...] = ()
 
@@ -47,11 +49,11 @@ class IndexCounts:
             self.added + other.added,
             self.updated + other.updated,
             self.unchanged + other.unchanged,
-            self.left + other.left,
+            self.unprocessed + other.unprocessed,
             self.passages + other.passages,
             self.hyperedges + other.hyperedges,
             self.failures + other.failures,
-            self.stopped or other.stopped,
+            self.stop_reason or other.stop_reason,
             self.notes + other.notes,
             self.duplicates + other.duplicates,
         )
@@ -59,21 +61,21 @@ class IndexCounts:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What a run of indexing did.
+    """The result of an indexing run.
 
     Attributes:
-        method: How hyperedges were built; the index settles it where none was named.
-        counts: What became of the documents.
-        skipped: Files of a kind that is not read.
+        method: Construction method of the hyperedges; the index decides if the user named none.
+        counts: Counts of documents, passages and hyperedges.
+        skipped: Files of a type that is not read.
         seconds: Wall time.
-        encode_seconds: The part of it spent inside the embedder.
-        embedded_texts: How many texts that were.
-        usage: What was spent on the language model, on replies that could not be used too.
-        gone: Documents of an earlier run that were no longer where they had come from.
-        spared: Those of them that pruning leaves, as nothing else is there either.
-        pruned: Whether the others were removed.
-        kept_methods: Documents met that keep the method by which they were indexed, another than ``method``, counted
-            by that; naming a method would replace them.
+        encode_seconds: Part of the wall time that was spent inside the embedder.
+        embedded_texts: Number of embedded texts.
+        usage: Usage of the language model, including replies that could not be parsed.
+        missing: Ids of indexed documents that no longer exist at their source.
+        protected: Ids of missing documents that pruning does not remove, because their whole folder is missing.
+        is_pruned: Whether the other missing documents were removed.
+        other_methods: Number of documents by construction method, for documents that keep a method other than
+            ``method``; naming a method would replace it.
     """
 
     method: str
@@ -83,18 +85,18 @@ class IndexReport:
     encode_seconds: float
     embedded_texts: int
     usage: Usage = field(default_factory=Usage)
-    gone: tuple[str, ...] = ()
-    spared: tuple[str, ...] = ()
-    pruned: bool = False
-    kept_methods: Mapping[str, int] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    is_pruned: bool = False
+    other_methods: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def documents(self) -> int:
-        """How many were met that could be read."""
-        return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.left
+        """Number of documents that could be read."""
+        return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.unprocessed
 
-    def joined(self, other: IndexReport, documents: int) -> IndexReport:
-        """This report with that of ``documents`` that were indexed by another method in the same run."""
+    def merge(self, other: IndexReport, documents: int) -> IndexReport:
+        """Return this report combined with the report of ``documents`` documents that have another method."""
         return replace(
             self,
             counts=self.counts + other.counts,
@@ -102,109 +104,104 @@ class IndexReport:
             encode_seconds=self.encode_seconds + other.encode_seconds,
             embedded_texts=self.embedded_texts + other.embedded_texts,
             usage=self.usage + other.usage,
-            kept_methods={**self.kept_methods, other.method: self.kept_methods.get(other.method, 0) + documents},
+            other_methods={
+                **self.other_methods,
+                other.method: self.other_methods.get(other.method, 0) + documents,
+            },
         )
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """What could not be indexed, with reasons."""
+        """Documents and passages that could not be indexed, with reasons."""
         return self.counts.failures
 
     @property
     def duplicates(self) -> tuple[tuple[str, str], ...]:
-        """The id of each document written that has the content of one written earlier, and that one's id."""
+        """Pairs of ids: a document of this run and an older document with the same content."""
         return self.counts.duplicates
 
     @property
     def skipped_kinds(self) -> Mapping[str, int]:
-        """How many files of each kind were skipped, by extension, the most frequent first."""
+        """Number of skipped files by file extension, the most frequent extension first."""
         kinds = Counter(PurePath(name).suffix.lower() or "without extension" for name in self.skipped)
         return dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def notes(self) -> Mapping[str, int]:
-        """What was found, dropped and repaired in what was written, counted by reason, sorted by it."""
+        """Counts of extracted, dropped and repaired items, sorted by reason."""
         return {reason: count for reason, count in sorted(self.counts.notes.items()) if count}
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was nothing to index: neither a document nor one that could not be read."""
-        counts = self.counts
-        return not (counts.added or counts.updated or counts.unchanged or counts.left or self.failures)
+        """Whether there was nothing to index: no document, and no file that could not be read."""
+        return not (self.documents or self.failures)
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything was indexed."""
-        return not self.failures and not self.counts.stopped
-
-
-_RECORD = re.compile(r":\d+$")
-"""What stands behind a file's name in the source of one of its many documents."""
-
-_LEAST_SECONDS = 5.0
-"""Before that nothing is said of the time left; the first seconds are not like the rest."""
+        """Whether the run finished and nothing failed."""
+        return not self.failures and not self.counts.stop_reason
 
 
 class RunProgress:
-    """Counts files where their number is known, else documents, and guesses the time left from the share done.
+    """Reports the progress of a run in files, or in documents if the number of files is unknown.
 
     Args:
-        progress: Told of it.
-        files: How many there are; None where nobody counted.
-        clock: In seconds.
+        progress: Receives the number of completed files or documents, the total, and a message.
+        files: Number of files; None if unknown.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, progress: Progress, files: int | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._progress = progress
         self._files = files
         self._clock = clock
-        self._started = clock()
+        self._started_at = clock()
         self._last_file = ""
-        self._last_goes_on = False  # a file of many documents, which may have more of them
-        self._done = 0
-        self._coming = 0
-        self._written = ""
+        self._last_is_open = False  # the last file has a document for each record, and more records may follow
+        self._completed = 0
+        self._batch_size = 0
+        self._totals = ""
 
-    def begin(self, batch: Sequence[Document | Failure]) -> None:
-        """``batch`` comes next."""
+    def begin_batch(self, batch: Sequence[Document | Failure]) -> None:
+        """Start a batch of documents."""
         if self._files is None:
-            self._coming = len(batch)
+            self._batch_size = len(batch)
             return
-        self._coming = 0
+        self._batch_size = 0
         for item in batch:
             source = item.source or item.id if isinstance(item, Document) else item.id
-            file = _RECORD.sub("", source)
+            file = get_source_file(source)
             if file != self._last_file:
-                self._coming += self._last_goes_on  # until here: it is done
-                self._last_goes_on = file != source
-                self._coming += not self._last_goes_on
+                self._batch_size += self._last_is_open  # the file of records is complete when another file follows
+                self._last_is_open = file != source
+                self._batch_size += not self._last_is_open
                 self._last_file = file
 
-    def end(self, passages: int, hyperedges: int) -> None:
-        """The batch is done; so much is written in all."""
-        self._done += self._coming
-        self._coming = 0
-        self._written = f"{passages:,} passages, {hyperedges:,} hyperedges"
-        self.tell()
+    def end_batch(self, passages: int, hyperedges: int) -> None:
+        """Complete the batch, and report how many passages and hyperedges the run has stored so far."""
+        self._completed += self._batch_size
+        self._batch_size = 0
+        self._totals = f"{passages:,} passages, {hyperedges:,} hyperedges"
+        self.report()
 
-    def tell(self, words: str = "", share: float = 0.0) -> None:
-        """``words`` for what is being done; ``share`` of the batch is done with it."""
-        position = self._done + share * self._coming
+    def report(self, message: str = "", batch_share: float = 0.0) -> None:
+        """Report the current step; ``batch_share`` is the completed share of the batch, in [0, 1]."""
+        position = self._completed + batch_share * self._batch_size
         unit = "documents" if self._files is None else "files"
-        parts = (unit, words or self._written, self._time_left(position))
+        parts = (unit, message or self._totals, self._estimate_remaining(position))
         self._progress(int(position), self._files, ", ".join(part for part in parts if part))
 
-    def _time_left(self, position: float) -> str:
-        elapsed = self._clock() - self._started
-        if self._files is None or elapsed < _LEAST_SECONDS or not 0 < position < self._files:
+    def _estimate_remaining(self, position: float) -> str:
+        elapsed = self._clock() - self._started_at
+        if self._files is None or elapsed < _MIN_SECONDS or not 0 < position < self._files:
             return ""
-        return f"{in_words(elapsed * (self._files - position) / position)} left"
+        return f"{format_duration(elapsed * (self._files - position) / position)} left"
 
 
-def in_words(seconds: float) -> str:
-    """A time as people say it.
+def format_duration(seconds: float) -> str:
+    """Return a duration in seconds, minutes, or hours and minutes.
 
-    >>> in_words(42), in_words(240), in_words(7000)
+    >>> format_duration(42), format_duration(240), format_duration(7000)
     ('42 s', '4 min', '1 h 57 min')
     """
     minutes = round(seconds / 60)
@@ -214,32 +211,32 @@ def in_words(seconds: float) -> str:
 
 
 class RebuildCheckpoint:
-    """What one run has done, documents by id and replies by key; what was added is there whatever dies when.
+    """The completed steps of a full rebuild, stored so that an interrupted rebuild can resume.
 
     Args:
-        store: Keeps them until the run is finished.
-        run: What the run is of: the same again, it goes on. Another, it begins.
+        store: Stores the steps until the run is finished.
+        run: Identifies the run by its method and paths: the same values resume it, other values start another run.
     """
 
     def __init__(self, store: Store, run: Iterable[str]) -> None:
         self._store = store
         self._run = hashlib.sha256(json.dumps(list(run)).encode()).hexdigest()
-        self._names = store.redone(self._run)
+        self._keys = store.redone(self._run)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._keys)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
 
-    def add(self, *names: str) -> None:
-        """It has done these, too."""
-        new = [name for name in names if name not in self._names]
+    def add(self, *keys: str) -> None:
+        """Store that these steps are complete: document ids, or keys of language model replies."""
+        new = [key for key in keys if key not in self._keys]
         if new:
             self._store.keep_redone(self._run, new)
-            self._names.update(new)
+            self._keys.update(new)
 
     def finish(self) -> None:
-        """The run is over; the same once more is a new one."""
+        """Delete the checkpoint; the next run with the same values starts from the beginning."""
         self._store.drop_redone(self._run)
-        self._names = set()
+        self._keys = set()

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.calibration import get_embedder_calibration
-from polyad.indexing.builders import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
+from polyad.indexing.builders import BuildResult, DraftHyperedge, OnMessage, build_hyperedge_id, ignore_message
 from polyad.indexing.segmentation import Candidates, SegmentationSettings, Segmenter, counted, word_vectors
 from polyad.indexing.subjects import NO_SUBJECTS, RULES, subjects
 from polyad.model import (
@@ -97,20 +97,20 @@ class SemanticUnitBuilder:
     def build(
         self,
         passages: Sequence[Passage],
-        on_message: OnMessage = no_message,
-    ) -> list[Built]:
+        on_message: OnMessage = ignore_message,
+    ) -> list[BuildResult]:
         """The units of each passage."""
-        built: list[Built] = []
+        built: list[BuildResult] = []
         for start in range(0, len(passages), _TOGETHER):
             on_message(f"finding names, passage {start + 1:,} of {len(passages):,}")
             built += self._built(passages[start : start + _TOGETHER])
         return built
 
-    def _built(self, passages: Sequence[Passage]) -> list[Built]:
+    def _built(self, passages: Sequence[Passage]) -> list[BuildResult]:
         mentions = self._extractor.extract([passage.text for passage in passages])
         analyses = [self._analyse(passage, found) for passage, found in zip(passages, mentions, strict=True)]
         vectors = self._sentence_vectors(analyses)
-        return [Built(self._units(analysis, own)) for analysis, own in zip(analyses, vectors, strict=True)]
+        return [BuildResult(self._units(analysis, own)) for analysis, own in zip(analyses, vectors, strict=True)]
 
     def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
         """What finding names takes; nothing, where no language model is asked."""
@@ -150,7 +150,7 @@ class SemanticUnitBuilder:
         units = []
         for position, (first, last) in enumerate(partition):
             start, end = analysis.sentences[first].start, analysis.sentences[last - 1].end
-            id = hyperedge_id(passage.id, position)
+            id = build_hyperedge_id(passage.id, position)
             edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, passage.text[start:end], passage.id, start, end)
             defined = [item for item in about.defined if start <= item[1].start < end]
             mentions = [item for item in analysis.mentions if start <= item[1].start < end]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from polyad.errors import ReadError
-from polyad.indexing.builders import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
+from polyad.indexing.builders import BuildResult, DraftHyperedge, OnMessage, build_hyperedge_id, ignore_message
 from polyad.model import Argument, Hyperedge, HyperedgeKind, Incidence, Passage, Usage
 from polyad.text.cleaning import sanitize
 from polyad.text.keys import given_key
@@ -30,14 +30,14 @@ class TupleBuilder:
     def build(
         self,
         passages: Sequence[Passage],
-        on_message: OnMessage = no_message,  # noqa: ARG002  # the protocol's parameter; facts take no long time
-    ) -> list[Built]:
+        on_message: OnMessage = ignore_message,  # noqa: ARG002  # the protocol's parameter; facts take no long time
+    ) -> list[BuildResult]:
         """One hyperedge for each passage, with the passage's own words as its text; notes count the types by role.
 
         Raises:
             ReadError: A passage has no arguments, so it is prose and not a fact.
         """
-        return [Built([_hyperedge(passage)], notes=_types(passage.arguments)) for passage in passages]
+        return [BuildResult([_hyperedge(passage)], notes=_types(passage.arguments)) for passage in passages]
 
     def estimate(self, passages: Sequence[Passage], known: object) -> Usage:  # noqa: ARG002  # the protocol's
         """Nothing."""
@@ -50,7 +50,7 @@ def _hyperedge(passage: Passage) -> DraftHyperedge:
             f"{passage.document_id} is prose: it has no arguments; expected a fact with roles and entities, as a line "
             "of .jsonl or a row of .csv (prose is indexed by the other methods)"
         )
-    id = hyperedge_id(passage.id, 0)
+    id = build_hyperedge_id(passage.id, 0)
     edge = Hyperedge(
         id,
         HyperedgeKind.TUPLE,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from polyad.model import Failure
+from polyad.text.files import get_source_file
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -59,12 +60,12 @@ def gone(
         skipped: Files that are there, but not of a kind that was read.
     """
     places = [displayed(Path(os.path.normpath(path))) for path in paths]
-    unread = {file_of(failure.id) for failure in failures} | set(skipped)
-    there = {file_of(source) for id, source in sources.items() if id in read} | unread
+    unread = {get_source_file(failure.id) for failure in failures} | set(skipped)
+    there = {get_source_file(source) for id, source in sources.items() if id in read} | unread
     holding = [place for place in places if any(_is_below(file, place) for file in there)]
     missing = {
         id: file
-        for id, file in ((id, file_of(source)) for id, source in sources.items() if id not in read)
+        for id, file in ((id, get_source_file(source)) for id, source in sources.items() if id not in read)
         if any(_is_below(file, place) for place in places)
         and unread.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
     }
@@ -76,15 +77,6 @@ def present(files: Iterable[str], paths: Iterable[Path]) -> list[Path]:
     """Those of some files that are there, and are among what was named or lie in it."""
     places = [displayed(Path(os.path.normpath(path))) for path in paths]
     return [Path(file) for file in files if Path(file).exists() and any(_is_below(file, place) for place in places)]
-
-
-def file_of(source: str) -> str:
-    """The file of a source, which for a record also has its line or row.
-
-    >>> file_of("docs/records.jsonl:12"), file_of("docs/a.md")
-    ('docs/records.jsonl', 'docs/a.md')
-    """
-    return re.sub(r":\d+$", "", source)
 
 
 def _is_below(source: str, place: str) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from polyad.errors import UnreadableReplyError
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES, are_shares, is_score
-from polyad.text.cleaning import harmless_line
+from polyad.text.cleaning import sanitize_line
 from polyad.text.keys import entity_key
 from polyad.text.locate import UNSPACED, name_spans
 
@@ -81,7 +81,7 @@ def one_line(value: object) -> str:
         return str(value)
     if not isinstance(value, str) or any("\ud800" <= character <= "\udfff" for character in value):
         return ""
-    return harmless_line(value)
+    return sanitize_line(value)
 
 
 def entity_from_fields(fields: Sequence[str], notes: Counter[str]) -> ExtractedEntity | None:

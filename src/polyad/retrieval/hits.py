@@ -11,7 +11,7 @@ from polyad.model import Location, Origin, Passage, ScoredPassage, Span
 from polyad.retrieval.copies import Wording
 from polyad.retrieval.nearest import Part
 from polyad.text.counting import word_spans
-from polyad.text.paragraphs import BETWEEN, joined_headings
+from polyad.text.paragraphs import HEADING_SEPARATOR, join_headings
 
 BETWEEN_PARTS = " … "
 """Where something of a passage is left out."""
@@ -113,7 +113,7 @@ def merged(passages: Sequence[Passage], best: Passage) -> Passage:
     for before, passage in pairwise(passages):
         gap = passage.start - before.end
         texts += [_blank(gap), passage.text[max(0, -gap) :]]
-    heading = joined_headings(passage.heading.split(BETWEEN) for passage in passages if passage.heading)
+    heading = join_headings(passage.heading.split(HEADING_SEPARATOR) for passage in passages if passage.heading)
     return replace(best, text="".join(texts), start=first.start, end=passages[-1].end, page=first.page, heading=heading)
 
 

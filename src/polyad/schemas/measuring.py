@@ -28,7 +28,7 @@ def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, ob
         "entities": statistics.entities,
         "peak_rss_mb": round(_peak_memory_mb(), 1),
         "llm": usage_json(report.usage),
-        "failed": len(report.failures) + report.counts.left,
+        "failed": len(report.failures) + report.counts.unprocessed,
     }
 
 

@@ -36,7 +36,7 @@ from polyad.snapshot.string_table import Lookup, Strings
 from polyad.snapshot.subject_names import SubjectNames
 from polyad.snapshot.term_index import Postings, WordIndex
 from polyad.snapshot.vectors import Vectors
-from polyad.text.files import write_whole
+from polyad.text.files import write_atomically
 
 FORMAT = 6
 """To be raised with whatever the arrays mean, such as how words are told apart or what a link counts."""
@@ -220,7 +220,7 @@ class SnapshotFiles:
                 "arrays": arrays,
                 "recall": self._read(own, arrays, snapshot.store).recall(),
             }
-            write_whole(self._manifest, json.dumps(manifest))
+            write_atomically(self._manifest, json.dumps(manifest))
             for other in self._folder.glob("arrays-*"):
                 if other != own:
                     shutil.rmtree(other, ignore_errors=True)

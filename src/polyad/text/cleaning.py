@@ -1,38 +1,50 @@
-"""Texts from outside, made fit to be encoded, stored and shown."""
+"""Cleans text from outside, so that it can be encoded, stored and shown safely."""
 
 from __future__ import annotations
 
 _CONTROL = [code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"]
 _DIRECTION = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_HARMLESS = {**dict.fromkeys(_CONTROL, " "), **dict.fromkeys((ord("\r"), *_DIRECTION))}
+_REPLACEMENTS = {**dict.fromkeys(_CONTROL, " "), **dict.fromkeys((ord("\r"), *_DIRECTION))}
+
+
+def collapse_whitespace(text: str) -> str:
+    r"""Return ``text`` on one line, with single spaces between words and none at the ends.
+
+    In a prompt, no part of the result can imitate a line of the prompt.
+
+    >>> collapse_whitespace(" Ada\n Lovelace ")
+    'Ada Lovelace'
+    """
+    return " ".join(text.split())
 
 
 def sanitize(text: str) -> str:
-    r"""``text``, writable, without what drives a terminal or makes letters stand in another order than they are read.
+    r"""Return ``text`` without control characters, marks that change its direction, and unpaired surrogates.
 
-    Character by character, so that a text may be treated in pieces.
+    Such characters control a terminal or show letters in another order. Each character is treated alone, so a text may
+    be cleaned in pieces.
 
     >>> sanitize("red \x1b[31m alert"), sanitize("pay \u202eeno\u202c")
     ('red  [31m alert', 'pay eno')
     """
-    return writable(text).translate(_HARMLESS)
+    return replace_surrogates(text).translate(_REPLACEMENTS)
 
 
-def harmless_line(text: str) -> str:
-    r"""``text``, harmless, on one line with single blanks between words.
+def sanitize_line(text: str) -> str:
+    r"""Return the sanitized ``text`` on one line, with single spaces between words.
 
-    >>> harmless_line("Ada\r\n \x1b[1mLovelace\u202e ")
+    >>> sanitize_line("Ada\r\n \x1b[1mLovelace\u202e ")
     'Ada [1mLovelace'
     """
-    return " ".join(sanitize(" ".join(text.split())).split())
+    return collapse_whitespace(sanitize(collapse_whitespace(text)))
 
 
-def writable(text: str) -> str:
-    r"""``text`` with halves of a character put together where they meet; one alone becomes the sign for no character.
+def replace_surrogates(text: str) -> str:
+    r"""Return ``text`` with surrogate pairs combined, and each unpaired surrogate replaced by U+FFFD.
 
-    JSON can spell halves ("\\ud83d"), which no file, database or terminal takes.
+    JSON can contain surrogates ("\\ud83d"), which no file, database or terminal accepts.
 
-    >>> writable("\ud83d\ude00") == "\N{GRINNING FACE}", writable("a\ud83d") == "a\ufffd"
+    >>> replace_surrogates("\ud83d\ude00") == "\N{GRINNING FACE}", replace_surrogates("a\ud83d") == "a\ufffd"
     (True, True)
     """
     try:

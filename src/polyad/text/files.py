@@ -1,31 +1,45 @@
-"""Files written whole or not at all: whoever is stopped meanwhile leaves the earlier one as it was."""
+"""Helpers for files: atomic writes, files inside polyad's packages, and the file of a document's source."""
 
 from __future__ import annotations
 
 import importlib.resources
 import os
+import re
 from pathlib import Path
 
+_RECORD_NUMBER = re.compile(r":\d+$")
 
-def write_whole(path: Path, contents: bytes | str) -> None:
-    """Write a file beside ``path``, then put it in its place; text as UTF-8. A link is kept, and what it names written.
+
+def write_atomically(path: Path, contents: bytes | str) -> None:
+    """Write a file completely or not at all; a string is written as UTF-8.
+
+    If ``path`` is a symbolic link, its target is replaced.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     target = path.resolve()
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with beside.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(contents.encode() if isinstance(contents, str) else contents)
             file.flush()
-            os.fsync(file.fileno())  # else a power cut could leave the new name with nothing behind it
-        beside.replace(target)
+            os.fsync(file.fileno())  # without it, a power failure could leave an empty file under the new name
+        temporary.replace(target)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def packaged(package: str, name: str) -> str:
-    """The text of the file ``name`` in ``package``, without white space at its ends."""
+def read_package_file(package: str, name: str) -> str:
+    """Return the text of a file in a package, such as a prompt, without surrounding white space."""
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def get_source_file(source: str) -> str:
+    """Return the file of a document's source, without the line or row of a record.
+
+    >>> get_source_file("docs/records.jsonl:12"), get_source_file("docs/a.md")
+    ('docs/records.jsonl', 'docs/a.md')
+    """
+    return _RECORD_NUMBER.sub("", source)

@@ -148,37 +148,39 @@ def _deliberate(before: _Line, line: _Line, width: int, base: int) -> bool:
     return not goes_on and (line.row or (not before.text.endswith(",") and _short(before, line, width)))
 
 
-BETWEEN = " / "
-"""A heading and one below it."""
+HEADING_SEPARATOR = " / "
+"""Separates a heading from a heading one level below."""
 
-BESIDE = "; "
-"""Headings of which a text holds parts."""
+SIBLING_SEPARATOR = "; "
+"""Separates headings on the same level."""
 
-MOST = 4
-"""Headings beside one another that are shown; where there are more, this is said."""
+MAX_HEADINGS = 4
+"""Most headings of one level that are shown; further headings are replaced by an ellipsis."""
 
-_MORE = "..."
+_ELLIPSIS = "..."
 
 
-def joined_headings(paths: Iterable[Iterable[str]]) -> str:
-    """What parts of a text stand under, the first part first: what they have in common, then the headings of each.
+def join_headings(paths: Iterable[Iterable[str]]) -> str:
+    """Join the heading paths of the parts of a text: the common headings, then the remaining headings of each part.
 
-    Where only the beginning stands higher up than the rest, that is the heading of all.
+    If a path is the beginning of the next path, only the longer path is used.
 
     Args:
-        paths: The headings above each part, the highest first.
+        paths: The headings above each part of the text, the highest level first.
 
-    >>> joined_headings([["Pump manual", "Safety"], ["Pump manual", "Oil change"]])
+    >>> join_headings([["Pump manual", "Safety"], ["Pump manual", "Oil change"]])
     'Pump manual / Safety; Oil change'
-    >>> joined_headings([["Pump manual"], ["Pump manual", "Safety"]])
+    >>> join_headings([["Pump manual"], ["Pump manual", "Safety"]])
     'Pump manual'
     """
     distinct = list(dict.fromkeys(map(tuple, paths)))
-    kept = [path for path, after in pairwise([*distinct, ("",)]) if after[: len(path)] != path]
-    if len(kept) < 2:
-        return BETWEEN.join(distinct[0]) if distinct else ""
-    common = [names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*kept, strict=False))]
-    beside = [one for path in kept for one in BETWEEN.join(path[len(common) :]).split(BESIDE)]
-    shown = [one for one in dict.fromkeys(beside) if one not in ("", _MORE)]
-    cut = [*shown[:MOST], _MORE] if len(shown) > MOST or _MORE in beside else shown
-    return BETWEEN.join([*common, BESIDE.join(cut)])
+    leaves = [path for path, after in pairwise([*distinct, ("",)]) if after[: len(path)] != path]
+    if len(leaves) < 2:
+        return HEADING_SEPARATOR.join(distinct[0]) if distinct else ""
+    common = [names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*leaves, strict=False))]
+    joined = [HEADING_SEPARATOR.join(path[len(common) :]) for path in leaves]
+    siblings = [name for path in joined for name in path.split(SIBLING_SEPARATOR)]
+    shown = [name for name in dict.fromkeys(siblings) if name not in ("", _ELLIPSIS)]
+    if len(shown) > MAX_HEADINGS or _ELLIPSIS in siblings:
+        shown = [*shown[:MAX_HEADINGS], _ELLIPSIS]
+    return HEADING_SEPARATOR.join([*common, SIBLING_SEPARATOR.join(shown)])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
-from polyad.text.files import packaged
+from polyad.text.files import read_package_file
 
 _FACTS, _ANSWER = "polyad.indexing.facts", "polyad.answering.prompts"
 _MEMORY, _EVALUATION = "polyad.retrieval.hypermemory", "polyad.evaluation.prompts"
@@ -82,7 +82,7 @@ class Prompts:
 
     def text(self, name: str, /, **values: object) -> str:
         """The prompt of that name, with what stands in braces filled in."""
-        found = self._replaced.get(name) or packaged(*FILES[name])
+        found = self._replaced.get(name) or read_package_file(*FILES[name])
         for key, value in values.items():
             found = found.replace(f"{{{key}}}", str(value))
         return found
@@ -90,7 +90,7 @@ class Prompts:
     def parts(self, name: str) -> tuple[str, str]:
         """The two parts of a prompt for facts; a file that has but the first goes with polyad's second."""
         first, _, second = self.text(name).partition("\n---\n")
-        own = packaged(*FILES[name]).partition("\n---\n")[2]
+        own = read_package_file(*FILES[name]).partition("\n---\n")[2]
         return first.strip(), (second or own).strip()
 
     def version(self, *names: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.indexing.builders import Built, DraftHyperedge, OnMessage, hyperedge_id, no_message
+from polyad.indexing.builders import BuildResult, DraftHyperedge, OnMessage, build_hyperedge_id, ignore_message
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.indexing.facts.grounding import Grounder, grounded_share
 from polyad.indexing.facts.settings import FactSettings
@@ -79,7 +79,7 @@ class FactBuilder:
             f"join_subject={settings.join_subject} {RULES if settings.join_subject else 'no-subjects'}"
         )
 
-    def build(self, passages: Sequence[Passage], on_message: OnMessage = no_message) -> list[Built]:
+    def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
         """The facts of each passage; see :class:`polyad.indexing.builders.HyperedgeBuilder`."""
         replies = self._replies(passages, on_message)
         return [self._built(passage, own) for passage, own in zip(passages, replies, strict=True)]
@@ -168,7 +168,7 @@ class FactBuilder:
 
     # Reading
 
-    def _built(self, passage: Passage, replies: _Replies) -> Built:
+    def _built(self, passage: Passage, replies: _Replies) -> BuildResult:
         extraction = replies.extraction
         usual = FACT_SCORES.usual(fact.score for fact in extraction.facts)
         sentences = self._splitter.sentences(passage.text)
@@ -180,7 +180,7 @@ class FactBuilder:
         drafts = []
         for position, fact in enumerate(extraction.facts):
             span = grounder.span_of(fact.text)
-            id = hyperedge_id(passage.id, position)
+            id = build_hyperedge_id(passage.id, position)
             notes[UNSAID] += grounded_share(fact.text, span.of(passage.text)) < _HALF
             score = usual if fact.score is None else fact.score
             edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score)
@@ -194,7 +194,7 @@ class FactBuilder:
             drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
         notes["facts"] += len(drafts)
         notes[NOTHING] += bool(replies.said) and not drafts
-        return Built(drafts, replies.failure, notes)
+        return BuildResult(drafts, replies.failure, notes)
 
     def _members(
         self,

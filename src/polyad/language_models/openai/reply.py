@@ -13,7 +13,7 @@ from polyad.openai_api.address import Secrets
 from polyad.openai_api.endpoint import NOTHING_SECRET, said_in
 from polyad.openai_api.failure import UnusableReplyError
 from polyad.replies.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
-from polyad.text.cleaning import writable
+from polyad.text.cleaning import replace_surrogates
 
 _CUT = frozenset({"length", "model_length", "model_context_window_exceeded"})
 _FILTERED = frozenset({"content_filter", "sensitive"})
@@ -167,7 +167,7 @@ class _Joined:
     @property
     def whole(self) -> str:
         """All that came."""
-        return "".join(self._pieces) + writable(self._held)
+        return "".join(self._pieces) + replace_surrogates(self._held)
 
     def add(self, piece: str) -> str:
         """Take in a piece; returns what is certain now: the rest of a character or a secret may come with the next."""
@@ -183,7 +183,7 @@ class _Joined:
         return self._keep(held)
 
     def _keep(self, piece: str) -> str:
-        piece = writable(piece)
+        piece = replace_surrogates(piece)
         self._pieces.append(piece)
         return piece
 

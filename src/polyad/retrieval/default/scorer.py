@@ -17,7 +17,7 @@ import numpy as np
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.text.digests import is_digest
-from polyad.text.files import packaged
+from polyad.text.files import read_package_file
 
 RELEVANCE_FEATURES = (
     "score",
@@ -86,7 +86,7 @@ class LinearScorer:
     def load_bundled(cls, *, rewriting: bool) -> LinearScorer:
         """Load the weights that come with polyad, for the signals with or without rewriting."""
         name = get_weights_file_name(rewriting)
-        return cls.from_text(packaged("polyad.retrieval.default", name), name)
+        return cls.from_text(read_package_file("polyad.retrieval.default", name), name)
 
     @classmethod
     def from_settings(cls, weights: str, *, rewriting: bool) -> LinearScorer:

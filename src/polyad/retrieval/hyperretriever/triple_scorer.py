@@ -25,7 +25,7 @@ from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.hypergraph.distance import Triples, get_encoding_width
 from polyad.model import FloatArray
 from polyad.text.digests import is_digest
-from polyad.text.files import write_whole
+from polyad.text.files import write_atomically
 
 HIDDEN = 256
 """Width of the hidden layer of a new scorer."""
@@ -208,7 +208,7 @@ class TripleScorer:
             raise MissingExtraError("safetensors", "local") from error
         arrays = {name: np.ascontiguousarray(getattr(self, name), dtype=np.float16) for name in _ARRAYS}
         try:
-            write_whole(path, save(arrays, {_RECIPE: json.dumps(asdict(self.recipe), sort_keys=True)}))
+            write_atomically(path, save(arrays, {_RECIPE: json.dumps(asdict(self.recipe), sort_keys=True)}))
         except OSError as error:
             raise ConfigurationError(f"cannot write the weights to {str(path)!r}: {error.strerror}") from error
 

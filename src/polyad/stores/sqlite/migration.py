@@ -19,7 +19,7 @@ from polyad.stores.sqlite.checksums import checksum_of
 from polyad.stores.sqlite.database import Database, run_script
 from polyad.stores.sqlite.given import FILL
 from polyad.stores.sqlite.replies import SqliteReplies
-from polyad.text.files import packaged
+from polyad.text.files import read_package_file
 
 EARLIER_FORMATS = (3, 4, 5)
 """What can be brought to the present format."""
@@ -95,7 +95,7 @@ def _move_replies(database: Database, path: Path) -> None:
 def _add_given(connection: sqlite3.Connection) -> None:
     """Add tuple arguments and lookup tables. The version stays, since snapshots do not change."""
     for script in SCRIPTS[1:]:
-        run_script(connection, packaged("polyad.stores.sqlite", script))
+        run_script(connection, read_package_file("polyad.stores.sqlite", script))
     for statement in FILL:
         connection.execute(statement)
 
@@ -109,7 +109,7 @@ def _make_anew(connection: sqlite3.Connection) -> None:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     for table, owner in (("passage", "document"), ("hyperedge", "passage"), ("incidence", "hyperedge")):
         connection.execute(f"CREATE INDEX old_{table}_by_owner ON old_{table} ({owner})")  # they are counted by it
-    run_script(connection, packaged("polyad.stores.sqlite", SCRIPTS[0]))
+    run_script(connection, read_package_file("polyad.stores.sqlite", SCRIPTS[0]))
     for table in _TABLES:
         _fill(connection, table)
     connection.execute(

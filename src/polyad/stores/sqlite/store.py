@@ -69,7 +69,7 @@ from polyad.stores.sqlite.rows import (
     select_incidences,
     select_indexed_passages,
 )
-from polyad.text.files import packaged
+from polyad.text.files import read_package_file
 
 FORMAT_VERSION = 6
 FILE_NAME = "index.sqlite"
@@ -573,7 +573,7 @@ class SqliteStore:
 
 def _make_tables(manifest: Manifest, connection: sqlite3.Connection) -> None:
     for script in SCRIPTS:
-        run_script(connection, packaged("polyad.stores.sqlite", script))
+        run_script(connection, read_package_file("polyad.stores.sqlite", script))
     values = {
         "format_version": manifest.format_version,
         "embedder": manifest.embedder,
