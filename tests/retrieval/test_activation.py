@@ -26,7 +26,7 @@ class Units:
     def __init__(self, vectors: FloatArray) -> None:
         self.vectors = vectors
 
-    def compute_cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
+    def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
         assert kind == "hyperedge"
         return compute_cosines(self.vectors[rows], vectors)
 

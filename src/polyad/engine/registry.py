@@ -50,7 +50,7 @@ from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetri
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever, HyperGraphRAGSettings
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
-from polyad.retrieval.hypermemory.settings import HyperMemorySettings
+from polyad.retrieval.hypermemory.search import HyperMemorySettings
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hypersu.clues import LanguageModelClues, QuestionClues

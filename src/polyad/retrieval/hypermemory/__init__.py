@@ -1,1 +1,1 @@
-"""HyperRAG's HyperMemory: a beam search that a language model steers."""
+"""HyperMemory: a beam search guided by a language model."""

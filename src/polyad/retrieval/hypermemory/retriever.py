@@ -1,8 +1,8 @@
-"""HyperMemory's retrieval: a beam search guided by a language model (HyperRAG, section 3.2).
+"""HyperMemory's retriever: a beam search guided by a language model (HyperRAG, section 3.2).
 
-From each entity reached, the model chooses among its hyperedges, then among the entities of the chosen ones; the best
-paths are kept, and the search ends when the model finds their evidence sufficient. What the model does not settle is
-settled by similarity to the question: which hyperedges are shown to it, ties, and replies that fail.
+The model scores the hyperedges of each frontier entity, then the entities of the best hyperedges. The best paths form
+the beam, and the search ends when the model finds their evidence sufficient. Similarity to the question selects the
+hyperedges in a prompt, breaks ties, and replaces replies that fail.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.replies.candidate_scores import Repair
 from polyad.retrieval.evidence import entity_names, evidence
 from polyad.retrieval.hypermemory.judge import Judge
-from polyad.retrieval.hypermemory.search import BeamSearch, Step
-from polyad.retrieval.hypermemory.settings import HyperMemorySettings
+from polyad.retrieval.hypermemory.search import BeamSearch, HyperMemorySettings, Step
 from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import RankedPassage, filled
 from polyad.text.counting import counted
@@ -32,20 +31,19 @@ _logger = logging.getLogger(__name__)
 
 
 class HyperMemoryRetriever:
-    """Follows the hyperedges that a language model finds worth following.
+    """Finds passages by following the hyperedges and entities that a language model scores highest.
 
-    Where the question names no entity, the search starts from the entities of the three nearest hyperedges, at most
-    ``width`` of each. Everything is deterministic given the model's replies.
+    If the question names no entity, the search starts from the entities of the three nearest hyperedges, at most
+    ``width`` of each. The search is deterministic given the model's replies.
 
     Args:
-        embedder: The one the index was built with.
-        extractor: Finds the names in the question.
-        language_model: Scores and decides.
-        settings: See :class:`polyad.retrieval.hypermemory.settings.HyperMemorySettings`.
-        extractor_calls: How often the extractor asks the language model for one question; 0 for one that goes by
-            rules.
-        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
-        prompts: What the model is told.
+        embedder: The embedder of the index.
+        extractor: Extracts the names in the question.
+        language_model: The model that scores and decides.
+        settings: Width, depth and limits of the search.
+        extractor_calls: Prompts that the extractor sends for one question; 0 for a rule-based extractor.
+        names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
+        prompts: Instructions for the model.
     """
 
     name = "hypermemory"
@@ -70,19 +68,17 @@ class HyperMemoryRetriever:
         self._extractor_calls = extractor_calls
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """The best passages; where the search reaches fewer, the nearest others follow with score 0 or less.
+        """Return the best passages. If the search reaches fewer than k, the nearest others follow with score <= 0.
 
-        A passage's score is the sum over the kept paths that lead through its hyperedges, not the best of them: the
-        entities of a hyperedge share its score, so that the best path alone would rank a hyperedge lower the more
-        entities lead on from it.
+        A passage's score is the sum over the paths through its hyperedges, not the best of them: the entities of a
+        hyperedge share its score, so the best path would rank a hyperedge lower the more entities it leads to.
 
-        ``notes`` of the evidence has ``llm_calls`` (prompts, those for names included, which count against
-        ``max_calls``), ``llm_requests`` (sent to score and to decide, retries included, recalled replies not), the
-        ``depth`` reached, ``sufficient`` (1) if the model said so, and the kinds of
-        :class:`polyad.replies.candidate_scores.Repair` that occurred.
+        ``notes`` of the evidence has ``llm_calls`` (prompts, including those for names, which count against
+        ``max_calls``), ``llm_requests`` (with retries, without cached replies), the ``depth`` reached, ``sufficient``
+        (1) if the model said so, and the kinds of :class:`polyad.replies.candidate_scores.Repair` that occurred.
 
         Raises:
-            NoMoreRepliesError: the language model cannot be asked any more. Other failures fall back to similarity.
+            NoMoreRepliesError: The language model accepts no further prompts. Other failures fall back to similarity.
         """
         settings, question = self._settings, query.text
         judge = Judge(
@@ -98,20 +94,20 @@ class HyperMemoryRetriever:
         vector = self._embedder.encode([question], "query")[0]
         search = BeamSearch(snapshot, self._embedder, judge, settings, vector)
         topics = list(QuestionLinker(snapshot, self._extractor, names=self._names).link(question).entities)
-        search.run(topics or search.starts())
-        failed = judge.repairs[Repair.FAILED]
-        if 2 * failed > judge.calls - self._extractor_calls:
+        search.run(topics or search.find_start_entities())
+        failure_count = judge.repairs[Repair.FAILED]
+        if 2 * failure_count > judge.calls - self._extractor_calls:
             _logger.warning(
-                "hypermemory: %s to %s of the search failed, so that similarity decided; the first: %s",
-                counted(failed, "request"),
+                "hypermemory: %s to %s failed, so similarity decided instead; the first error: %s",
+                counted(failure_count, "request"),
                 self._language_model.name,
                 judge.failure,
             )
-        hits = _ranked(snapshot, search.steps, vector, query.k)
-        found = self._evidence(snapshot, question, hits, search, set(topics))
-        return replace(found, notes={**judge.notes(), **search.notes()})
+        hits = _rank_passages(snapshot, search.steps, vector, query.k)
+        result = self._build_evidence(snapshot, question, hits, search, set(topics))
+        return replace(result, notes={**judge.build_notes(), **search.build_notes()})
 
-    def _evidence(
+    def _build_evidence(
         self, snapshot: Snapshot, question: str, hits: list[RankedPassage], search: BeamSearch, topics: set[int]
     ) -> Evidence:
         entities = dict.fromkeys(search.topics, 1.0)
@@ -120,13 +116,13 @@ class HyperMemoryRetriever:
             through[step.edge].append(step)
             if step.tail >= 0:
                 entities[step.tail] = entities.get(step.tail, 0.0) + step.score
-        edges = _by_score(
+        edges = _sort_by_score(
             snapshot, "hyperedge", {edge: sum(step.score for step in steps) for edge, steps in through.items()}
         )
         rows = np.array([edge for edge, _ in edges], dtype=np.int64)
         parents = [max(through[edge], key=lambda step: step.score).parent for edge, _ in edges]
-        known = np.array([parent for parent in parents if parent >= 0], dtype=np.int64)
-        ids = dict(zip(known.tolist(), snapshot.ids("hyperedge", known), strict=True))
+        parent_edges = np.array([parent for parent in parents if parent >= 0], dtype=np.int64)
+        ids = dict(zip(parent_edges.tolist(), snapshot.ids("hyperedge", parent_edges), strict=True))
         names = entity_names(
             snapshot, sorted({row for step in search.steps for row in (step.topic, *step.heads, step.tail) if row >= 0})
         )
@@ -149,18 +145,18 @@ class HyperMemoryRetriever:
                 strict=True,
             )
         ]
-        return evidence(snapshot, question, self.name, hits, edges, _by_score(snapshot, "entity", entities), trace)
+        return evidence(snapshot, question, self.name, hits, edges, _sort_by_score(snapshot, "entity", entities), trace)
 
 
-def _by_score(snapshot: Snapshot, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:
-    """Rows and scores, best first, ties by id."""
+def _sort_by_score(snapshot: Snapshot, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:
+    """Sort rows by score, best first, ties by id."""
     order = snapshot.rank_by_id(kind, np.array(list(scores), dtype=np.int64)).tolist()
     ranked = sorted(zip(scores.items(), order, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
     return [pair for pair, _ in ranked]
 
 
-def _ranked(snapshot: Snapshot, steps: Sequence[Step], question: FloatArray, k: int) -> list[RankedPassage]:
-    """(row, score, reason) of the best passages: by the paths through them, then by similarity alone."""
+def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], question: FloatArray, k: int) -> list[RankedPassage]:
+    """Return row, score and reason of the best passages: by the paths through them, then by similarity."""
     scores: defaultdict[int, float] = defaultdict(float)
     edges: defaultdict[int, set[int]] = defaultdict(set)
     passages = snapshot.graph.passages(np.array([step.edge for step in steps], dtype=np.int64)).tolist()
@@ -168,7 +164,7 @@ def _ranked(snapshot: Snapshot, steps: Sequence[Step], question: FloatArray, k: 
         scores[passage] += step.score
         edges[passage].add(step.edge)
     hits = [
-        (passage, score, f"{counted(len(edges[passage]), 'hyperedge')} on the paths kept")
-        for passage, score in _by_score(snapshot, "passage", scores)
+        (passage, score, f"{counted(len(edges[passage]), 'hyperedge')} on the paths of the search")
+        for passage, score in _sort_by_score(snapshot, "passage", scores)
     ]
     return filled(snapshot, hits, question, k)

@@ -1,35 +1,82 @@
-"""The beam search of HyperMemory: which hyperedges and entities are followed (HyperRAG, section 3.2.1)."""
+"""The beam search of HyperMemory over hyperedges and entities (HyperRAG, section 3.2.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
+from polyad.config import require
 from polyad.hypergraph.cosines import compute_cosines
 from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import entity_names, scored_hyperedges
-from polyad.retrieval.hypermemory.judge import Judge, Offer, Surroundings, one_line
-from polyad.retrieval.hypermemory.settings import HyperMemorySettings
+from polyad.retrieval.hypermemory.judge import CandidateList, DepthCandidates, Judge
+from polyad.text.cleaning import collapse_whitespace
 from polyad.text.counting import count_tokens
 from polyad.text.prompts import in_one_line
 
 _START_HYPEREDGES = 3
-"""Nearest hyperedges whose entities the search starts from when the question names none."""
+"""Nearest hyperedges whose entities start the search if the question names no entity."""
 
-_BLOCK = 32  # hyperedges read at once until the budget of tokens is used up; a hub has thousands
+_BATCH = 32  # hyperedges read at once until the token budget is used up; a frequent entity has thousands
 
-_DESCRIPTION_CHARACTERS = 300  # of what is said of an entity; a common one is described in every passage
+_MAX_DESCRIPTION_CHARACTERS = 300  # a frequent entity is described in every passage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HyperMemorySettings:
+    """Settings of the beam search (HyperRAG, section 3.2; width and depth of its appendix B.1).
+
+    Attributes:
+        width: w, paths in the beam at each depth, and hyperedges followed from each entity.
+        depth: d, hops from the question's entities.
+        edge_tokens: Token budget of the hyperedges in one prompt; the nearest to the question come first. 2,000 tokens
+            are a dozen semantic units of average length.
+        entity_limit: Entities of one hyperedge in one prompt. Hardly any hyperedge has more than 30.
+        max_calls: Prompts for one question; the search then ends with the evidence so far. A question with one entity
+            needs at most (1 + 3 + 1) + (3 + 9 + 1) + (3 + 9) = 30 with ``calls = "paper"``, and 6 with "batched".
+        calls: ``batched`` scores all texts and entities of one depth in one prompt, each from 0 to 1; ``paper`` sends a
+            prompt for each entity and each text, whose scores add up to 1 (equations 14 and 15).
+        composite: Score of a triple: the ``product`` of all scores on its path, or of its own two (``triple``,
+            equation 16).
+        max_seconds: Seconds after which no further prompt is sent for one question; requests in progress finish.
+        max_failures: Attempts that may fail in a row before no further prompt is sent for one question.
+    """
+
+    width: int = 3
+    depth: int = 3
+    edge_tokens: int = 2000
+    entity_limit: int = 30
+    max_calls: int = 40
+    calls: Literal["batched", "paper"] = "batched"
+    composite: Literal["product", "triple"] = "product"
+    max_seconds: float = 120.0
+    max_failures: int = 6
+
+    def __post_init__(self) -> None:
+        for name in ("width", "depth", "edge_tokens", "entity_limit", "max_calls", "max_failures"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        require(self.calls in ("batched", "paper"), "calls", self.calls, "batched or paper")
+        require(self.composite in ("product", "triple"), "composite", self.composite, "product or triple")
+        require(self.max_seconds > 0, "max_seconds", self.max_seconds, "seconds above 0")
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """An entity to go on from, the topic entity it was reached from, the path's score and its last hyperedge, or -1."""
+class FrontierEntity:
+    """An entity from which the search continues.
+
+    Attributes:
+        entity: Row number of the entity.
+        topic: Row number of the entity where the path began.
+        score: Score of the path.
+        edge: Last hyperedge of the path; -1 if there is none.
+    """
 
     entity: int
     topic: int
@@ -39,17 +86,17 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One more hyperedge on a path: a triple of head, hyperedge and tail, with the score of the path so far.
+    """A step of a path: a triple of head, hyperedge and tail, with the score of the path so far.
 
     Attributes:
-        topic: The entity the path began at.
-        heads: The entity the path came from; then others that led to the same hyperedge with lower scores.
+        topic: The entity where the path began.
+        heads: The previous entity of the path, then other entities that led to the hyperedge with lower scores.
         edge: The hyperedge.
-        tail: The entity the path goes on to; -1 where it ends, because every member of the hyperedge was visited
-            before, or could not be asked about.
-        depth: From 1.
-        score: The product of all scores on the path, or of this triple's two alone (equation 16), in (0, 1].
-        parent: The hyperedge that led to the entity the path came from; -1 for a topic entity.
+        tail: The next entity of the path; -1 if the path ends, because no member of the hyperedge is unvisited or
+            scored.
+        depth: Depth of the step, from 1.
+        score: The product of all scores on the path, or of this triple's two scores (equation 16), in (0, 1].
+        parent: The hyperedge that led to the first head; -1 for a topic entity.
     """
 
     topic: int
@@ -62,11 +109,11 @@ class Step:
 
 
 class BeamSearch:
-    """The state of one search; a retriever serves many threads, each with a search of its own.
+    """The state of one beam search. A retriever serves many threads and creates one instance for each question.
 
     Attributes:
-        topics: Rows of the entities it started from.
-        steps: The kept steps, those of smaller depth first, then best first.
+        topics: Row numbers of the entities where the search started.
+        steps: The steps of the beam, by depth, then best first.
     """
 
     def __init__(
@@ -82,7 +129,7 @@ class BeamSearch:
         self._judge = judge
         self._settings = settings
         self._vector = vector
-        self._snapshots: dict[int, ScoredHyperedge] = {}
+        self._hyperedges: dict[int, ScoredHyperedge] = {}
         self._texts: dict[int, str] = {}
         self._used: set[int] = set()
         self._visited: set[int] = set()
@@ -91,76 +138,76 @@ class BeamSearch:
         self.topics: list[int] = []
         self.steps: list[Step] = []
 
-    def starts(self) -> list[int]:
-        """Entities to start from when the question names none: of the nearest hyperedges, those with nearest names."""
+    def find_start_entities(self) -> list[int]:
+        """Return start entities for a question without names: the nearest members of the nearest hyperedges."""
         entities: dict[int, None] = {}
         ((edges, _),) = self._snapshot.nearest("hyperedge", self._vector[None], _START_HYPEREDGES)
         for edge in edges.tolist():
-            entities.update(dict.fromkeys(self._nearest(self._members(edge), self._settings.width)))
+            entities.update(dict.fromkeys(self._select_nearest(self._list_members(edge), self._settings.width)))
         return list(entities)
 
-    def notes(self) -> dict[str, int]:
-        """How far the search went, and whether it ended because the evidence sufficed."""
+    def build_notes(self) -> dict[str, int]:
+        """Return the depth of the search, and ``sufficient`` if it ended because the evidence sufficed."""
         return {"depth": self._depth, **({"sufficient": 1} if self._sufficient else {})}
 
     def run(self, topics: Sequence[int]) -> None:
-        """Search from ``topics`` until the evidence suffices, nothing is left to follow, or a limit is reached."""
+        """Search from the topic entities until the evidence suffices, the frontier is empty, or a limit is reached."""
         self.topics = list(topics)
         self._visited = set(topics)
-        frontier = [Reached(entity, entity, 1.0) for entity in topics]
-        while frontier and self._depth < self._settings.depth and not self._judge.exhausted:
+        frontier = [FrontierEntity(entity, entity, 1.0) for entity in topics]
+        while frontier and self._depth < self._settings.depth and not self._judge.is_exhausted:
             self._depth += 1
-            frontier = self._go_on(frontier)
-            # Where the search ends anyway the verdict would change nothing, and is not asked for.
-            if frontier and self._depth < self._settings.depth and not self._judge.exhausted:
-                self._sufficient = self._judge.sufficient(self._context())
+            frontier = self._advance(frontier)
+            # If the search ends anyway, the verdict changes nothing and is not requested.
+            if frontier and self._depth < self._settings.depth and not self._judge.is_exhausted:
+                self._sufficient = self._judge.is_sufficient(self._format_context())
                 if self._sufficient:
                     return
 
-    def _go_on(self, frontier: Sequence[Reached]) -> list[Reached]:
-        """One depth of the search: keeps the best triples (equation 16) and returns where they lead.
+    def _advance(self, frontier: Sequence[FrontierEntity]) -> list[FrontierEntity]:
+        """Add the best triples of one depth to the steps (equation 16) and return the entities they lead to.
 
-        A hyperedge without an unvisited member leads nowhere, yet may hold the answer: the best of these are kept as
-        evidence beside the beam, with the score of their hyperedge alone.
+        A hyperedge without an unvisited member ends the path, yet may contain the answer: the best of these are added
+        beside the beam, with the score of their hyperedge alone.
         """
         if self._settings.calls == "batched":
-            chosen, tails = self._scored_together(frontier)
+            candidates, tails = self._score_depth(frontier)
         else:
-            chosen = _without_repeats(self._ranked(self._choose_edges(frontier)))
-            tails = self._score_tails([step.edge for step in chosen])
+            candidates = _merge_same_hyperedges(self._sort_steps(self._score_edges(frontier)))
+            tails = self._score_tails([step.edge for step in candidates])
         triples = [
             replace(step, tail=tail, score=step.score * score)
-            for step in chosen
+            for step in candidates
             for tail, score in tails[step.edge].items()
             if score > 0
         ]
-        kept = self._best(triples)
-        ends = self._best([step for step in chosen if not tails[step.edge]])
-        self.steps += self._ranked([*kept, *ends])
-        self._used.update(step.edge for step in (*kept, *ends))
-        reached: dict[int, Reached] = {}
-        for step in kept:  # best first, so that of two paths to one entity the better one goes on
-            reached.setdefault(step.tail, Reached(step.tail, step.topic, step.score, step.edge))
+        beam = self._select_best(triples)
+        ends = self._select_best([step for step in candidates if not tails[step.edge]])
+        self.steps += self._sort_steps([*beam, *ends])
+        self._used.update(step.edge for step in (*beam, *ends))
+        reached: dict[int, FrontierEntity] = {}
+        for step in beam:  # best first, so that of two paths to one entity the better one continues
+            reached.setdefault(step.tail, FrontierEntity(step.tail, step.topic, step.score, step.edge))
         self._visited.update(reached)
         return list(reached.values())
 
-    def _best(self, steps: Iterable[Step]) -> list[Step]:
-        return self._ranked(steps)[: self._settings.width]
+    def _select_best(self, steps: Iterable[Step]) -> list[Step]:
+        return self._sort_steps(steps)[: self._settings.width]
 
-    def _ranked(self, steps: Iterable[Step]) -> list[Step]:
-        """Best first, ties by the ids of head, hyperedge and tail."""
-        listed = list(steps)
+    def _sort_steps(self, steps: Iterable[Step]) -> list[Step]:
+        """Sort steps, best first, ties by the ids of head, hyperedge and tail."""
+        step_list = list(steps)
         heads, edges, tails = (
             np.array(column, dtype=np.int64)
             for column in (
-                [step.heads[0] for step in listed],
-                [step.edge for step in listed],
-                [step.tail for step in listed],
+                [step.heads[0] for step in step_list],
+                [step.edge for step in step_list],
+                [step.tail for step in step_list],
             )
         )
         by_tail = (
             np.where(tails >= 0, self._snapshot.rank_by_id("entity", np.maximum(tails, 0)), -np.inf)
-            if len(listed)
+            if len(step_list)
             else tails
         )
         ranked = np.lexsort(
@@ -168,25 +215,25 @@ class BeamSearch:
                 by_tail,
                 self._snapshot.rank_by_id("hyperedge", edges),
                 self._snapshot.rank_by_id("entity", heads),
-                np.array([-step.score for step in listed]),
+                np.array([-step.score for step in step_list]),
             )
         )
-        return [listed[place] for place in ranked.tolist()]
+        return [step_list[position] for position in ranked.tolist()]
 
-    def _choose_edges(self, frontier: Sequence[Reached]) -> list[Step]:
-        """For each entity of the frontier its best hyperedges, with the score of the path that would go through."""
+    def _score_edges(self, frontier: Sequence[FrontierEntity]) -> list[Step]:
+        """Return the best hyperedges of each frontier entity as steps, with the score of the path through them."""
         offers = [
             (reached, edges)
             for reached in frontier
-            if (edges := self._offered(reached.entity, self._settings.edge_tokens))
+            if (edges := self._select_hyperedges(reached.entity, self._settings.edge_tokens))
         ]
         names = entity_names(self._snapshot, [reached.entity for reached, _ in offers])
-        scored = self._judge.edge_scores(
+        scored = self._judge.score_hyperedges(
             [
-                Offer(
-                    one_line(names[reached.entity]),
+                CandidateList(
+                    collapse_whitespace(names[reached.entity]),
                     [self._texts[edge] for edge in edges],
-                    partial(self._closeness, edges),
+                    partial(self._compute_cosines, edges),
                 )
                 for reached, edges in offers
             ]
@@ -194,86 +241,89 @@ class BeamSearch:
         return [
             step
             for (reached, edges), scores in zip(offers, scored, strict=True)
-            for step in self._steps(reached, edges, scores or ())
+            for step in self._build_steps(reached, edges, scores or ())
         ]
 
-    def _scored_together(self, frontier: Sequence[Reached]) -> tuple[list[Step], dict[int, dict[int, float]]]:
-        """The best hyperedges of each entity of the frontier, and the scores of their unvisited entities; one call."""
+    def _score_depth(self, frontier: Sequence[FrontierEntity]) -> tuple[list[Step], dict[int, dict[int, float]]]:
+        """Return the best hyperedges of the frontier and the scores of their unvisited entities, with one prompt."""
         tokens = self._settings.edge_tokens // max(1, len(frontier))
-        offers = [(reached, self._offered(reached.entity, tokens)) for reached in frontier]
-        edges = list(dict.fromkeys(edge for _, offered in offers for edge in offered))
+        offers = [(reached, self._select_hyperedges(reached.entity, tokens)) for reached in frontier]
+        edges = list(dict.fromkeys(edge for _, entity_edges in offers for edge in entity_edges))
         if not edges:
             return [], {}
-        members = {edge: self._unvisited(edge) for edge in edges}
+        members = {edge: self._list_unvisited_members(edge) for edge in edges}
         rows = list(dict.fromkeys(row for edge in edges for row in members[edge]))
         names = entity_names(self._snapshot, sorted({*rows, *(reached.entity for reached in frontier)}))
-        scored = self._judge.depth_scores(
-            Surroundings(
-                [one_line(names[reached.entity]) for reached in frontier],
+        scored = self._judge.score_depth(
+            DepthCandidates(
+                [collapse_whitespace(names[reached.entity]) for reached in frontier],
                 [self._texts[edge] for edge in edges],
-                [one_line(names[row]) for row in rows],
-                lambda: [*self._closeness(edges), *(self._name_closeness(rows) if rows else ())],
+                [collapse_whitespace(names[row]) for row in rows],
+                lambda: [*self._compute_cosines(edges), *(self._compute_name_cosines(rows) if rows else ())],
             )
         )
         if scored is None:
             return [], {}
-        of_edges, of_rows = dict(zip(edges, scored[0], strict=True)), dict(zip(rows, scored[1], strict=True))
+        edge_scores = dict(zip(edges, scored[0], strict=True))
+        entity_scores = dict(zip(rows, scored[1], strict=True))
         steps = [
             step
-            for reached, offered in offers
-            for step in self._steps(reached, offered, [of_edges[edge] for edge in offered])
+            for reached, entity_edges in offers
+            for step in self._build_steps(reached, entity_edges, [edge_scores[edge] for edge in entity_edges])
         ]
-        chosen = _without_repeats(self._ranked(steps))
-        return chosen, {step.edge: {row: of_rows[row] for row in members[step.edge]} for step in chosen}
+        candidates = _merge_same_hyperedges(self._sort_steps(steps))
+        return candidates, {step.edge: {row: entity_scores[row] for row in members[step.edge]} for step in candidates}
 
-    def _steps(self, reached: Reached, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
-        """The best of the hyperedges of an entity, with the score of the path through each; none without scores."""
-        before = reached.score if self._settings.composite == "product" else 1.0
-        # Equal scores leave the order of the offer: nearest to the question first.
+    def _build_steps(self, reached: FrontierEntity, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
+        """Return steps through the best hyperedges of an entity, with the score of each path; none without scores."""
+        path_score = reached.score if self._settings.composite == "product" else 1.0
+        # A stable sort: of equal scores, the hyperedge nearest to the question comes first.
         ranked = sorted(zip(scores, edges, strict=bool(scores)), key=lambda pair: -pair[0])
         return [
-            Step(reached.topic, (reached.entity,), edge, -1, self._depth, before * score, reached.edge)
+            Step(reached.topic, (reached.entity,), edge, -1, self._depth, path_score * score, reached.edge)
             for score, edge in ranked[: self._settings.width]
             if score > 0
         ]
 
-    def _unvisited(self, edge: int) -> list[int]:
-        """The entities of a hyperedge that the search was not at, of many those with the names nearest to it."""
-        members = [row for row in self._members(edge) if row not in self._visited]
-        return self._nearest(members, self._settings.entity_limit)
+    def _list_unvisited_members(self, edge: int) -> list[int]:
+        """Return the unvisited entities of a hyperedge; of many, those whose names are nearest to the question."""
+        members = [row for row in self._list_members(edge) if row not in self._visited]
+        return self._select_nearest(members, self._settings.entity_limit)
 
-    def _offered(self, entity: int, most: int) -> list[int]:
-        """The unused hyperedges of an entity nearest to the question, as many as fit ``most`` tokens; one at least."""
-        found = self._snapshot.graph.memberships(np.array([entity]))[0]
-        edges = found[~np.isin(found, list(self._used))]
+    def _select_hyperedges(self, entity: int, max_tokens: int) -> list[int]:
+        """Return the unused hyperedges of an entity nearest to the question that fit ``max_tokens``; at least one."""
+        edges = self._snapshot.graph.memberships(np.array([entity]))[0]
+        edges = edges[~np.isin(edges, list(self._used))]
         if not len(edges):
             return []
-        near = self._snapshot.cosines("hyperedge", edges, self._vector)
-        ordered = edges[np.lexsort((self._snapshot.rank_by_id("hyperedge", edges), -near))].tolist()
-        offered: list[int] = []
+        cosines = self._snapshot.cosines("hyperedge", edges, self._vector)
+        ordered = edges[np.lexsort((self._snapshot.rank_by_id("hyperedge", edges), -cosines))].tolist()
+        selected: list[int] = []
         tokens = 0
-        for begin in range(0, len(ordered), _BLOCK):
-            self._read(ordered[begin : begin + _BLOCK])
-            for edge in ordered[begin : begin + _BLOCK]:
-                tokens += count_tokens(f"{len(offered) + 1}. {self._texts[edge]}")
-                if offered and tokens > most:
-                    return offered
-                offered.append(edge)
-        return offered
+        for begin in range(0, len(ordered), _BATCH):
+            self._load(ordered[begin : begin + _BATCH])
+            for edge in ordered[begin : begin + _BATCH]:
+                tokens += count_tokens(f"{len(selected) + 1}. {self._texts[edge]}")
+                if selected and tokens > max_tokens:
+                    return selected
+                selected.append(edge)
+        return selected
 
     def _score_tails(self, edges: Iterable[int]) -> dict[int, dict[int, float]]:
-        """The unvisited entities of each hyperedge with their scores, which do not depend on the head; often none."""
+        """Return the scores of the unvisited entities of each hyperedge, which do not depend on the head."""
         offers = []
         tails: dict[int, dict[int, float]] = {}
         for edge in edges:
             tails[edge] = {}
-            if members := self._unvisited(edge):
+            if members := self._list_unvisited_members(edge):
                 offers.append((edge, members))
         names = entity_names(self._snapshot, sorted({row for _, members in offers for row in members}))
-        scored = self._judge.entity_scores(
+        scored = self._judge.score_entities(
             [
-                Offer(
-                    self._texts[edge], [one_line(names[row]) for row in members], partial(self._name_closeness, members)
+                CandidateList(
+                    self._texts[edge],
+                    [collapse_whitespace(names[row]) for row in members],
+                    partial(self._compute_name_cosines, members),
                 )
                 for edge, members in offers
             ]
@@ -282,74 +332,74 @@ class BeamSearch:
             tails[edge] = dict(zip(members, scores, strict=True)) if scores else {}
         return tails
 
-    def _nearest(self, entities: Sequence[int], limit: int) -> list[int]:
-        """The entities whose names are nearest to the question, by row; all of them where there are few."""
+    def _select_nearest(self, entities: Sequence[int], limit: int) -> list[int]:
+        """Return the ``limit`` entities whose names are nearest to the question, in their order."""
         if len(entities) <= limit:
             return list(entities)
-        near = np.array(self._name_closeness(entities), dtype=np.float32)
-        nearest = find_top_positions(near, limit, lambda places: places)  # they come sorted by key
+        cosines = np.array(self._compute_name_cosines(entities), dtype=np.float32)
+        nearest = find_top_positions(cosines, limit, lambda positions: positions)  # entities are sorted by key
         return [entities[position] for position in np.sort(nearest).tolist()]
 
-    def _members(self, edge: int) -> list[int]:
-        """The entities of a hyperedge, sorted by key."""
+    def _list_members(self, edge: int) -> list[int]:
+        """Return the entities of a hyperedge, sorted by key."""
         members = self._snapshot.graph.members(np.array([edge]))[0]
         ordered: list[int] = members[np.argsort(self._snapshot.rank_by_id("entity", members))].tolist()
         return ordered
 
-    def _closeness(self, edges: Sequence[int]) -> list[float]:
-        near: list[float] = self._snapshot.cosines("hyperedge", np.array(edges), self._vector).tolist()
-        return near
+    def _compute_cosines(self, edges: Sequence[int]) -> list[float]:
+        cosines: list[float] = self._snapshot.cosines("hyperedge", np.array(edges), self._vector).tolist()
+        return cosines
 
-    def _name_closeness(self, entities: Sequence[int]) -> list[float]:
+    def _compute_name_cosines(self, entities: Sequence[int]) -> list[float]:
         names = entity_names(self._snapshot, entities)
         vectors = self._embedder.encode([names[row] for row in entities], "query")
-        closeness: list[float] = compute_cosines(vectors, self._vector).tolist()
-        return closeness
+        cosines: list[float] = compute_cosines(vectors, self._vector).tolist()
+        return cosines
 
-    def _read(self, edges: Sequence[int]) -> None:
-        """Fetch hyperedges and their texts as they are shown, in one line.
+    def _load(self, edges: Sequence[int]) -> None:
+        """Read hyperedges and cache each as one line for the prompt.
 
-        The title goes before a text that does not contain it: "She was born there" says nothing by itself.
+        The title precedes a text that does not contain it: "She was born there" says nothing by itself.
         """
         snapshot = self._snapshot
-        new = [edge for edge in edges if edge not in self._snapshots]
-        if not new:
+        missing = [edge for edge in edges if edge not in self._hyperedges]
+        if not missing:
             return
-        scored = scored_hyperedges(snapshot, [(edge, 0.0) for edge in new])
-        passages = snapshot.passages(snapshot.graph.passages(np.array(new)).tolist())
-        for edge, shown, passage in zip(new, scored, passages, strict=True):
-            title, text = one_line(passage.title), one_line(shown.hyperedge.text)
-            self._snapshots[edge] = shown
+        scored = scored_hyperedges(snapshot, [(edge, 0.0) for edge in missing])
+        passages = snapshot.passages(snapshot.graph.passages(np.array(missing)).tolist())
+        for edge, scored_edge, passage in zip(missing, scored, passages, strict=True):
+            title, text = collapse_whitespace(passage.title), collapse_whitespace(scored_edge.hyperedge.text)
+            self._hyperedges[edge] = scored_edge
             self._texts[edge] = text if title.casefold() in text.casefold() else f"{title}: {text}"
 
-    def _context(self) -> str:
-        """All evidence so far: each hyperedge with its entities, and what is known of the entities on the paths."""
+    def _format_context(self) -> str:
+        """Return all evidence so far as text: hyperedges with their entities, and descriptions of path entities."""
         edges = list(dict.fromkeys(step.edge for step in self.steps))
         on_path = {
             *self._snapshot.ids("entity", [row for step in self.steps for row in (*step.heads, step.tail) if row >= 0])
         }
         lines = []
-        described: dict[str, str] = {}
+        descriptions: dict[str, str] = {}
         for number, edge in enumerate(edges, start=1):
-            members = self._snapshots[edge].members
-            names = ", ".join(one_line(entity.name) for entity in members[: self._settings.entity_limit])
+            members = self._hyperedges[edge].members
+            names = ", ".join(collapse_whitespace(entity.name) for entity in members[: self._settings.entity_limit])
             lines.append(f"{number}. {self._texts[edge]}\n   Entities: {names}")
             for entity in members:
                 if entity.key in on_path and entity.description:
-                    said = in_one_line(entity.description)[:_DESCRIPTION_CHARACTERS]
-                    described[entity.key] = f"{one_line(entity.name)}: {said}"
-        known = "\n".join(["Known of the entities:", *described.values(), "", ""]) if described else ""
-        return known + "\n".join(["Texts:", *lines])
+                    description = in_one_line(entity.description)[:_MAX_DESCRIPTION_CHARACTERS]
+                    descriptions[entity.key] = f"{collapse_whitespace(entity.name)}: {description}"
+        preamble = "\n".join(["Known of the entities:", *descriptions.values(), "", ""]) if descriptions else ""
+        return preamble + "\n".join(["Texts:", *lines])
 
 
-def _without_repeats(steps: Iterable[Step]) -> list[Step]:
-    """The best step through each hyperedge, of steps that come best first.
+def _merge_same_hyperedges(steps: Iterable[Step]) -> list[Step]:
+    """Return the best step through each hyperedge, with the heads of the others. Steps are sorted, best first.
 
-    Others lead to the same entities and would only take places in the beam.
+    The other steps lead to the same entities and would only fill the beam.
     """
-    found: dict[int, Step] = {}
+    merged: dict[int, Step] = {}
     for step in steps:
-        first = found.setdefault(step.edge, step)
+        first = merged.setdefault(step.edge, step)
         if first is not step:
-            found[step.edge] = replace(first, heads=first.heads + step.heads)
-    return list(found.values())
+            merged[step.edge] = replace(first, heads=first.heads + step.heads)
+    return list(merged.values())
