@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from polyad import Engine
-from polyad.evaluation.datasets import load
-from polyad.evaluation.signal_training import Example, examples_of, report
-from polyad.evaluation.training_parts import signals_of
+from polyad.evaluation.datasets.beir import load_beir
+from polyad.evaluation.training.inputs import extract_signals
+from polyad.evaluation.training.linear_scorer import TrainingExample, build_examples, train_with_report
 from polyad.retrieval.default.signals import list_signal_names
 
 
@@ -30,11 +30,11 @@ def main() -> None:
     arguments = parser.parse_args()
     examples = {}
     with tempfile.TemporaryDirectory() as temporary:
-        for dataset in [load(folder) for folder in arguments.folders]:
+        for dataset in [load_beir(folder) for folder in arguments.folders]:
             with Engine.open((arguments.store or Path(temporary)) / dataset.name) as engine:
                 engine.index([dataset.corpus])
-                found = signals_of(engine, [query.text for query in dataset.queries])
-                examples[dataset.name] = examples_of(found, dataset.queries)
+                found = extract_signals(engine, [query.text for query in dataset.queries])
+                examples[dataset.name] = build_examples(found, dataset.queries)
     names = list_signal_names(rewriting=False)
     rows = {"all signals": unseen(examples, names, names)}
     print_row("all signals", rows["all signals"])
@@ -45,14 +45,16 @@ def main() -> None:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
-def unseen(examples: Mapping[str, Sequence[Example]], names: Sequence[str], kept: Sequence[str]) -> dict[str, float]:
+def unseen(
+    examples: Mapping[str, Sequence[TrainingExample]], names: Sequence[str], kept: Sequence[str]
+) -> dict[str, float]:
     """Recall on each benchmark, of weights for the signals ``kept`` trained on the others, in per cent."""
     columns = [names.index(name) for name in kept]
     selected = {
         dataset: [replace(example, signals=example.signals[:, columns]) for example in own]
         for dataset, own in examples.items()
     }
-    return {dataset: round(100 * value, 1) for dataset, value in report(selected, kept).unseen.items()}
+    return {dataset: round(100 * value, 1) for dataset, value in train_with_report(selected, kept).unseen.items()}
 
 
 def print_row(name: str, values: Mapping[str, float]) -> None:

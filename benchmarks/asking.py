@@ -17,10 +17,10 @@ from pathlib import Path
 from kept import keep
 
 from polyad import Engine
-from polyad.evaluation import experiment
-from polyad.evaluation.datasets import Dataset, load
-from polyad.evaluation.manifest import manifest_of
-from polyad.evaluation.run_folder import RunWriter
+from polyad.evaluation.datasets.beir import Dataset, load_beir
+from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
+from polyad.evaluation.runs.manifest import build_manifest
+from polyad.evaluation.runs.run_folder import RunWriter
 from polyad.model import Evidence
 
 K = 5
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="only the first so many questions")
     parser.add_argument("--json", type=Path, help="save the results here")
     arguments = parser.parse_args()
-    dataset = load(arguments.folder, arguments.limit)
+    dataset = load_beir(arguments.folder, arguments.limit)
     rows = []
     with Engine.open(arguments.store) as engine:
         engine.index([dataset.corpus])
@@ -61,10 +61,12 @@ def measured(engine: Engine, retriever: str, dataset: Dataset) -> dict[str, floa
 
     engine.prepare(retriever)
     engine.search(dataset.queries[0].text, K, retriever=retriever)
-    manifest = manifest_of(dataset, [retriever], K, {"stages": {}})
+    manifest = build_manifest(dataset, [retriever], K, {"stages": {}})
     with tempfile.TemporaryDirectory() as place, RunWriter(Path(place) / "run", manifest) as writer:
         started = time.process_time()
-        for _ in experiment.ask(retriever, search, dataset.queries, K, llm_tokens=spent, keep=writer.keep):
+        for _ in retriever_evaluation.ask_questions(
+            retriever, search, dataset.queries, K, llm_tokens=spent, keep=writer.keep
+        ):
             pass
         whole = time.process_time() - started
     own = whole - sum(searching)

@@ -22,13 +22,13 @@ from pathlib import Path
 
 from polyad import Engine
 from polyad.config import Settings
-from polyad.evaluation import triple_training
-from polyad.evaluation.answers import ranked_entities
-from polyad.evaluation.datasets import Question, load
-from polyad.evaluation.measures import hits, reciprocal_rank
-from polyad.evaluation.splits import split
-from polyad.evaluation.training_parts import training_parts
-from polyad.evaluation.triple_examples import collect
+from polyad.evaluation.datasets.beir import Question, load_beir
+from polyad.evaluation.datasets.splits import split_questions
+from polyad.evaluation.measures.answers import rank_entities
+from polyad.evaluation.measures.ranking import hits, reciprocal_rank
+from polyad.evaluation.training import triple_scorer
+from polyad.evaluation.training.inputs import get_training_components
+from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.model import Document
 from polyad.readers.tuples import TupleReader
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
@@ -40,7 +40,7 @@ TRAINED = {
     "hyperretriever, with signals": HyperRetrieverSettings(signals=True),
 }
 DEPTH = 20
-TRAINING = triple_training.TripleTrainingSettings(batch=128, rate=1e-3, patience=3, epochs=10)
+TRAINING = triple_scorer.TripleTrainingSettings(batch=128, rate=1e-3, patience=3, epochs=10)
 
 
 def write_pairs(facts: Path, pairs: Path) -> None:
@@ -73,7 +73,7 @@ def measure(
     ranks, found = [], []
     for query in queries:
         evidence = engine.search(query.text, DEPTH, retriever=retriever, merge=False)
-        ranked = ranked_entities(evidence, members, query.text)
+        ranked = rank_entities(evidence, members, query.text)
         gold = {entity_key(answer) for answer in query.answers}
         ranks.append(reciprocal_rank(ranked, gold))
         found.append(hits(ranked, gold, 10))
@@ -82,9 +82,9 @@ def measure(
 
 def trained(engine: Engine, queries: Sequence[Question], settings: HyperRetrieverSettings, directory: Path) -> Settings:
     """Settings with the weights of a scorer trained on the first two parts of the questions."""
-    parts, (first, second, _) = training_parts(engine), split(queries)
-    examples = {"tuples": (collect(*parts, first, settings), collect(*parts, second, settings))}
-    weights = triple_training.save(*triple_training.train(examples, TRAINING), directory)
+    parts, (first, second, _) = get_training_components(engine), split_questions(queries)
+    examples = {"tuples": (collect_triples(*parts, first, settings), collect_triples(*parts, second, settings))}
+    weights = triple_scorer.save_triple_scorer(*triple_scorer.train_triple_scorer(examples, TRAINING), directory)
     return Settings(hyperretriever=replace(settings, weights=str(weights)))
 
 
@@ -99,7 +99,7 @@ def with_gold_of(queries: Sequence[Question], facts: Path) -> list[Question]:
 def compared(facts: Path, store: Path, queries: Sequence[Question]) -> Iterator[tuple[str, dict[str, float]]]:
     """What each retriever reaches on the test questions, by its label."""
     own, members = with_gold_of(queries, facts), members_of(facts)
-    tests = split(own)[2]
+    tests = split_questions(own)[2]
     with Engine.open(store) as engine:
         engine.index([facts], method="tuples")
         for retriever in RETRIEVERS:
@@ -127,13 +127,13 @@ def main() -> None:
     if made.returncode:
         sys.exit(made.returncode)  # what is wrong has been said
     write_pairs(data / "facts.jsonl", data / "pairs.jsonl")
-    queries = load(data).queries
+    queries = load_beir(data).queries
     results: dict[str, dict[str, dict[str, float]]] = {}
     for form in ("facts", "pairs"):
         for label, row in compared(data / f"{form}.jsonl", arguments.directory / form, queries):
             results.setdefault(label, {})[form] = row
             print(f"{form:6} {label:29}", ", ".join(f"{k} {100 * v:.1f}" for k, v in row.items()), flush=True)
-    print(f"{len(split(queries)[2])} questions that were not trained on")
+    print(f"{len(split_questions(queries)[2])} questions that were not trained on")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 

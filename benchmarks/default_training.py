@@ -27,12 +27,12 @@ from manuals import documents_of, parts_of, questions_of
 
 from polyad import Engine
 from polyad.config import ReadSettings
-from polyad.evaluation import signal_training
-from polyad.evaluation.datasets import Dataset, load
-from polyad.evaluation.evidence import found, within
-from polyad.evaluation.measures import calibration_error
-from polyad.evaluation.signal_training import Example, K, measured_best, recall_at
-from polyad.evaluation.training_parts import signals_of
+from polyad.evaluation.datasets.beir import Dataset, load_beir
+from polyad.evaluation.measures.evidence import contains_sentence, normalize_texts
+from polyad.evaluation.measures.ranking import expected_calibration_error
+from polyad.evaluation.training import linear_scorer
+from polyad.evaluation.training.inputs import extract_signals
+from polyad.evaluation.training.linear_scorer import K, TrainingExample, compute_recall, select_top_features
 from polyad.model import Document, Passage
 from polyad.readers.files import FileReader
 from polyad.retrieval.default.scorer import LinearScorer, RelevanceModel, get_weights_file_name
@@ -43,7 +43,7 @@ JOINED = 10
 RESAMPLES = 2000
 PROSE, MANUALS = "prose", "manuals"
 
-Parts = Mapping[str, Sequence[Example]]
+Parts = Mapping[str, Sequence[TrainingExample]]
 """The examples of one kind of text, by the book or the like that they are about."""
 
 
@@ -85,27 +85,27 @@ def main() -> None:
         keep(arguments.json, rows)
 
 
-def write_weights(sets: Mapping[str, Sequence[Example]], directory: Path) -> None:
+def write_weights(sets: Mapping[str, Sequence[TrainingExample]], directory: Path) -> None:
     """Train on everything, with the signals of rewriting and without, and write the files of weights."""
     directory.mkdir(parents=True, exist_ok=True)
     for rewriting in (False, True):
         names = list_signal_names(rewriting)
-        scorer = signal_training.train(list(sets.values()), names)
-        calibration = signal_training.calibrate(list(sets.values()), scorer, names)
+        scorer = linear_scorer.train_linear_scorer(list(sets.values()), names)
+        calibration = linear_scorer.fit_relevance_model(list(sets.values()), scorer, names)
         trained_on = tuple(dict.fromkeys(name.split()[0] for name in sets))
         whole = replace(scorer, trained_on=trained_on, relevance_model=calibration)
         (directory / get_weights_file_name(rewriting)).write_text(whole.to_text(), encoding="utf-8")
         print(f"weights in {directory / get_weights_file_name(rewriting)}", flush=True)
 
 
-def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[Example]]:
+def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[TrainingExample]]:
     """The examples of each benchmark in each shape, by both names."""
     sets = {}
-    for dataset in map(load, folders):
+    for dataset in map(load_beir, folders):
         for shape in shapes(dataset):
             with Engine.open(stores / f"{dataset.name}-{shape.name}") as engine:
                 engine.index_documents(shape.documents)
-                signals = signals_of(engine, [query.text for query in dataset.queries])
+                signals = extract_signals(engine, [query.text for query in dataset.queries])
                 examples = [
                     example_of(engine, candidates, query.text, sorted(query.gold), shape.holds)
                     for query, candidates in zip(dataset.queries, signals, strict=True)
@@ -152,7 +152,7 @@ def join(documents: Sequence[Document], count: int) -> tuple[list[Document], dic
     return joined, places
 
 
-def prose(folder: Path, stores: Path) -> dict[str, list[Example]]:
+def prose(folder: Path, stores: Path) -> dict[str, list[TrainingExample]]:
     """The examples of each book; all books are in one index."""
     questions = [json.loads(line) for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     with Engine.open(stores / PROSE) as engine:
@@ -162,7 +162,7 @@ def prose(folder: Path, stores: Path) -> dict[str, list[Example]]:
     return by_part((question["metadata"]["book"] for question in questions), examples)
 
 
-def manuals(folder: Path, stores: Path) -> dict[str, list[Example]]:
+def manuals(folder: Path, stores: Path) -> dict[str, list[TrainingExample]]:
     """The examples of each part of the manuals; all are in one index, which ``manuals.py`` asks too."""
     documents = documents_of(folder)
     questions = questions_of(documents)
@@ -173,24 +173,24 @@ def manuals(folder: Path, stores: Path) -> dict[str, list[Example]]:
     return by_part(parts_of(questions), examples)
 
 
-def by_part(parts: Iterable[str], examples: Iterable[Example]) -> dict[str, list[Example]]:
+def by_part(parts: Iterable[str], examples: Iterable[TrainingExample]) -> dict[str, list[TrainingExample]]:
     """Examples by the part that each belongs to."""
-    found: dict[str, list[Example]] = {}
+    contains_sentence: dict[str, list[TrainingExample]] = {}
     for part, example in zip(parts, examples, strict=True):
-        found.setdefault(part, []).append(example)
-    return found
+        contains_sentence.setdefault(part, []).append(example)
+    return contains_sentence
 
 
-def of_sentences(engine: Engine, questions: Sequence[tuple[str, Sequence[str]]]) -> list[Example]:
+def of_sentences(engine: Engine, questions: Sequence[tuple[str, Sequence[str]]]) -> list[TrainingExample]:
     """The examples of questions with the sentences that answer them, which any passage may hold."""
     seen: dict[str, str] = {}
 
     def holds(engine: Engine, passage: str, sentence: str) -> bool:
         if passage not in seen:
-            seen[passage] = within([engine.catalogue.passage(passage).text])
-        return found(sentence, seen[passage])
+            seen[passage] = normalize_texts([engine.catalogue.passage(passage).text])
+        return contains_sentence(sentence, seen[passage])
 
-    signals = signals_of(engine, [text for text, _ in questions])
+    signals = extract_signals(engine, [text for text, _ in questions])
     return [
         replace(example_of(engine, candidates, text, evidence, holds), documents=())
         for (text, evidence), candidates in zip(questions, signals, strict=True)
@@ -203,10 +203,10 @@ def example_of(
     question: str,
     evidence: Sequence[str],
     holds: Callable[[Engine, str, str], bool],
-) -> Example:
+) -> TrainingExample:
     """The candidates of a question, with which of them hold its evidence."""
     rows = [[holds(engine, passage, piece) for piece in evidence] for passage in candidates.passages]
-    return Example(
+    return TrainingExample(
         candidates.signals,
         np.array(rows, dtype=bool).reshape(-1, len(evidence)),
         candidates.linkability,
@@ -216,7 +216,9 @@ def example_of(
     )
 
 
-def unseen_articles(sets: Mapping[str, Sequence[Example]], texts: Mapping[str, Parts]) -> Iterator[dict[str, object]]:
+def unseen_articles(
+    sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts]
+) -> Iterator[dict[str, object]]:
     """Recall on each benchmark in each shape, of weights trained without the benchmark in any."""
     names = list_signal_names(rewriting=False)
     for family in sorted({family_of(name) for name in sets}):
@@ -224,26 +226,26 @@ def unseen_articles(sets: Mapping[str, Sequence[Example]], texts: Mapping[str, P
         if not others:
             continue
         seen = [*others, *map(together, texts.values())]
-        scorer = signal_training.train(seen, names)
-        calibration = signal_training.calibrate(seen, scorer, names)
+        scorer = linear_scorer.train_linear_scorer(seen, names)
+        calibration = linear_scorer.fit_relevance_model(seen, scorer, names)
         for name, examples in sets.items():
             if family_of(name) == family:
                 yield told(name, examples, scorer, calibration)
 
 
 def unseen_texts(
-    sets: Mapping[str, Sequence[Example]], texts: Mapping[str, Parts], to: Path | None
+    sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], to: Path | None
 ) -> Iterator[dict[str, object]]:
     """Recall on each book and on each part of the manuals, of weights trained without it, which are kept in ``to``."""
     names = list_signal_names(rewriting=False)
-    articles = signal_training.train(list(sets.values()), names)
-    calibration = signal_training.calibrate(list(sets.values()), articles, names)
+    articles = linear_scorer.train_linear_scorer(list(sets.values()), names)
+    calibration = linear_scorer.fit_relevance_model(list(sets.values()), articles, names)
     for kind, parts in texts.items():
         yield told(f"{kind}, by articles alone", together(parts), articles, calibration)
         for part in parts:
             seen = seen_without(sets, texts, kind, part)
-            scorer = signal_training.train(seen, names)
-            calibration = signal_training.calibrate(seen, scorer, names)
+            scorer = linear_scorer.train_linear_scorer(seen, names)
+            calibration = linear_scorer.fit_relevance_model(seen, scorer, names)
             if to:
                 (to / kind).mkdir(parents=True, exist_ok=True)
                 whole = replace(scorer, relevance_model=calibration)
@@ -252,15 +254,15 @@ def unseen_texts(
 
 
 def seen_without(
-    sets: Mapping[str, Sequence[Example]], texts: Mapping[str, Parts], kind: str, part: str
-) -> list[Sequence[Example]]:
+    sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], kind: str, part: str
+) -> list[Sequence[TrainingExample]]:
     """All sets, of one kind of text without one part."""
     left = {name: examples for name, examples in texts[kind].items() if name != part}
     others = [together(parts) for name, parts in texts.items() if name != kind]
     return [*sets.values(), together(left), *others]
 
 
-def together(parts: Parts) -> list[Example]:
+def together(parts: Parts) -> list[TrainingExample]:
     """The examples of all parts as one set."""
     return [example for examples in parts.values() for example in examples]
 
@@ -271,7 +273,7 @@ def family_of(name: str) -> str:
 
 
 def told(
-    name: str, examples: Sequence[Example], scorer: LinearScorer, calibration: RelevanceModel
+    name: str, examples: Sequence[TrainingExample], scorer: LinearScorer, calibration: RelevanceModel
 ) -> dict[str, object]:
     """Print and return what weights and a calibration that never saw some questions reach on them.
 
@@ -279,14 +281,14 @@ def told(
     when their evidence is taken out, if relevance is asked for that 5 of 100 answered ones do not have.
     """
     weights = scorer.get_weights(list_weight_names(list_signal_names(rewriting=False)))
-    each = np.array([recall_at([example], weights, K) for example in examples])
+    each = np.array([compute_recall([example], weights, K) for example in examples])
     chosen = np.random.default_rng(SEED).integers(len(each), size=(RESAMPLES, len(each)))
     low, high = np.percentile(each[chosen].mean(axis=1), [2.5, 97.5])
-    answered = [measured_best(example, weights, True) for example in examples]
+    answered = [select_top_features(example, weights, True) for example in examples]
     relevance = [calibration.predict_relevance(measures) for measures, _ in answered]
-    gone = [calibration.predict_relevance(measured_best(example, weights, False)[0]) for example in examples]
+    gone = [calibration.predict_relevance(select_top_features(example, weights, False)[0]) for example in examples]
     was_evidence = [bool(gold) for _, own in answered for gold in own]
-    error = calibration_error([value or 0.0 for values in relevance for value in values], was_evidence)
+    error = expected_calibration_error([value or 0.0 for values in relevance for value in values], was_evidence)
     refused = np.mean([(values[0] or 0.0) < np.quantile([own[0] for own in relevance], 0.05) for values in gone])
     print(
         f"{name:28} {100 * each.mean():5.1f} ({100 * low:.1f} to {100 * high:.1f}) of {len(each):3}, "

@@ -35,8 +35,8 @@ from sentence_transformers import SentenceTransformer
 from polyad.config import SplitSettings
 from polyad.embedders.minilm import MiniLMEmbedder
 from polyad.embedders.sentence_transformers import DEFAULT_MODEL, SentenceTransformerEmbedder
-from polyad.evaluation.datasets import Question, load
-from polyad.evaluation.measures import recall
+from polyad.evaluation.datasets.beir import Question, load_beir
+from polyad.evaluation.measures.ranking import recall
 from polyad.indexing.embedding import format_embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import FloatArray
@@ -117,7 +117,7 @@ def main() -> None:
 
 def searched(folder: Path, others: int, limit: int | None) -> Corpus:
     """The gold passages of a folder's questions, and the first ``others`` passages that are not."""
-    dataset = load(folder, limit)
+    dataset = load_beir(folder, limit)
     gold = frozenset[str]().union(*(query.gold for query in dataset.queries))
     records = _records(dataset.corpus)
     rest = [record for record in records if record["_id"] not in gold][:others]

@@ -35,7 +35,7 @@ import openpyxl
 
 from polyad import Engine
 from polyad.engine.registry import DEFAULT_EMBEDDER, load_embedder
-from polyad.evaluation.datasets import load
+from polyad.evaluation.datasets.beir import load_beir
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.segmentation import SegmentationSettings
@@ -88,8 +88,8 @@ def runs(folder: Path, count: int) -> list[dict[str, float]]:
     results = []
     for _ in range(count):
         with tempfile.TemporaryDirectory() as directory, Engine.open(directory) as engine:
-            report = engine.index([load(folder).corpus])
-            again = engine.index([load(folder).corpus])
+            report = engine.index([load_beir(folder).corpus])
+            again = engine.index([load_beir(folder).corpus])
         results.append(
             {
                 "seconds": report.seconds,

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polyad.evaluation.manifest import commit, machine, versions
+from polyad.evaluation.runs.manifest import describe_machine, get_commit, get_versions
 
 
 def keep(file: Path, rows: Sequence[object]) -> None:
     """Write rows to a file of JSON, which is replaced; in ``results/scripts`` the README's tables are made of them."""
-    value = {"commit": commit(), "versions": versions(), "machine": machine(), "rows": rows}
+    value = {"commit": get_commit(), "versions": get_versions(), "machine": describe_machine(), "rows": rows}
     file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from kept import keep
 
 from polyad.cli import app
-from polyad.evaluation.measures import recall
-from polyad.evaluation.run_folder import load
-from polyad.evaluation.significance import interval
+from polyad.evaluation.measures.ranking import recall
+from polyad.evaluation.measures.significance import bootstrap_interval
+from polyad.evaluation.runs.run_folder import load_run
 
 SEED = 0
 SCORERS = {"hyperretriever": "hyperretriever", "hyperretriever with signals": "hyperretriever_signals"}
@@ -54,11 +54,11 @@ def main() -> None:
 
 def reached(folder: Path) -> dict[str, object]:
     """Recall at 5 of a run, with its interval and the number of questions."""
-    values = [recall(one.documents, one.query.gold, 5) for one in load(folder).records["hyperretriever"]]
+    values = [recall(one.documents, one.query.gold, 5) for one in load_run(folder).records["hyperretriever"]]
     return {
         "questions": len(values),
         "recall@5": round(sum(values) / len(values), 4),
-        "interval": [round(bound, 4) for bound in interval(values, SEED)],
+        "interval": [round(bound, 4) for bound in bootstrap_interval(values, SEED)],
     }
 
 

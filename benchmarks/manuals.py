@@ -32,7 +32,12 @@ from kept import keep
 
 from polyad import Engine
 from polyad.config import ReadSettings, Settings, SplitSettings
-from polyad.evaluation.evidence import all_evidence, found, reciprocal_rank_of_evidence, within
+from polyad.evaluation.measures.evidence import (
+    contains_all_evidence,
+    contains_sentence,
+    evidence_reciprocal_rank,
+    normalize_texts,
+)
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.model import Document, ScoredPassage
 from polyad.readers.files import FileReader
@@ -149,15 +154,15 @@ def read(name: str) -> Iterator[Question]:
 
 def check(documents: Mapping[str, Document], questions: Sequence[Question]) -> None:
     """Print every sentence of evidence that its file does not hold, and all words that should be absent but are not."""
-    texts = {name: within([document.text]) for name, document in documents.items()}
+    texts = {name: normalize_texts([document.text]) for name, document in documents.items()}
     for question in questions:
         for place in question.evidence:
-            if not found(place.text, texts[place.file]):
+            if not contains_sentence(place.text, texts[place.file]):
                 print(f"{question.id}: not in {place.file}: {place.text}")
         for name, text in texts.items():
             if not question.absent_in or name.split("/")[0] in question.absent_in:
                 for words in question.absent:
-                    if found(words, text):
+                    if contains_sentence(words, text):
                         print(f"{question.id}: {words!r} stands in {name}")
     print(f"{len(questions)} questions checked against {len(texts)} files")
 
@@ -228,10 +233,10 @@ def measured(search: Search, questions: Sequence[Question], unanswerable: Sequen
 def measures(question: Question, hits: Sequence[ScoredPassage]) -> dict[str, float | None]:
     """The measures of one question; None for what it says nothing about."""
     texts = [hit.passage.text for hit in hits]
-    rank = reciprocal_rank_of_evidence(question.sentences, texts)
+    rank = evidence_reciprocal_rank(question.sentences, texts)
     result: dict[str, float | None] = {"top 1": float(rank == 1), "top 3": float(rank >= 1 / 3), "MRR": rank}
     for budget in BUDGETS:
-        result[f"{budget} words"] = all_evidence(question.sentences, within(texts, budget))
+        result[f"{budget} words"] = contains_all_evidence(question.sentences, normalize_texts(texts, budget))
     result["pages"] = page_is_right(question, hits)
     return result
 
@@ -242,9 +247,9 @@ def page_is_right(question: Question, hits: Sequence[ScoredPassage]) -> float | 
     None where no evidence of a PDF was found in its file.
     """
     for hit in hits:
-        text = within([hit.passage.text])
+        text = normalize_texts([hit.passage.text])
         for place in question.evidence:
-            if place.page and hit.passage.document_id.endswith(place.file) and found(place.text, text):
+            if place.page and hit.passage.document_id.endswith(place.file) and contains_sentence(place.text, text):
                 return float(hit.passage.page in (place.page, place.page - 1))
     return None
 

@@ -25,7 +25,7 @@ from manuals import FUSED, WHOLE, Search, chunks, fuse
 
 from polyad import Engine
 from polyad.config import ReadSettings, Settings
-from polyad.evaluation.evidence import all_evidence, evidence_recall, within
+from polyad.evaluation.measures.evidence import contains_all_evidence, evidence_recall, normalize_texts
 from polyad.model import Document
 from polyad.readers.files import FileReader
 from polyad.retrieval.default.retriever import DefaultSettings
@@ -121,9 +121,9 @@ def measured(questions: Sequence[Question], returned: Mapping[int, Sequence[Sequ
     """Evidence recall with its interval and all-evidence at each budget, and recall by type and by book."""
     found: dict[str, object] = {}
     for budget, texts in returned.items():
-        seen = [within(each, budget) for each in texts]
+        seen = [normalize_texts(each, budget) for each in texts]
         recall = np.array([evidence_recall(q.evidence, words) for q, words in zip(questions, seen, strict=True)])
-        whole = np.array([all_evidence(q.evidence, words) for q, words in zip(questions, seen, strict=True)])
+        whole = np.array([contains_all_evidence(q.evidence, words) for q, words in zip(questions, seen, strict=True)])
         chosen = np.random.default_rng(SEED).integers(len(recall), size=(RESAMPLES, len(recall)))
         found[str(budget)] = {
             "recall": round(float(recall.mean()), 4),

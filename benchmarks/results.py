@@ -22,9 +22,9 @@ from extraction import slow_server
 from leave_one_out import environment
 
 from polyad.cli import app
-from polyad.evaluation.report import grouped, run_folders
-from polyad.evaluation.run_folder import Run, load
-from polyad.evaluation.summary import summed_up, to_json
+from polyad.evaluation.reports.report import find_run_folders, group_runs
+from polyad.evaluation.reports.summary import summarise_systems, summary_to_json
+from polyad.evaluation.runs.run_folder import Run, load_run
 
 OWN = Path(__file__).parent / "results"
 
@@ -161,7 +161,7 @@ def main() -> None:
                 measure(name, arguments.benchmarks / data, arguments.runs)
         file = OWN / f"{name}.json"
         before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
-        write(file, joined(before, summary(name, [load(folder) for folder in run_folders([runs])])))
+        write(file, joined(before, summary(name, [load_run(folder) for folder in find_run_folders([runs])])))
 
 
 def measure(name: str, folder: Path, runs: Path) -> None:
@@ -209,13 +209,13 @@ def _store(benchmark: str, step: Step) -> str:
 def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
     """The groups of an experiment, one a benchmark, and what they were measured with."""
     seed = runs[0].seed
-    groups = [summed_up(group.title, group.name, group.systems, seed) for group in grouped(runs)]
+    groups = [summarise_systems(group.title, group.name, group.systems, seed) for group in group_runs(runs)]
     return {
         "command": f"python benchmarks/results.py --benchmarks DIR --only {name}",
         "seed": seed,
         "measured": _together(runs),
         "data": {run.dataset: run.manifest["dataset"]["digest"] for run in runs},
-        "groups": [to_json(group) for group in sorted(groups, key=lambda group: group.name)],
+        "groups": [summary_to_json(group) for group in sorted(groups, key=lambda group: group.name)],
     }
 
 

@@ -24,8 +24,13 @@ from kept import keep
 
 from polyad import Engine
 from polyad.config import ReadSettings, Settings, SplitSettings
-from polyad.evaluation.datasets import Dataset, Question, load
-from polyad.evaluation.experiment import RetrieverResult, in_per_cent, ranked_documents, run
+from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
+from polyad.evaluation.runs.retriever_evaluation import (
+    RetrieverResult,
+    evaluate_retriever,
+    format_percent,
+    rank_documents,
+)
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
 from polyad.readers.files import FileReader
@@ -51,14 +56,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         stores = arguments.store or Path(temporary)
         for folder in arguments.folders:
-            dataset = load(folder, arguments.limit)
+            dataset = load_beir(folder, arguments.limit)
             for corpus in corpora(dataset):
                 with Engine.open(stores / f"{dataset.name}-{corpus.name}", settings=corpus.settings) as engine:
                     engine.index_documents(corpus.documents)
                     for retriever in arguments.retrievers.split(","):
                         result = ask(engine, retriever, corpus.queries, corpus.parts)
                         rows.append({"dataset": dataset.name, "corpus": corpus.name, **result.to_json(K)})
-                        print(dataset.name, corpus.name, f"{retriever:10} {in_per_cent(result.recall):>5}", flush=True)
+                        print(
+                            dataset.name, corpus.name, f"{retriever:10} {format_percent(result.recall):>5}", flush=True
+                        )
                     if corpus.name == "as it is":
                         rows += known_items(engine, dataset, documents_of(dataset))
     if arguments.json:
@@ -141,7 +148,7 @@ def known_items(engine: Engine, dataset: Dataset, documents: Sequence[Document])
     for retriever in ("default", "dense", "bm25"):
         result = ask(engine, retriever, queries)
         rows.append({"dataset": dataset.name, "corpus": "known items", **result.to_json(K)})
-        print(dataset.name, "known items", f"{retriever:10} {in_per_cent(result.recall):>5}", flush=True)
+        print(dataset.name, "known items", f"{retriever:10} {format_percent(result.recall):>5}", flush=True)
     fused = sum(query.id in fuse(engine, query.text) for query in queries) / len(queries)
     rows.append({"dataset": dataset.name, "corpus": "known items", "retriever": "dense+bm25", f"recall@{K}": fused})
     print(dataset.name, "known items", f"{'dense+bm25':10} {100 * fused:5.1f}", flush=True)
@@ -166,7 +173,7 @@ def fuse(engine: Engine, question: str) -> list[str]:
     """Dense and BM25 joined by reciprocal ranks: the baseline that single-hop questions must not fall below."""
     scores: dict[str, float] = {}
     for retriever in ("dense", "bm25"):
-        for rank, id in enumerate(ranked_documents(engine.search(question, 50, retriever=retriever, merge=False))):
+        for rank, id in enumerate(rank_documents(engine.search(question, 50, retriever=retriever, merge=False))):
             scores[id] = scores.get(id, 0.0) + 1 / (60 + rank)
     return sorted(scores, key=lambda id: (-scores[id], id))[:K]
 
@@ -178,7 +185,7 @@ def ask(
     parts: Mapping[str, Sequence[tuple[int, str]]] = MappingProxyType({}),
 ) -> RetrieverResult:
     """Run one retriever over the questions."""
-    return run(
+    return evaluate_retriever(
         retriever,
         lambda question, k: by_parts(engine.search(question, k, retriever=retriever, merge=False), parts),
         queries,

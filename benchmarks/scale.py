@@ -43,8 +43,8 @@ import numpy as np
 from scale_corpora import MadeUpEmbedder, Records, RenamedText, embedded
 
 from polyad import Engine
-from polyad.evaluation.datasets import Question, load
-from polyad.evaluation.measures import recall
+from polyad.evaluation.datasets.beir import Question, load_beir
+from polyad.evaluation.measures.ranking import recall
 from polyad.model import Document, Evidence, FloatArray, IndexedDocument
 from polyad.protocols.components import TextKind
 from polyad.snapshot.files import FOLDER
@@ -170,7 +170,7 @@ class Place:
 
     def _text(self) -> RenamedText:
         options = self.options
-        datasets = [load(options.benchmarks / name) for name in FOLDERS]
+        datasets = [load_beir(options.benchmarks / name) for name in FOLDERS]
         directory = options.store / f"base-{options.dimension}"
         if not SqliteStore.exists(directory):
             with Engine.open(directory, embedder=MadeUpEmbedder(options.dimension)) as engine:

@@ -22,7 +22,7 @@ from zlib import crc32
 
 import numpy as np
 
-from polyad.evaluation.datasets import Question
+from polyad.evaluation.datasets.beir import Question
 from polyad.indexing.embedding import format_embedding_text
 from polyad.model import (
     Argument,

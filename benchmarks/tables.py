@@ -18,11 +18,16 @@ from typing import Any, NamedTuple
 
 from kept import kept
 
-from polyad.evaluation.measured_tables import Table
-from polyad.evaluation.pictures import save_figure
-from polyad.evaluation.report import construction_table, cost_table, in_markdown, quality_table
-from polyad.evaluation.run_pictures import figures
-from polyad.evaluation.summary import Summaries, Summary, from_json
+from polyad.evaluation.figures import save_figure
+from polyad.evaluation.reports.plots import plot_figures
+from polyad.evaluation.reports.report import (
+    build_cost_table,
+    build_hypergraph_table,
+    build_quality_table,
+    format_markdown,
+)
+from polyad.evaluation.reports.summary import GroupSummary, SystemSummary, summary_from_json
+from polyad.evaluation.reports.tables import Table
 
 ROOT = Path(__file__).parents[1]
 SUMMARIES = ROOT / "benchmarks" / "results"
@@ -161,7 +166,7 @@ class Results(NamedTuple):
 
     name: str
     value: Mapping[str, Any]
-    groups: Sequence[Summaries]
+    groups: Sequence[GroupSummary]
 
 
 def main() -> None:
@@ -186,7 +191,7 @@ def main() -> None:
 def read(name: str) -> Results:
     """The summary of one experiment."""
     value = json.loads((SUMMARIES / f"{name}.json").read_text(encoding="utf-8"))
-    groups = [_renamed(from_json(group)) for group in value["groups"]]
+    groups = [_renamed(summary_from_json(group)) for group in value["groups"]]
     if PAGES[name].beside:
         others = {group.name: group for group in read("retrievers").groups}
         groups = [_beside(group, others[group.name], PAGES[name].beside) for group in groups if group.name in others]
@@ -196,13 +201,13 @@ def read(name: str) -> Results:
 BY_DEFAULT = "by default: "
 
 
-def _beside(group: Summaries, others: Summaries, names: Sequence[str]) -> Summaries:
+def _beside(group: GroupSummary, others: GroupSummary, names: Sequence[str]) -> GroupSummary:
     """The group with some of the retrievers as they come; those are compared with nothing here."""
     by_default = {f"{BY_DEFAULT}{name}": replace(others.systems[name], difference=None) for name in names}
     return replace(group, systems={**group.systems, **by_default})
 
 
-def _renamed(group: Summaries) -> Summaries:
+def _renamed(group: GroupSummary) -> GroupSummary:
     """The group with shorter names: of a setting that is swept by itself the value is enough."""
     return replace(
         group,
@@ -218,22 +223,22 @@ def _short(name: str) -> str:
 # Pictures
 
 
-def shown_on_page(results: Results, group: Summaries, name: str) -> bool:
+def shown_on_page(results: Results, group: GroupSummary, name: str) -> bool:
     """Return whether the page of an experiment shows this picture: its own of the last benchmark."""
     return group is results.groups[-1] and name == PAGES[results.name].picture
 
 
 def draw(
-    results: Results, folder: Path, is_wanted: Callable[[Results, Summaries, str], bool] = lambda *_: True
+    results: Results, folder: Path, is_wanted: Callable[[Results, GroupSummary, str], bool] = lambda *_: True
 ) -> None:
     """Draw the pictures of an experiment into a folder, all or those selected by ``is_wanted``."""
     for group in results.groups:
-        for name, figure in figures(group):
+        for name, figure in plot_figures(group):
             if is_wanted(results, group, name):
                 save_figure(figure, folder / picture(results, group, name), words_as_text=True)
 
 
-def picture(results: Results, group: Summaries, name: str) -> str:
+def picture(results: Results, group: GroupSummary, name: str) -> str:
     """Return the file name of a picture."""
     return f"{results.name}-{group.name}-{name}.svg"
 
@@ -247,28 +252,28 @@ def page(results: Results) -> str:
     parts = [f"# {own.title}\n", f"{_wrapped(own.text)}\n", _said_of(results)]
     for group in results.groups:
         parts.append(f"## {group.name if own.is_of_indexes else group.title}\n")
-        parts += [in_markdown(table) for table in _tables(own, group)]
+        parts += [format_markdown(table) for table in _tables(own, group)]
         if own.picture and group is results.groups[-1]:
             file = picture(results, group, own.picture)
             parts.append(f"![{file}]({file})\n")
     return "\n".join(parts)
 
 
-def _tables(own: Page, group: Summaries) -> Iterator[Table]:
+def _tables(own: Page, group: GroupSummary) -> Iterator[Table]:
     if own.is_of_indexes:
         yield indexing_table(group)
         return
     if own.is_grid:
         yield grid(list(group.systems.values()))
     else:
-        yield quality_table(group)
+        yield build_quality_table(group)
     if own.is_timed:
-        yield [_without_unknown(row) for row in cost_table(group)]
+        yield [_without_unknown(row) for row in build_cost_table(group)]
     if group.constructions and own.has_constructions:
-        yield construction_table(group)
+        yield build_hypergraph_table(group)
 
 
-def indexing_table(group: Summaries) -> Table:
+def indexing_table(group: GroupSummary) -> Table:
     """What each hypergraph is and took; a dash where no language model was asked."""
     rows = []
     for name, system in group.systems.items():
@@ -299,7 +304,7 @@ def _without_unknown(row: Mapping[str, str]) -> dict[str, str]:
 _OF_ASKING = ("retriever", "p50 ms", "p95 ms", "encoder ms", "words to read")
 
 
-def grid(systems: Sequence[Summary]) -> Table:
+def grid(systems: Sequence[SystemSummary]) -> Table:
     """Recall over two settings: a row for each value of the first, a column for each of the second."""
     down, across = systems[0].settings
     by_place = {tuple(system.settings.values()): f"{100 * system.recall.mean:.1f}" for system in systems}
@@ -409,15 +414,15 @@ def with_tables(text: str, tables: Mapping[str, str]) -> str:
 def readme_tables(found: Iterable[Results]) -> dict[str, str]:
     """The tables of the README by their names."""
     by_name = {results.name: results for results in found}
-    tables = {"others": in_markdown(json.loads(OTHERS.read_text(encoding="utf-8")))}
+    tables = {"others": format_markdown(json.loads(OTHERS.read_text(encoding="utf-8")))}
     if "retrievers" in by_name:
-        tables["retrievers"] = in_markdown(_overview(by_name["retrievers"], by_name.get("retrievers-test")))
+        tables["retrievers"] = format_markdown(_overview(by_name["retrievers"], by_name.get("retrievers-test")))
     if "presets" in by_name:
-        tables["presets"] = in_markdown(_overview(by_name["presets"], None))
+        tables["presets"] = format_markdown(_overview(by_name["presets"], None))
     if "found-by-a-model" in by_name:
-        tables["found-by-a-model"] = in_markdown(_found_by_a_model(by_name["found-by-a-model"]))
+        tables["found-by-a-model"] = format_markdown(_found_by_a_model(by_name["found-by-a-model"]))
     scripts = {"prose": _prose(), "manuals": _manuals(), "unseen": _unseen(), "harder": _harder()}
-    return tables | {name: in_markdown(table) for name, table in scripts.items() if table}
+    return tables | {name: format_markdown(table) for name, table in scripts.items() if table}
 
 
 _SEARCHES = {
@@ -521,7 +526,7 @@ def _overview(retrievers: Results, kept_aside: Results | None) -> Table:
     ]
 
 
-def _cell(system: Summary | None, benchmark: str) -> str:
+def _cell(system: SystemSummary | None, benchmark: str) -> str:
     """Recall and its interval; none for a retriever that was trained on most of these questions."""
     if system is None or (system.retriever, benchmark) == ("hyperretriever", "2wiki"):
         return "-"

@@ -89,7 +89,7 @@ KILLED = """
 import os, signal, sys
 from polyad.cli import main
 from polyad.engine import Engine
-from polyad.evaluation.run_folder import RunWriter
+from polyad.evaluation.runs.run_folder import RunWriter
 
 left, search, keep = int(sys.argv.pop(1)), Engine.search, RunWriter.keep
 log = open(sys.argv.pop(1), "a", buffering=1)
@@ -345,7 +345,7 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
 ) -> None:
     command = ["eval", "tarn", "--retriever", "bm25,default", "--embedder", "hashing:64", "--out", "kept", "--refusal"]
     killed = KILLED.replace("RunWriter.keep", "RefusalWriter.keep").replace(
-        "evaluation.run_folder import RunWriter", "evaluation.refusal import RefusalWriter"
+        "evaluation.runs.run_folder import RunWriter", "evaluation.runs.refusal import RefusalWriter"
     )
     process = subprocess.run(
         [sys.executable, "-c", killed, "2", "asked.log", *command], cwd=tmp_path, capture_output=True, timeout=120
@@ -541,9 +541,9 @@ def test_judging_that_was_killed_asks_for_no_judgement_that_is_kept(run: Run, be
 KILLED_WRITING = """
 import os, signal, sys
 from polyad.cli import main
-from polyad.evaluation.written_questions import WrittenFile
+from polyad.evaluation.questions.written import ReplyFile
 
-left, keep = int(sys.argv.pop(1)), WrittenFile.keep
+left, keep = int(sys.argv.pop(1)), ReplyFile.keep
 
 def kept(self, *arguments):
     global left
@@ -552,7 +552,7 @@ def kept(self, *arguments):
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
 
-WrittenFile.keep = kept
+ReplyFile.keep = kept
 main()
 """
 

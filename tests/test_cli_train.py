@@ -14,10 +14,10 @@ from typer.testing import CliRunner, Result
 
 from polyad.cli import app
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.evaluation.datasets import load
-from polyad.evaluation.held_out import BESIDE
-from polyad.evaluation.splits import Splits, splits_of
-from polyad.evaluation.triple_examples import TripleExamples, collect
+from polyad.evaluation.datasets.beir import load_beir
+from polyad.evaluation.datasets.splits import Splits, split_dataset
+from polyad.evaluation.training.held_out import UNTRAINED_RETRIEVERS
+from polyad.evaluation.training.triple_examples import TripleExamples, collect_triples
 from polyad.presets import PRESETS
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
@@ -59,9 +59,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
         monkeypatch.setattr(f"{module}.{name}", called)
 
-    spy("polyad.cli.train", "collect", 3)
-    spy("polyad.cli.train", "held_out", 4)
-    spy("polyad.evaluation.signal_training", "examples_of", 1)
+    spy("polyad.cli.train", "collect_triples", 3)
+    spy("polyad.cli.train", "evaluate_held_out", 4)
+    spy("polyad.evaluation.training.linear_scorer", "build_examples", 1)
     return seen
 
 
@@ -112,27 +112,32 @@ def trained(run: Run, folder: Path, *options: str) -> Result:
 
 def test_each_stage_of_training_is_given_its_own_questions(run: Run, bells: Path, asked: dict[str, list[str]]) -> None:
     shape = result_of(trained(run, bells))
-    parts = splits_of(load(bells))
+    parts = split_dataset(load_beir(bells))
     assert [len(part) for part in (parts.train, parts.validation, parts.test)] == [6, 2, 2]
     assert asked == {
-        "collect": texts(parts, "train", "validation"),
-        "examples_of": texts(parts, "train"),
-        "held_out": texts(parts, "test"),
+        "collect_triples": texts(parts, "train", "validation"),
+        "build_examples": texts(parts, "train"),
+        "evaluate_held_out": texts(parts, "test"),
     }
     rows = {row["retriever"]: row for row in shape["held_out"]["bells"]}
-    assert list(rows) == ["hyperretriever", "hyperretriever, untrained", *BESIDE, "default, trained alike"]
+    assert list(rows) == [
+        "hyperretriever",
+        "hyperretriever, untrained",
+        *UNTRAINED_RETRIEVERS,
+        "default, trained alike",
+    ]
     assert all(row["latency_ms"]["p50"] > 0 for row in rows.values())
     assert TripleScorer.load(Path("weights/hyperretriever.safetensors")).recipe.trained_on == ("bells",)
     assert shape["training"]["datasets"] == ["bells"]
 
 
 def test_a_limit_moves_no_question_to_another_part(run: Run, bells: Path, asked: dict[str, list[str]]) -> None:
-    first = {query.text for query in load(bells).queries[:8]}
-    whole = splits_of(load(bells))
+    first = {query.text for query in load_beir(bells).queries[:8]}
+    whole = split_dataset(load_beir(bells))
     result_of(trained(run, bells, "--limit", "8"))
-    assert set(asked["collect"]) == first & set(texts(whole, "train", "validation"))
+    assert set(asked["collect_triples"]) == first & set(texts(whole, "train", "validation"))
     assert set(asked["examples_of"]) == first & set(texts(whole, "train"))
-    assert set(asked["held_out"]) == first & set(texts(whole, "test"))
+    assert set(asked["evaluate_held_out"]) == first & set(texts(whole, "test"))
 
 
 def test_a_part_without_questions_is_refused_before_anything_is_done(run: Run, bells: Path, tmp_path: Path) -> None:
@@ -148,9 +153,9 @@ def test_a_preset_is_trained_as_it_searches(run: Run, bells: Path, monkeypatch: 
 
     def spied(*arguments: Any, **options: Any) -> TripleExamples:
         walked.append(options)
-        return collect(*arguments, **options)
+        return collect_triples(*arguments, **options)
 
-    monkeypatch.setattr("polyad.cli.train.collect", spied)
+    monkeypatch.setattr("polyad.cli.train.collect_triples", spied)
     preset = ("--preset", "hyperretriever", "--method", "semantic-units")
     shape = result_of(trained(run, bells, *preset, "--epochs", "2"))
     searching, learning = HyperRetrieverSettings(**of_preset("hyperretriever")), of_preset("hyperretriever_training")
@@ -207,7 +212,10 @@ def test_how_a_scorer_is_fitted_can_be_said(run: Run, bells: Path, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("interrupted", "written"),
-    [("polyad.evaluation.triple_training.train", False), ("polyad.cli.train.held_out", True)],
+    [
+        ("polyad.evaluation.training.triple_scorer.train_triple_scorer", False),
+        ("polyad.cli.train.evaluate_held_out", True),
+    ],
 )
 def test_what_is_left_when_training_is_interrupted_is_said(
     run: Run, bells: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted: str, written: bool
@@ -281,7 +289,7 @@ def warned(run: Run, folder: Path, scorer: str, *options: str) -> str:
 def test_eval_says_how_many_questions_were_trained_on_by_their_texts(run: Run, bells: Path) -> None:
     result_of(trained(run, bells))
     use_trained("hyperretriever", "hyperretriever.safetensors")
-    seen = (*splits_of(load(bells)).train, *splits_of(load(bells)).validation)
+    seen = (*split_dataset(load_beir(bells)).train, *split_dataset(load_beir(bells)).validation)
     assert len(seen) == 8
     assert (
         "8 of 10 questions were trained on: the weights of hyperretriever saw them, so it may do better on them than "
@@ -353,7 +361,7 @@ def forget(folder: str) -> None:
 
 
 def test_eval_of_a_part_asks_the_questions_of_that_part(run: Run, bells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = splits_of(load(bells))
+    whole = split_dataset(load_beir(bells))
     found: list[str] = []
     original = HashingEmbedder.encode
 

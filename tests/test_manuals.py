@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from polyad.evaluation.evidence import words_of
+from polyad.evaluation.measures.evidence import tokenize
 from polyad.model import Document, Passage, ScoredPassage
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "manuals"
@@ -41,7 +41,7 @@ def test_each_piece_of_evidence_is_from_a_file_that_is_fetched() -> None:
         assert record["evidence"], record["_id"]
         for place in record["evidence"]:
             assert place["file"] in names
-            assert len(words_of(place["text"])) >= 4, place["text"]
+            assert len(tokenize(place["text"])) >= 4, place["text"]
             assert (place["page"] is not None) == place["file"].endswith(".pdf")
 
 
@@ -51,7 +51,7 @@ def test_what_has_no_answer_names_words_that_are_absent(kind: str) -> None:
         assert not record.get("evidence")
         absent = record["metadata"]["absent"]
         assert absent, record["_id"]
-        assert all(words_of(words) for words in absent), record["_id"]
+        assert all(tokenize(words) for words in absent), record["_id"]
 
 
 @pytest.mark.parametrize("size", [1, 200, 201, 380, 381, 1000])

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from polyad.evaluation.datasets import Question
-from polyad.evaluation.records import Asked, Found, to_json
-from polyad.evaluation.run_folder import load
+from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage, record_to_json
+from polyad.evaluation.runs.run_folder import load_run
 
 ROOT = Path(__file__).parent.parent
 SUMMARIES = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
@@ -142,7 +142,11 @@ def kept_run(folder: Path, decay: float, good: int) -> None:
     (folder / "cost.json").write_text('{"index": {}}')
     (folder / "passages.jsonl").write_text("")
     lines = [
-        to_json(Asked("hypersu", question, (Found("p", "gold" if place < good else "other", 1.0, 60),), (), 1.0, 7.0))
+        record_to_json(
+            QuestionRecord(
+                "hypersu", question, (RankedPassage("p", "gold" if place < good else "other", 1.0, 60),), (), 1.0, 7.0
+            )
+        )
         for place, question in enumerate(QUESTIONS)
     ]
     (folder / "per_query.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -159,7 +163,7 @@ def test_a_table_and_a_picture_are_made_again_of_run_folders_byte_for_byte(
         kept_run(folder, float(folder.name.partition("=")[2]), good)
 
     def made() -> dict[str, bytes]:
-        runs = [load(folder) for folder in folders]
+        runs = [load_run(folder) for folder in folders]
         name = "ablation-hypersu"
         measuring.write(tmp_path / f"{name}.json", measuring.summary(name, runs))
         results = tables.read(name)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polyad import Engine
-from polyad.evaluation.datasets import Question
+from polyad.evaluation.datasets.beir import Question
 from polyad.model import Document, IndexedDocument
 from polyad.text.keys import entity_key
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from polyad.evaluation.datasets import load
+from polyad.evaluation.datasets.beir import load_beir
 from polyad.model import Document
 from polyad.readers.files import FileReader
 from polyad.readers.tuples import TupleReader
@@ -120,7 +120,7 @@ def test_both_readers_take_the_folder_and_agree_on_the_text(folder: Path, facts:
 
 
 def test_the_gold_facts_are_those_of_the_steps(folder: Path, queries: list[Record]) -> None:
-    dataset = load(folder)
+    dataset = load_beir(folder)
     assert [(query.id, query.gold, query.answers) for query in dataset.queries] == [
         (
             query["_id"],

@@ -5,16 +5,16 @@ import random
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from polyad.evaluation.answer_measures import (
+from polyad.evaluation.measures.answers import (
     answer_relevance_in_words,
-    contains,
+    contain_accuracy,
     context_recall_in_words,
     entity_recall,
     exact_match,
-    hyperrag_em,
+    hyperrag_exact_match,
     name_hits,
     name_reciprocal_rank,
-    normalised,
+    normalize_answer,
     rouge_l,
     token_f1,
 )
@@ -38,14 +38,20 @@ def test_an_answer_is_as_good_as_the_accepted_one_nearest_to_it(
 ) -> None:
     assert exact_match(answer, accepted) == exact
     assert token_f1(answer, accepted) == pytest.approx(f1)
-    assert contains(answer, accepted) == contained
+    assert contain_accuracy(answer, accepted) == contained
 
 
 def test_letters_within_a_word_count_for_the_lenient_measure_alone() -> None:
-    assert (contains("It is a party.", ["art"]), hyperrag_em("It is a party.", ["art"])) == (0.0, 1.0)
-    assert (contains("Ines", ["Ines Moreau"]), hyperrag_em("Ines", ["Ines Moreau"])) == (0.0, 1.0), "either way round"
-    assert hyperrag_em("rein", ["The rain", "in Re Ines"]) == 1.0, "across blanks"
-    assert (hyperrag_em("", ["Ines"]), hyperrag_em("Ines", ["", " "]), hyperrag_em("Ines", [])) == (0.0, 0.0, 0.0)
+    assert (contain_accuracy("It is a party.", ["art"]), hyperrag_exact_match("It is a party.", ["art"])) == (0.0, 1.0)
+    assert (contain_accuracy("Ines", ["Ines Moreau"]), hyperrag_exact_match("Ines", ["Ines Moreau"])) == (0.0, 1.0), (
+        "either way round"
+    )
+    assert hyperrag_exact_match("rein", ["The rain", "in Re Ines"]) == 1.0, "across blanks"
+    assert (
+        hyperrag_exact_match("", ["Ines"]),
+        hyperrag_exact_match("Ines", ["", " "]),
+        hyperrag_exact_match("Ines", []),
+    ) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +80,7 @@ def test_the_measures_of_hypergraphrag_v1_are_parts_of_different_words() -> None
 
 
 def test_normalising_an_answer_leaves_its_words() -> None:
-    assert normalised(" An  otter's \n THE diet (fish)") == "otters diet fish"
+    assert normalize_answer(" An  otter's \n THE diet (fish)") == "otters diet fish"
 
 
 def test_rouge_l_is_that_of_rouge_score_on_a_thousand_random_cases() -> None:

@@ -8,11 +8,18 @@ from typing import Any
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.comparison import bounds_from, compared, failures, pairs_of, systems, to_json
-from polyad.evaluation.datasets import Question
-from polyad.evaluation.named_measures import measure_called
-from polyad.evaluation.records import Asked, Found
-from polyad.evaluation.records import to_json as record_json
+from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.measures.named import parse_measure
+from polyad.evaluation.runs.comparison import (
+    compare_systems,
+    comparisons_to_json,
+    find_failures,
+    load_systems,
+    pair_systems,
+    parse_min_differences,
+)
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
+from polyad.evaluation.runs.records import record_to_json as record_json
 
 QUERIES = [Question(f"q{number}", f"Question {number}?", frozenset({"gold"})) for number in range(6)]
 
@@ -25,7 +32,7 @@ def kept(folder: Path, found: Mapping[str, Sequence[str]], digest: str = "d", k:
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "cost.json").write_text('{"index": {}}')
     lines = [
-        record_json(Asked(name, query, (Found(f"{id}#0", id, 1.0, 60),)))
+        record_json(QuestionRecord(name, query, (RankedPassage(f"{id}#0", id, 1.0, 60),)))
         for name, ids in found.items()
         for query, id in zip(QUERIES, ids, strict=True)
     ]
@@ -38,15 +45,15 @@ WELL, BADLY, MIXED = ["gold"] * 6, ["other"] * 6, ["gold", "other", "gold", "gol
 
 def test_the_second_run_is_compared_with_the_first(tmp_path: Path) -> None:
     runs = [kept(tmp_path / "a", {"bm25": MIXED}), kept(tmp_path / "b", {"bm25": WELL})]
-    (found,) = compared(pairs_of(systems(runs)), ["recall@5", "recall@50w"], seed=0)
+    (found,) = compare_systems(pair_systems(load_systems(runs)), ["recall@5", "recall@50w"], seed=0)
     recall, in_words = found.differences
     assert (recall.first, recall.second, recall.difference) == pytest.approx((4 / 6, 1.0, 2 / 6))
     assert recall.low <= 2 / 6 <= recall.high
     assert recall.p == pytest.approx(0.5, abs=0.02), "two of four signs are as extreme"
     assert (in_words.difference, in_words.p) == (0.0, 1.0), "no passage fits into 50 words"
     assert recall.holm == min(1.0, 2 * recall.p)
-    assert [(by, one.query.id) for by, one, _ in found.questions(measure_called("recall@5"))] == [(1, "q1"), (1, "q4")]
-    shape: Any = to_json([found])
+    assert [(by, one.query.id) for by, one, _ in found.questions(parse_measure("recall@5"))] == [(1, "q1"), (1, "q4")]
+    shape: Any = comparisons_to_json([found])
     assert shape["comparisons"][0]["questions"][0] == {
         "query_id": "q1",
         "question": "Question 1?",
@@ -62,7 +69,7 @@ def test_what_is_compared_with_what(tmp_path: Path) -> None:
     two = kept(tmp_path / "b", {"default": MIXED, "bm25": WELL})
 
     def names(*runs: str) -> list[tuple[str, str]]:
-        return [tuple(system.name.rpartition("/")[2] for system in pair) for pair in pairs_of(systems(runs))]  # type: ignore[misc]
+        return [tuple(system.name.rpartition("/")[2] for system in pair) for pair in pair_systems(load_systems(runs))]  # type: ignore[misc]
 
     assert names(one) == [("a:bm25", "a:default"), ("a:bm25", "a:dense")]
     assert names(one, two) == [("a:default", "b:default"), ("a:bm25", "b:bm25")]
@@ -79,7 +86,7 @@ def test_what_is_compared_with_what(tmp_path: Path) -> None:
 def test_runs_of_other_questions_are_not_compared(tmp_path: Path) -> None:
     runs = [kept(tmp_path / "a", {"bm25": MIXED}), kept(tmp_path / "b", {"bm25": WELL}, digest="other")]
     with pytest.raises(ConfigurationError, match="are not of the same data set"):
-        pairs_of(systems(runs))
+        pair_systems(load_systems(runs))
 
 
 @pytest.mark.parametrize(
@@ -87,23 +94,25 @@ def test_runs_of_other_questions_are_not_compared(tmp_path: Path) -> None:
 )
 def test_a_bound_fails_below_it(tmp_path: Path, bound: str, fails: bool) -> None:
     runs = [kept(tmp_path / "a", {"bm25": WELL}), kept(tmp_path / "b", {"bm25": MIXED})]
-    bounds = bounds_from([bound])
-    found = compared(pairs_of(systems(runs)), list(bounds), seed=0)
-    assert bool(failures(found, bounds)) is fails
+    bounds = parse_min_differences([bound])
+    found = compare_systems(pair_systems(load_systems(runs)), list(bounds), seed=0)
+    assert bool(find_failures(found, bounds)) is fails
 
 
 def test_the_same_run_stays_within_a_bound_of_nothing(tmp_path: Path) -> None:
     runs = [kept(tmp_path / "a", {"bm25": MIXED}), kept(tmp_path / "b", {"bm25": MIXED})]
-    assert failures(compared(pairs_of(systems(runs)), ["recall@5"], seed=0), {"recall@5": 0.0}) == []
+    assert (
+        find_failures(compare_systems(pair_systems(load_systems(runs)), ["recall@5"], seed=0), {"recall@5": 0.0}) == []
+    )
 
 
 @pytest.mark.parametrize("text", ["recall@5", "recall@5=much", "=1"])
 def test_a_bound_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"expected (MEASURE=POINTS|one of recall)"):
-        bounds_from([text])
+        parse_min_differences([text])
 
 
 @pytest.mark.parametrize("name", ["recall", "recall@0", "precision@5", "recall@5x", "mrr@"])
 def test_a_measure_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"no measure '{name}'"):
-        measure_called(name)
+        parse_measure(name)

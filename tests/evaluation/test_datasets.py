@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Question, load, require_sound
+from polyad.evaluation.datasets.beir import Question, load_beir, require_valid_corpus
 
 QUERIES = [
     {"_id": "q1", "text": "Who?", "metadata": {"answers": ["Anna", 1961]}},
@@ -28,7 +28,7 @@ def write(folder: Path, *, queries: str | None = None, qrels: str = QRELS) -> Pa
 
 
 def test_questions_with_a_gold_document_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
-    dataset = load(write(tmp_path))
+    dataset = load_beir(write(tmp_path))
     assert dataset.name == "folder"
     assert dataset.corpus == tmp_path / "folder" / "corpus.jsonl"
     assert dataset.queries == (
@@ -39,19 +39,19 @@ def test_questions_with_a_gold_document_are_read_in_the_order_of_the_file(tmp_pa
 
 
 def test_what_is_judged_and_is_not_there_is_known(tmp_path: Path) -> None:
-    dataset = load(write(tmp_path))
+    dataset = load_beir(write(tmp_path))
     assert dataset.unknown == ("q9",)
     assert dataset.lost({"a"}) == ['"quoted', "b"]
 
 
 def test_a_limit_takes_the_first_questions(tmp_path: Path) -> None:
-    assert [query.id for query in load(write(tmp_path), limit=2).queries] == ["q1", "q2"]
+    assert [query.id for query in load_beir(write(tmp_path), limit=2).queries] == ["q1", "q2"]
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_limit_below_one_is_refused(tmp_path: Path, limit: int) -> None:
     with pytest.raises(ConfigurationError, match=f"limit is {limit}"):
-        load(write(tmp_path), limit=limit)
+        load_beir(write(tmp_path), limit=limit)
 
 
 @pytest.mark.parametrize("missing", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
@@ -59,14 +59,14 @@ def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
     folder = write(tmp_path)
     (folder / missing).unlink()
     with pytest.raises(ConfigurationError, match=missing):
-        load(folder)
+        load_beir(folder)
 
 
 @pytest.mark.parametrize("line", ["not json", "[1]", '"text"', "3", '{"_id": "q1"}', '{"text": "Who?"}', "null", "{"])
 def test_a_line_that_is_no_question_is_named_with_its_number(tmp_path: Path, line: str) -> None:
     folder = write(tmp_path, queries='{"_id": "q1", "text": "Who?"}\n' + line + "\n")
     with pytest.raises(ConfigurationError, match=r"queries.jsonl', line 2"):
-        load(folder)
+        load_beir(folder)
 
 
 @pytest.mark.parametrize(
@@ -80,40 +80,40 @@ def test_a_line_that_is_no_question_is_named_with_its_number(tmp_path: Path, lin
 )
 def test_a_judgement_of_another_form_is_named_with_its_number(tmp_path: Path, qrels: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        load(write(tmp_path, qrels=qrels))
+        load_beir(write(tmp_path, qrels=qrels))
 
 
 def test_judgements_may_lack_a_header_and_have_blank_lines_and_fractions(tmp_path: Path) -> None:
     folder = write(tmp_path, qrels="\ufeffq1\ta\t1.0\n\nq1\tb\t0.0\nq1\tc\t-1\n\n")
-    assert load(folder).queries[0].gold == {"a"}
+    assert load_beir(folder).queries[0].gold == {"a"}
 
 
 def test_blank_lines_among_questions_are_passed_over(tmp_path: Path) -> None:
     folder = write(tmp_path, queries='\n{"_id": "q1", "text": "Who?"}\n\n')
-    assert [query.id for query in load(folder).queries] == ["q1"]
+    assert [query.id for query in load_beir(folder).queries] == ["q1"]
 
 
 @pytest.mark.parametrize("metadata", ['"text"', "[1]", '{"answers": 7}', '{"answers": null}', "{}"])
 def test_metadata_of_another_form_holds_no_answers(tmp_path: Path, metadata: str) -> None:
     folder = write(tmp_path, queries='{"_id": "q1", "text": "Who?", "metadata": ' + metadata + "}")
-    assert load(folder).queries[0].answers == ()
+    assert load_beir(folder).queries[0].answers == ()
 
 
 def test_one_answer_need_not_be_in_a_list(tmp_path: Path) -> None:
     folder = write(tmp_path, queries='{"_id": "q1", "text": "Who?", "metadata": {"answers": "Anna"}}')
-    assert load(folder).queries[0].answers == ("Anna",)
+    assert load_beir(folder).queries[0].answers == ("Anna",)
 
 
 def test_a_dataset_without_any_gold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no question of"):
-        load(write(tmp_path, qrels="query-id\tcorpus-id\tscore\nq8\ta\t1\n"))
+        load_beir(write(tmp_path, qrels="query-id\tcorpus-id\tscore\nq8\ta\t1\n"))
 
 
 def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     folder = write(tmp_path)
     (folder / "queries.jsonl").write_bytes(b'{"_id": "q1", "text": "caf\xe9"}\n')
     with pytest.raises(ConfigurationError, match="not UTF-8"):
-        load(folder)
+        load_beir(folder)
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
 )
 def test_a_question_without_an_id_of_its_own_or_words_is_named(tmp_path: Path, second: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        load(write(tmp_path, queries='{"_id": "q1", "text": "Who?"}\n' + second + "\n"))
+        load_beir(write(tmp_path, queries='{"_id": "q1", "text": "Who?"}\n' + second + "\n"))
 
 
 @pytest.mark.parametrize("line", ["q1\t\t1", "\ta\t1", " \ta\t0"])
 def test_a_judgement_with_an_empty_id_is_named(tmp_path: Path, line: str) -> None:
     with pytest.raises(ConfigurationError, match=r"test.tsv', line 3: .* has an empty id"):
-        load(write(tmp_path, qrels=f"q\td\ts\nq1\ta\t1\n{line}\n"))
+        load_beir(write(tmp_path, qrels=f"q\td\ts\nq1\ta\t1\n{line}\n"))
 
 
 def corpus_of(folder: Path, *lines: str) -> Path:
@@ -145,7 +145,7 @@ SMALL = "q\td\ts\nq1\ta\t1\nq1\tb\t1\nq1\tc\t0\n"
 
 
 def test_a_corpus_that_holds_what_is_judged_is_sound(tmp_path: Path) -> None:
-    require_sound(load(corpus_of(write(tmp_path, qrels=SMALL), A, "", "not json", B)))
+    require_valid_corpus(load_beir(corpus_of(write(tmp_path, qrels=SMALL), A, "", "not json", B)))
 
 
 @pytest.mark.parametrize(
@@ -159,18 +159,18 @@ def test_a_corpus_that_holds_what_is_judged_is_sound(tmp_path: Path) -> None:
 )
 def test_a_corpus_that_cannot_be_measured_on_is_refused(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        require_sound(load(corpus_of(write(tmp_path, qrels=SMALL), *lines)))
+        require_valid_corpus(load_beir(corpus_of(write(tmp_path, qrels=SMALL), *lines)))
 
 
 @pytest.mark.parametrize("id", ["null", '["x"]', "1.5", "true", "{}"])
 def test_an_id_that_is_no_text_is_named_with_its_line(tmp_path: Path, id: str) -> None:
     folder = write(tmp_path, queries='{"_id": "q1", "text": "Who?"}\n' + f'{{"_id": {id}, "text": "Where?"}}\n')
     with pytest.raises(ConfigurationError, match=r"queries.jsonl', line 2: the id of a question is"):
-        load(folder)
+        load_beir(folder)
     folder = write(tmp_path / "other")
     (folder / "corpus.jsonl").write_text(f'{{"_id": {id}, "text": "x"}}\n')
     with pytest.raises(ConfigurationError, match=r"corpus.jsonl', line 1: the id of a document is"):
-        require_sound(load(folder))
+        require_valid_corpus(load_beir(folder))
 
 
 @pytest.mark.parametrize(
@@ -179,5 +179,5 @@ def test_an_id_that_is_no_text_is_named_with_its_line(tmp_path: Path, id: str) -
 )
 def test_judgements_that_say_nothing_or_both_are_named(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        load(write(tmp_path, qrels=f"query-id\tcorpus-id\tscore\nq1\ta\t1\n{line}\n"))
-    assert load(write(tmp_path / "twice", qrels="q1\ta\t1\nq1\ta\t2\n")).queries[0].gold == {"a"}
+        load_beir(write(tmp_path, qrels=f"query-id\tcorpus-id\tscore\nq1\ta\t1\n{line}\n"))
+    assert load_beir(write(tmp_path / "twice", qrels="q1\ta\t1\nq1\ta\t2\n")).queries[0].gold == {"a"}

@@ -11,10 +11,10 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.evaluation.datasets import Question
-from polyad.evaluation.experiment import RetrieverResult
-from polyad.evaluation.held_out import BESIDE, held_out
-from polyad.evaluation.triple_examples import recipe_of
+from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
+from polyad.evaluation.training.held_out import UNTRAINED_RETRIEVERS, evaluate_held_out
+from polyad.evaluation.training.triple_examples import build_recipe
 from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import list_signal_names, list_weight_names
@@ -35,7 +35,7 @@ QUERIES = [
     Question("2", "On which river is the village where Ines Moreau was born?", frozenset({"moreau", "aldby"})),
 ]
 SETTINGS = HyperRetrieverSettings(dense_weight=0)
-UNTRAINED = TripleScorer.untrained(recipe_of(SETTINGS, EMBEDDER))
+UNTRAINED = TripleScorer.untrained(build_recipe(SETTINGS, EMBEDDER))
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def by_name(engine: Engine, scorer: TripleScorer, linear: LinearScorer) -> dict[str, RetrieverResult]:
-    return {row.retriever: row for row in held_out(engine, scorer, linear, SETTINGS, QUERIES, 2)}
+    return {row.retriever: row for row in evaluate_held_out(engine, scorer, linear, SETTINGS, QUERIES, 2)}
 
 
 def weighing(signal: str) -> LinearScorer:
@@ -63,7 +63,7 @@ def test_each_row_is_of_the_scorer_it_is_called_after(engine: Engine) -> None:
     def measures(rows: dict[str, RetrieverResult], name: str) -> tuple[float | None, float | None]:
         return rows[name].recall, rows[name].mrr
 
-    for name in ("hyperretriever, untrained", *BESIDE):
+    for name in ("hyperretriever, untrained", *UNTRAINED_RETRIEVERS):
         assert measures(before, name) == measures(after, name)
     assert measures(before, "hyperretriever") == measures(before, "hyperretriever, untrained")
     assert measures(after, "hyperretriever") != measures(after, "hyperretriever, untrained")

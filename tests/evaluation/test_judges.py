@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from polyad.evaluation.judges import (
+from polyad.evaluation.answers.judge import Judge, JudgeInput
+from polyad.evaluation.answers.judges import (
     CONTEXT_RECALL,
     CONTEXT_RELEVANCE,
     CORRECT,
@@ -15,13 +16,12 @@ from polyad.evaluation.judges import (
     FAITHFULNESS,
     STATEMENTS,
     generation_evaluation,
+    get_judges,
     graphrag_bench_accuracy,
-    requests_for,
 )
-from polyad.evaluation.judging import Judge, Shown
 from polyad.text.prompts import Prompts
 
-QUESTION = Shown("Who cast the bell?", ["Ines Moreau", "Moreau"], "It was Ines Moreau.")
+QUESTION = JudgeInput("Who cast the bell?", ["Ines Moreau", "Moreau"], "It was Ines Moreau.")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,9 @@ def test_a_prompt_shows_question_answer_and_all_that_is_accepted() -> None:
     assert len({judge.prompt(QUESTION).user for judge in DIMENSIONS}) == 7
 
 
-FOUND = Shown("Who?", ["Ines"], "Ines.", "The bell was cast by Ines.", ["It is a bell.", "Ines cast it.", "In 1702."])
+FOUND = JudgeInput(
+    "Who?", ["Ines"], "Ines.", "The bell was cast by Ines.", ["It is a bell.", "Ines cast it.", "In 1702."]
+)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +116,8 @@ def test_a_judge_is_shown_what_it_judges_and_no_more() -> None:
 
 
 def test_measures_are_put_together_from_judges() -> None:
-    assert [judge.name for judge in requests_for(["gpt_acc", "graphrag_bench"])] == ["gpt_acc", "statement_f1"]
-    assert len(requests_for(["g_e"])) == 7
+    assert [judge.name for judge in get_judges(["gpt_acc", "graphrag_bench"])] == ["gpt_acc", "statement_f1"]
+    assert len(get_judges(["g_e"])) == 7
     assert graphrag_bench_accuracy(0.5, -1.0) == 0.375
     assert generation_evaluation([0.5] * 7, 1.0) == 0.75
 
@@ -123,8 +125,8 @@ def test_measures_are_put_together_from_judges() -> None:
 def test_a_task_gives_way_to_a_file_and_what_is_shown_stays(tmp_path: Path) -> None:
     (tmp_path / "judge_gpt_acc.md").write_text('Is it right? {"correct": true}', encoding="utf-8")
     (tmp_path / "judge_g_e.md").write_text("Rate its {name}: {goal}.", encoding="utf-8")
-    mine = requests_for(["gpt_acc", "g_e", "coverage"], Prompts(tmp_path))
-    usual = requests_for(["gpt_acc", "g_e", "coverage"])
+    mine = get_judges(["gpt_acc", "g_e", "coverage"], Prompts(tmp_path))
+    usual = get_judges(["gpt_acc", "g_e", "coverage"])
     assert [judge.name for judge in mine] == [judge.name for judge in usual]
     assert mine[0].prompt(QUESTION).user == usual[0].prompt(QUESTION).user.replace(
         usual[0].task, 'Is it right? {"correct": true}'

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Question, texts_of
-from polyad.evaluation.layouts import load
-from polyad.evaluation.manifest import digest_of
+from polyad.evaluation.datasets.beir import Question, get_document_texts
+from polyad.evaluation.datasets.layouts import load_dataset
+from polyad.evaluation.runs.manifest import compute_dataset_digest
 
 MEDICAL: list[dict[str, Any]] = [
     {
@@ -48,7 +48,7 @@ def topics(folder: Path, prefix: str = "test_", **answers: object) -> Path:
 
 
 def test_questions_of_graphrag_bench_have_statements_for_evidence_and_one_document_is_no_gold(tmp_path: Path) -> None:
-    dataset = load(bench(tmp_path / "bench", MEDICAL, ONE))
+    dataset = load_dataset(bench(tmp_path / "bench", MEDICAL, ONE))
     assert (dataset.name, dataset.is_judged) == ("medical", False)
     assert [(one.id, one.title, one.text) for one in dataset.documents or ()] == [("Medical", "", ONE["context"])]
     assert dataset.queries == (
@@ -62,23 +62,23 @@ def test_questions_of_graphrag_bench_have_statements_for_evidence_and_one_docume
         ),
         Question("Medical-2", "Why?", frozenset(), ("So.",), "", ("One.", "Two.")),
     )
-    assert load(tmp_path / "bench" / "Questions" / "medical_questions.json") == dataset
-    before = digest_of(dataset)
+    assert load_dataset(tmp_path / "bench" / "Questions" / "medical_questions.json") == dataset
+    before = compute_dataset_digest(dataset)
     (tmp_path / "bench" / "Corpus" / "medical.json").write_text(json.dumps([ONE]))
-    assert digest_of(load(tmp_path / "bench")) != before
+    assert compute_dataset_digest(load_dataset(tmp_path / "bench")) != before
 
 
 def test_of_several_novels_that_of_a_question_is_its_gold(tmp_path: Path) -> None:
     novels = [{"corpus_name": name, "context": f"Part {number}."} for number, name in enumerate(["N1", "N2", "N1"])]
     asked = [{**question, "source": source} for question, source in zip(MEDICAL, ["N2", "N1"], strict=True)]
-    dataset = load(bench(tmp_path / "bench", asked, novels))
+    dataset = load_dataset(bench(tmp_path / "bench", asked, novels))
     assert [sorted(question.gold) for question in dataset.queries] == [["N2"], ["N1", "N1#2"]]
-    assert texts_of(dataset, {"N2"}) == {"N2": "Part 1."}
+    assert get_document_texts(dataset, {"N2"}) == {"N2": "Part 1."}
     elsewhere = bench(tmp_path / "other", MEDICAL, novels)
     with pytest.raises(
         ConfigurationError, match=r"line 2: question 'Medical-1' is about 'Medical', which is no corpus"
     ):
-        load(elsewhere)
+        load_dataset(elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_is_wrong_in_graphrag_bench_is_named_with_its_line(
     tmp_path: Path, questions: object, corpus: object, message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        load(bench(tmp_path / "bench", questions, corpus))
+        load_dataset(bench(tmp_path / "bench", questions, corpus))
 
 
 def test_a_torn_file_is_named_with_the_line_where_it_ends(tmp_path: Path) -> None:
@@ -109,24 +109,24 @@ def test_a_torn_file_is_named_with_the_line_where_it_ends(tmp_path: Path) -> Non
     path = folder / "Questions" / "medical_questions.json"
     path.write_text(path.read_text()[:-40])
     with pytest.raises(ConfigurationError, match=r"medical_questions.json', line \d+: no JSON"):
-        load(folder)
+        load_dataset(folder)
     path.write_text("[" + json.dumps(MEDICAL[0]))
     with pytest.raises(ConfigurationError, match="line 1: expected one array of objects"):
-        load(folder)
+        load_dataset(folder)
 
 
 def test_of_several_files_of_questions_one_has_to_be_named(tmp_path: Path) -> None:
     folder = bench(tmp_path / "bench", MEDICAL, ONE)
     (folder / "Questions" / "novel_questions.json").write_text("[]")
     with pytest.raises(ConfigurationError, match="holds several files of questions"):
-        load(folder)
+        load_dataset(folder)
     with pytest.raises(ConfigurationError, match=r"novel_questions.json' has no corpus"):
-        load(folder / "Questions" / "novel_questions.json")
+        load_dataset(folder / "Questions" / "novel_questions.json")
 
 
 @pytest.mark.parametrize("prefix", ["", "test_"])
 def test_answers_of_wikitopics_are_easy_or_hard_and_questions_come_once(tmp_path: Path, prefix: str) -> None:
-    dataset = load(topics(tmp_path / "art", prefix))
+    dataset = load_dataset(topics(tmp_path / "art", prefix))
     assert dataset.name == "art"
     assert dataset.queries == (
         Question("q00001", "Who?", frozenset(), ("Anna", "Berta"), KIND, easy=("Anna",), hard=("Berta", "Anna")),
@@ -142,7 +142,7 @@ def test_answers_of_wikitopics_are_easy_or_hard_and_questions_come_once(tmp_path
 def test_wikitopics_may_have_its_corpus_as_facts(tmp_path: Path) -> None:
     folder = topics(tmp_path / "art")
     (folder / "facts.jsonl").write_text("{}")
-    dataset = load(folder)
+    dataset = load_dataset(folder)
     assert (dataset.documents, dataset.corpus) == (None, folder / "facts.jsonl")
 
 
@@ -156,16 +156,16 @@ def test_wikitopics_may_have_its_corpus_as_facts(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_in_wikitopics_is_named(tmp_path: Path, answers: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        load(topics(tmp_path / "art", **answers))
+        load_dataset(topics(tmp_path / "art", **answers))
 
 
 def test_questions_without_judgements_are_a_data_set_too(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "text": "x"}\n')
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "Who?", "evidence": ["X."]}\n')
-    dataset = load(tmp_path)
+    dataset = load_dataset(tmp_path)
     assert (dataset.queries, dataset.is_judged) == ((Question("q", "Who?", frozenset(), evidence=("X.",)),), False)
     (tmp_path / "queries.jsonl").write_text("\n")
     with pytest.raises(ConfigurationError, match=r"queries.jsonl' holds no question"):
-        load(tmp_path)
+        load_dataset(tmp_path)
     with pytest.raises(ConfigurationError, match="is no file of questions"):
-        load(tmp_path / "corpus.jsonl")
+        load_dataset(tmp_path / "corpus.jsonl")

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.evaluation.answer_files import AnswerWriter
-from polyad.evaluation.answering import ATTEMPTS, Answered
-from polyad.evaluation.comparison import System
-from polyad.evaluation.datasets import Question
-from polyad.evaluation.pairwise import VERDICTS, Outcome, fought, verdict_in
-from polyad.evaluation.records import Asked
-from polyad.evaluation.run_folder import Run
+from polyad.evaluation.answers.files import AnswerWriter
+from polyad.evaluation.answers.judging import MAX_ATTEMPTS, AnswerRecord
+from polyad.evaluation.answers.pairwise import VERDICTS, PairwiseResult, compare_answers, parse_verdict
+from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.runs.comparison import System
+from polyad.evaluation.runs.records import QuestionRecord
+from polyad.evaluation.runs.run_folder import Run
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Prompt
 from polyad.text.prompts import Prompts
@@ -27,8 +27,10 @@ def pair(tmp_path: Path) -> tuple[System, System]:
     with AnswerWriter(tmp_path) as writer:
         for name, answers in texts.items():
             for question, text in zip(QUESTIONS, answers, strict=True):
-                writer.keep_answer(Answered(name, question.id, text))
-    first, second = (System(name, run, [Asked(name, question, ()) for question in QUESTIONS]) for name in texts)
+                writer.keep_answer(AnswerRecord(name, question.id, text))
+    first, second = (
+        System(name, run, [QuestionRecord(name, question, ()) for question in QUESTIONS]) for name in texts
+    )
     return first, second
 
 
@@ -37,19 +39,19 @@ def by_merit(prompt: Prompt) -> str:
     return f'{{"better": "{"neither" if first == second else "first" if first == "right" else "second"}"}}'
 
 
-def judged(pair: tuple[System, System], folder: Path, reply: Callable[[Prompt], str]) -> tuple[Outcome, int]:
+def judged(pair: tuple[System, System], folder: Path, reply: Callable[[Prompt], str]) -> tuple[PairwiseResult, int]:
     model = ScriptedLanguageModel(reply)
-    (outcome,) = fought([pair], model, folder)
+    (outcome,) = compare_answers([pair], model, folder)
     return outcome, len(model.prompts)
 
 
 def test_a_verdict_counts_that_is_the_same_in_both_orders(pair: tuple[System, System], tmp_path: Path) -> None:
     outcome, asked = judged(pair, tmp_path / "out", by_merit)
-    assert outcome == Outcome("good", "bad", 5, wins=3, losses=0, ties=2, disagreements=0)
+    assert outcome == PairwiseResult("good", "bad", 5, wins=3, losses=0, ties=2, disagreements=0)
     assert asked == 5, "two each of what differs, one of what is the same, none of what is empty"
     again, asked_again = judged(pair, tmp_path / "out", by_merit)
     assert (again, asked_again) == (outcome, 0)
-    (swapped,) = fought([(pair[1], pair[0])], ScriptedLanguageModel([]), tmp_path / "out")
+    (swapped,) = compare_answers([(pair[1], pair[0])], ScriptedLanguageModel([]), tmp_path / "out")
     assert (swapped.wins, swapped.losses, swapped.ties) == (0, 3, 2), "the same duels, the other way round"
 
 
@@ -65,7 +67,7 @@ def test_verdicts_that_are_missing_are_told(pair: tuple[System, System], tmp_pat
 
     outcome, asked = judged(pair, tmp_path / "out", reply)
     assert (outcome.judged, outcome.asked, outcome.is_enough) == (4, 5, False)
-    assert asked == 3 + 2 * ATTEMPTS
+    assert asked == 3 + 2 * MAX_ATTEMPTS
     assert outcome.row()["first better"] == "50.0*"
     assert outcome.row()["judged"] == "4 / 5"
 
@@ -74,15 +76,15 @@ def test_who_is_stopped_goes_on_from_there(pair: tuple[System, System], tmp_path
     replies: list[str | LanguageModelError] = ['{"better": "first"}', '{"better": "second"}']
     replies.append(NoMoreRepliesError("no key"))
     with pytest.raises(NoMoreRepliesError):
-        fought([pair], ScriptedLanguageModel(replies), tmp_path / "out")
+        compare_answers([pair], ScriptedLanguageModel(replies), tmp_path / "out")
     outcome, asked = judged(pair, tmp_path / "out", by_merit)
     assert (outcome.wins, asked) == (3, 3)
     model = ScriptedLanguageModel([], name="other")
     with pytest.raises(ConfigurationError, match="holds verdicts of 'scripted', not 'other'"):
-        fought([pair], model, tmp_path / "out")
+        compare_answers([pair], model, tmp_path / "out")
     (tmp_path / "out" / VERDICTS).write_text('{"prompt": "x"}\n')
     with pytest.raises(ConfigurationError, match=r"pairwise.jsonl', line 1: expected a verdict"):
-        fought([pair], model, tmp_path / "out")
+        compare_answers([pair], model, tmp_path / "out")
 
 
 def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(
@@ -91,16 +93,16 @@ def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(
     def failing(prompt: Prompt) -> str | LanguageModelError:
         return LanguageModelError("busy") if "Question 0" in prompt.user else by_merit(prompt)
 
-    (outcome,) = fought([pair], ScriptedLanguageModel(failing), tmp_path / "out")
+    (outcome,) = compare_answers([pair], ScriptedLanguageModel(failing), tmp_path / "out")
     assert (outcome.judged, outcome.asked) == (4, 5)
     outcome, asked = judged(pair, tmp_path / "out", by_merit)
     assert (outcome.judged, asked) == (5, 2)
 
 
 def test_runs_without_answers_cannot_be_judged(pair: tuple[System, System], tmp_path: Path) -> None:
-    nobody = System("none", pair[0].run, [Asked("none", question, ()) for question in QUESTIONS])
+    nobody = System("none", pair[0].run, [QuestionRecord("none", question, ()) for question in QUESTIONS])
     with pytest.raises(ConfigurationError, match="no question that both 'good' and 'none' have answered"):
-        fought([(pair[0], nobody)], ScriptedLanguageModel([]), tmp_path / "out")
+        compare_answers([(pair[0], nobody)], ScriptedLanguageModel([]), tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_runs_without_answers_cannot_be_judged(pair: tuple[System, System], tmp_
     ],
 )
 def test_only_what_was_asked_for_is_a_verdict(reply: str, value: int | None) -> None:
-    assert verdict_in(reply) == value
+    assert parse_verdict(reply) == value
 
 
 def test_what_a_judge_of_pairs_is_told_may_be_replaced_and_is_asked_anew(
@@ -125,6 +127,6 @@ def test_what_a_judge_of_pairs_is_told_may_be_replaced_and_is_asked_anew(
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "judge_pairwise.md").write_text('Which sings? {"better": "first"}', encoding="utf-8")
     model = ScriptedLanguageModel(by_merit)
-    fought([pair], model, tmp_path / "out", prompts=Prompts(tmp_path / "mine"))
+    compare_answers([pair], model, tmp_path / "out", prompts=Prompts(tmp_path / "mine"))
     assert len(model.prompts) == 5
     assert all(prompt.user.endswith('Which sings? {"better": "first"}') for prompt in model.prompts)

@@ -7,7 +7,7 @@ import pytest
 from polyad.config import Settings
 from polyad.engine.changes import with_settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.plans import ABLATIONS, Plan, Variant, grid, names_of, plan_from, swept_from
+from polyad.evaluation.runs.plans import ABLATIONS, Plan, Variant, build_grid, get_run_names, parse_sweep, read_plan
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hypersu.retriever import HyperSUSettings
@@ -15,7 +15,7 @@ from polyad.retrieval.hypersu.retriever import HyperSUSettings
 
 def plan_of(folder: Path, text: str) -> Plan:
     (folder / "plan.toml").write_text(text, encoding="utf-8")
-    return plan_from(folder / "plan.toml")
+    return read_plan(folder / "plan.toml")
 
 
 WHOLE = """\
@@ -48,7 +48,7 @@ def test_a_plan_holds_variants_and_sweeps_with_each_method(tmp_path: Path) -> No
     assert len(plan.variants) == 2 * (1 + 4)
     assert (plan.variants[0].name, plan.variants[0].method) == ("semantic-units, shallow", "semantic-units")
     assert plan.variants[9].name == "facts, hypersu.decay=1, segmentation.method=window"
-    assert len(set(names_of(plan))) == 10
+    assert len(set(get_run_names(plan))) == 10
 
 
 def test_settings_may_stand_without_quotes(tmp_path: Path) -> None:
@@ -103,13 +103,13 @@ def test_what_is_wrong_in_a_plan_is_named_with_its_line(tmp_path: Path, text: st
     ],
 )
 def test_values_to_sweep_are_read_as_toml_or_words(text: str, expected: object) -> None:
-    assert swept_from(text) == expected
+    assert parse_sweep(text) == expected
 
 
 @pytest.mark.parametrize("text", ["hypersu.decay", "hypersu.decay=", "hypersu.decay=0.3,,1", "decay=1", "x.y=1"])
 def test_what_sweeps_nothing_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"sweeps nothing|is no setting"):
-        swept_from(text)
+        parse_sweep(text)
 
 
 def test_changed_settings_are_checked_and_the_others_stay() -> None:
@@ -126,7 +126,7 @@ def test_changed_settings_are_checked_and_the_others_stay() -> None:
 
 
 def test_a_grid_has_every_combination() -> None:
-    variants = grid({"hypersu.decay": [0.3, 0.5], "hypersu.use_clues": [True, False]})
+    variants = build_grid({"hypersu.decay": [0.3, 0.5], "hypersu.use_clues": [True, False]})
     assert [variant.name for variant in variants] == [
         f"hypersu.decay={decay}, hypersu.use_clues={clues}" for decay in (0.3, 0.5) for clues in ("true", "false")
     ]
@@ -145,7 +145,7 @@ def test_every_ablation_changes_something(retriever: str) -> None:
 def test_names_that_are_no_folders_of_their_own_are_refused(names: list[str], message: str) -> None:
     plan = Plan(benchmarks=(Path("tarn"),), variants=tuple(Variant(name) for name in names))
     with pytest.raises(ConfigurationError, match=message):
-        names_of(plan)
+        get_run_names(plan)
 
 
 TUNED = Settings(

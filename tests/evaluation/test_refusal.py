@@ -5,35 +5,36 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets import Dataset, Question
-from polyad.evaluation.records import Asked, Found
-from polyad.evaluation.refusal import (
+from polyad.evaluation.datasets.beir import Dataset, Question
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
+from polyad.evaluation.runs.refusal import (
     WITHOUT_GOLD,
     RefusalWriter,
-    refusal,
-    require_gold,
-    without_gold_of,
+    measure_refusal,
+    read_records_without_gold,
+    require_gold_documents,
 )
 from polyad.model import Evidence
 
 GOLD = frozenset("g")
 
 
-def record(number: int, *values: float, relevance: bool = True) -> Asked:
+def record(number: int, *values: float, relevance: bool = True) -> QuestionRecord:
     found = [
-        Found(f"p{place}", "d", value * 100, 3, value if relevance else None) for place, value in enumerate(values)
+        RankedPassage(f"p{place}", "d", value * 100, 3, value if relevance else None)
+        for place, value in enumerate(values)
     ]
-    return Asked("default", Question(f"q{number}", "Who?", GOLD), tuple(found))
+    return QuestionRecord("default", Question(f"q{number}", "Who?", GOLD), tuple(found))
 
 
-def by_key(records: list[Asked]) -> dict[tuple[str, str], Asked]:
+def by_key(records: list[QuestionRecord]) -> dict[tuple[str, str], QuestionRecord]:
     return {one.key: one for one in records}
 
 
 def test_what_is_refused_is_below_what_one_in_twenty_of_the_others_is_below() -> None:
     answered = [record(0, 0.1, 0.05), *(record(number, 0.2, 0.5) for number in range(1, 20))]
     others = [record(number, 0.05 * number) for number in range(20)]
-    found = refusal(answered, by_key(others))
+    found = measure_refusal(answered, by_key(others))
     assert found is not None
     assert (found.refused, found.by) == (0.5, "relevance"), "10 of 20 are below 0.5"
     assert found.flags == tuple(number < 10 for number in range(20))
@@ -43,16 +44,16 @@ def test_what_is_refused_is_below_what_one_in_twenty_of_the_others_is_below() ->
 def test_scores_are_compared_where_a_record_knows_no_relevance() -> None:
     answered = [record(number, 0.5) for number in range(20)]
     others = [record(0, 0.4, relevance=False), *(record(number, 0.6) for number in range(1, 20))]
-    found = refusal(answered, by_key(others))
+    found = measure_refusal(answered, by_key(others))
     assert found is not None
     assert (found.refused, found.by) == (0.05, "score")
 
 
 def test_who_finds_nothing_refuses() -> None:
-    found = refusal([record(0, 0.0)], by_key([record(0)]))
+    found = measure_refusal([record(0, 0.0)], by_key([record(0)]))
     assert found is not None
     assert (found.refused, found.told_apart) == (1.0, 1.0)
-    assert refusal([record(0, 0.5)], by_key([record(1, 0.5)])) is None, "no question was put both ways"
+    assert measure_refusal([record(0, 0.5)], by_key([record(1, 0.5)])) is None, "no question was put both ways"
 
 
 def test_questions_are_put_once_and_only_those_with_gold(tmp_path: Path) -> None:
@@ -61,9 +62,9 @@ def test_questions_are_put_once_and_only_those_with_gold(tmp_path: Path) -> None
         writer.keep(record(0, 0.25), Evidence("?", "default"))
     with RefusalWriter(tmp_path) as writer:
         assert [question.id for question in writer.lacks("default", questions)] == ["q2"]
-    assert without_gold_of(tmp_path) == by_key([record(0, 0.25)])
+    assert read_records_without_gold(tmp_path) == by_key([record(0, 0.25)])
     (tmp_path / WITHOUT_GOLD).write_text('{"query_id": 1}\n')
     with pytest.raises(ConfigurationError, match=r"without_gold.jsonl', line 1"):
         RefusalWriter(tmp_path)
     with pytest.raises(ConfigurationError, match="--refusal takes gold documents out"):
-        require_gold(Dataset("x", tmp_path / "corpus.jsonl", (questions[1],)))
+        require_gold_documents(Dataset("x", tmp_path / "corpus.jsonl", (questions[1],)))

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.averages import Average
-from polyad.evaluation.datasets import Question
-from polyad.evaluation.measured_tables import answer_rows
-from polyad.evaluation.records import Asked, Found, to_json
-from polyad.evaluation.report import run_folders, write_report
-from polyad.evaluation.run_folder import load
-from polyad.evaluation.summary import varied_numbers
+from polyad.evaluation.answers.averages import Average
+from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.reports.report import find_run_folders, write_report
+from polyad.evaluation.reports.summary import find_varied_settings
+from polyad.evaluation.reports.tables import format_answer_rows
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage, record_to_json
+from polyad.evaluation.runs.run_folder import load_run
 
 QUERIES = [Question(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) for number in range(4)]
 
@@ -39,8 +39,16 @@ def kept(
     (folder / "cost.json").write_text('{"index": {}}')
     (folder / "passages.jsonl").write_text("")
     lines = [
-        to_json(
-            Asked(retriever, query, (Found("p", "gold" if place < found else "other", 1.0, 60),), (), 1.0, 7.0, tokens)
+        record_to_json(
+            QuestionRecord(
+                retriever,
+                query,
+                (RankedPassage("p", "gold" if place < found else "other", 1.0, 60),),
+                (),
+                1.0,
+                7.0,
+                tokens,
+            )
         )
         for retriever, found in (("_bm25", good), ("x<y>", 4))
         for place, query in enumerate(QUERIES)
@@ -97,8 +105,8 @@ def test_settings_that_differ_are_drawn(
     tmp_path: Path, second: dict[str, Any], varied: list[str], pictures: list[str]
 ) -> None:
     runs = [kept(tmp_path / "runs" / "one"), kept(tmp_path / "runs" / "two", good=3, **second)]
-    assert run_folders([tmp_path / "runs"]) == runs
-    assert varied_numbers([load(run) for run in runs]) == varied
+    assert find_run_folders([tmp_path / "runs"]) == runs
+    assert find_varied_settings([load_run(run) for run in runs]) == varied
     drawn = [path.name.removeprefix("a$b-") for path in write_report(runs, tmp_path / "report")]
     assert [name for name in drawn if name.startswith("sensitivity") and name.endswith("svg")] == pictures
     assert "| one: _bm25 |" in (tmp_path / "report" / "tables.md").read_text()
@@ -128,7 +136,7 @@ def test_a_damaged_construction_is_refused_by_name(tmp_path: Path) -> None:
     for damage in ('{"arity": {}}', '{"arity": 3, "degree": {}, "sentences": {}, "words": 1, "neighbourhood": null}'):
         (run / "construction.json").write_text(damage)
         with pytest.raises(ConfigurationError, match=r"construction.json'.*expected what polyad eval writes"):
-            load(run)
+            load_run(run)
 
 
 def test_more_systems_than_can_be_told_apart_are_bars_alone(tmp_path: Path) -> None:
@@ -145,13 +153,13 @@ def test_other_data_sets_have_tables_of_their_own(tmp_path: Path) -> None:
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds no run"):
-        run_folders([tmp_path])
+        find_run_folders([tmp_path])
 
 
 def test_the_best_average_is_bold_and_never_one_of_too_few() -> None:
     def rows(first: Average, second: Average) -> list[str]:
         systems = {"one": {"gpt_acc": first}, "other": {"gpt_acc": second}}
-        return [row["gpt_acc"] for row in answer_rows(systems)]
+        return [row["gpt_acc"] for row in format_answer_rows(systems)]
 
     assert rows(Average(0.5, 100, 100), Average(0.4, 95, 100)) == ["**50.0**", "40.0"]
     assert rows(Average(0.5, 94, 100), Average(0.4, 100, 100)) == ["50.0* (94 / 100)", "40.0"], "there is one to trust"

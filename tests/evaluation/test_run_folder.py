@@ -12,13 +12,13 @@ import pytest
 from polyad.config import LanguageModelSettings, RerankerSettings, Settings
 from polyad.engine.registry import by_section
 from polyad.errors import ConfigurationError
-from polyad.evaluation.answer_files import AnswerWriter
-from polyad.evaluation.answering import Answered
-from polyad.evaluation.datasets import Dataset, Question
-from polyad.evaluation.experiment import ask
-from polyad.evaluation.manifest import manifest_of, plain
-from polyad.evaluation.records import Asked, Found
-from polyad.evaluation.run_folder import PER_QUERY, RESULTS, TREC, Run, RunWriter, load, write_derived
+from polyad.evaluation.answers.files import AnswerWriter
+from polyad.evaluation.answers.judging import AnswerRecord
+from polyad.evaluation.datasets.beir import Dataset, Question
+from polyad.evaluation.runs.manifest import build_manifest, settings_to_json
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
+from polyad.evaluation.runs.retriever_evaluation import ask_questions
+from polyad.evaluation.runs.run_folder import PER_QUERY, RESULTS, TREC, Run, RunWriter, load_run, write_derived_files
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
 
 QUERIES = (
@@ -48,7 +48,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 @pytest.fixture
 def manifest(dataset: Dataset) -> dict[str, Any]:
-    return manifest_of(dataset, ["scripted"], 2, by_section(Settings()), seed=0)
+    return build_manifest(dataset, ["scripted"], 2, by_section(Settings()), seed=0)
 
 
 def measured(folder: Path, manifest: dict[str, Any], names: tuple[str, ...] = ("scripted",)) -> Run:
@@ -57,9 +57,9 @@ def measured(folder: Path, manifest: dict[str, Any], names: tuple[str, ...] = ("
         for name in names:
             missing = writer.lacks(name, QUERIES)
             if missing:
-                list(ask(name, search, missing, 2, keep=writer.keep))
-    run = load(folder)
-    write_derived(run)
+                list(ask_questions(name, search, missing, 2, keep=writer.keep))
+    run = load_run(folder)
+    write_derived_files(run)
     return run
 
 
@@ -80,7 +80,7 @@ def test_what_is_derived_is_made_again_byte_for_byte(tmp_path: Path, manifest: d
     kept = {name: (folder / name).read_bytes() for name in (TREC, RESULTS, "cost.json")}
     for name in (TREC, RESULTS):
         (folder / name).unlink()
-    write_derived(load(folder))
+    write_derived_files(load_run(folder))
     assert {name: (folder / name).read_bytes() for name in kept} == kept
 
 
@@ -91,7 +91,7 @@ def test_a_question_that_was_being_written_is_asked_again(tmp_path: Path, manife
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:2]) + lines[2][:torn])
     with pytest.raises(ConfigurationError, match="lacks 1 of 3 questions put to scripted, such as 'q3'"):
-        load(tmp_path / "run")
+        load_run(tmp_path / "run")
     assert measured(tmp_path / "run", manifest).to_json() == whole.to_json()
     assert len(file.read_bytes().splitlines()) == 3
 
@@ -164,13 +164,13 @@ def test_a_damaged_line_is_named(tmp_path: Path, manifest: dict[str, Any], line:
     lines[1] = line
     file.write_text("\n".join(lines) + "\n")
     with pytest.raises(ConfigurationError, match=message):
-        load(tmp_path / "run")
+        load_run(tmp_path / "run")
 
 
 def test_the_manifest_holds_no_key(dataset: Dataset) -> None:
     secret = LanguageModelSettings(model="m", base_url="https://me:pass@host/v1", api_key="sk-very-secret")
     stages = {"reranker": RerankerSettings(api_key="another")}
-    written = json.dumps(manifest_of(dataset, ["bm25"], 5, {"stages": stages, "language_model": secret}))
+    written = json.dumps(build_manifest(dataset, ["bm25"], 5, {"stages": stages, "language_model": secret}))
     assert "very-secret" not in written
     assert "another" not in written
     assert "pass@" not in written
@@ -185,8 +185,8 @@ def test_the_manifest_says_what_ran_where(manifest: dict[str, Any]) -> None:
 
 
 def test_passages_count_within_a_budget_of_words_until_one_does_not_fit() -> None:
-    passages = tuple(Found(f"{id}#0", id, 1.0, words) for id, words in (("a", 40), ("b", 70), ("c", 10)))
-    record = Asked("scripted", QUERIES[0], passages)
+    passages = tuple(RankedPassage(f"{id}#0", id, 1.0, words) for id, words in (("a", 40), ("b", 70), ("c", 10)))
+    record = QuestionRecord("scripted", QUERIES[0], passages)
     assert [record.within_words(budget) for budget in (39, 40, 109, 110, 120)] == [
         [],
         ["a"],
@@ -198,7 +198,9 @@ def test_passages_count_within_a_budget_of_words_until_one_does_not_fit() -> Non
 
 def test_what_is_read_ends_where_one_more_document_begins() -> None:
     found = (("a", 40), ("b", 70), ("a", 5), ("c", 10), ("b", 3))
-    record = Asked("scripted", QUERIES[0], tuple(Found(f"{id}#{words}", id, 1.0, words) for id, words in found))
+    record = QuestionRecord(
+        "scripted", QUERIES[0], tuple(RankedPassage(f"{id}#{words}", id, 1.0, words) for id, words in found)
+    )
     assert [record.words_of_first(k) for k in (1, 2, 3, 4)] == [40, 115, 128, 128]
 
 
@@ -206,7 +208,7 @@ MODEL = LanguageModelSettings(model="qwen", base_url="http://localhost:1/v1")
 
 
 def with_model(manifest: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    model = plain(replace(MODEL, **changes))
+    model = settings_to_json(replace(MODEL, **changes))
     return {**manifest, "settings": {"stages": manifest["settings"], "language_model": model}}
 
 
@@ -226,7 +228,7 @@ def test_the_language_model_may_be_another_one_as_long_as_it_has_replied_nothing
     measured(folder, with_model(manifest))
     RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1")).close()
     with AnswerWriter(folder) as writer:
-        writer.keep_answer(Answered("scripted", "q2", "Là."))
+        writer.keep_answer(AnswerRecord("scripted", "q2", "Là."))
     RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1", concurrency=1, timeout=9.0)).close()
     with pytest.raises(ConfigurationError, match=r"language_model.model = \"qwen\", not \"gemma\""):
         RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1", model="gemma"))

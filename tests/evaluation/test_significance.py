@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from polyad.evaluation.significance import holm, interval, randomised
+from polyad.evaluation.measures.significance import bootstrap_interval, correct_holm, randomisation_test
 
 
 def test_the_interval_is_that_of_scipy() -> None:
     values = np.random.default_rng(3).normal(0.1, 1.0, 200)
     theirs = stats.bootstrap((values,), np.mean, n_resamples=10_000, method="percentile", rng=5).confidence_interval
-    assert interval(values.tolist(), seed=1) == pytest.approx((theirs.low, theirs.high), abs=0.01)
+    assert bootstrap_interval(values.tolist(), seed=1) == pytest.approx((theirs.low, theirs.high), abs=0.01)
 
 
 def test_the_interval_holds_the_truth_in_about_95_of_100_samples() -> None:
     generator = np.random.default_rng(11)
     held = 0
     for seed in range(200):
-        low, high = interval(generator.normal(0.3, 1.0, 60).tolist(), seed, resamples=1000)
+        low, high = bootstrap_interval(generator.normal(0.3, 1.0, 60).tolist(), seed, resamples=1000)
         held += low <= 0.3 <= high
     assert 178 <= held <= 199
 
@@ -29,23 +29,23 @@ def test_randomising_comes_near_to_trying_all_signs() -> None:
     differences = [0.5, -0.25, 1.0, 0.0, 0.5, 0.25, 0.75, -0.5, 1.0, 0.5]
     sums = [abs(sum(pair)) for pair in itertools.product(*((value, -value) for value in differences))]
     exact = sum(value >= abs(sum(differences)) - 1e-12 for value in sums) / len(sums)
-    assert randomised(differences, seed=0) == pytest.approx(exact, abs=0.01)
+    assert randomisation_test(differences, seed=0) == pytest.approx(exact, abs=0.01)
 
 
 def test_what_does_not_differ_is_no_finding_and_no_value_is_zero() -> None:
-    assert randomised([0.0, 0.0], seed=0) == 1.0
-    assert randomised([1.0] * 50, seed=0) == 1 / 10_001
-    assert interval([0.5], seed=0) == (0.5, 0.5)
+    assert randomisation_test([0.0, 0.0], seed=0) == 1.0
+    assert randomisation_test([1.0] * 50, seed=0) == 1 / 10_001
+    assert bootstrap_interval([0.5], seed=0) == (0.5, 0.5)
 
 
 def test_the_same_seed_gives_the_same_and_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     chooser = random.Random(4)
     values = [chooser.random() - 0.4 for _ in range(37)]
-    whole = (interval(values, seed=9), randomised(values, seed=9))
-    assert (interval(values, seed=9), randomised(values, seed=9)) == whole
-    assert (interval(values, seed=8), randomised(values, seed=8)) != whole
-    monkeypatch.setattr("polyad.evaluation.significance._AT_ONCE", 37 * 64)
-    assert interval(values, seed=9) == whole[0]
+    whole = (bootstrap_interval(values, seed=9), randomisation_test(values, seed=9))
+    assert (bootstrap_interval(values, seed=9), randomisation_test(values, seed=9)) == whole
+    assert (bootstrap_interval(values, seed=8), randomisation_test(values, seed=8)) != whole
+    monkeypatch.setattr("polyad.evaluation.measures.significance._AT_ONCE", 37 * 64)
+    assert bootstrap_interval(values, seed=9) == whole[0]
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_the_same_seed_gives_the_same_and_portions_change_nothing(monkeypatch: p
     ],
 )
 def test_holm_corrects_step_by_step(values: list[float], expected: list[float]) -> None:
-    assert holm(values) == pytest.approx(expected)
+    assert correct_holm(values) == pytest.approx(expected)

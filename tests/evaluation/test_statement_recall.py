@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from polyad.engine import Engine
-from polyad.evaluation.datasets import Question
-from polyad.evaluation.experiment import ask, summarise
-from polyad.evaluation.named_measures import measure_called
-from polyad.evaluation.records import from_json, to_json
-from polyad.evaluation.statement_recall import Covered, StatementRecall, covers
+from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.measures.named import parse_measure
+from polyad.evaluation.measures.statement_recall import StatementCoverage, StatementRecall, is_covered
+from polyad.evaluation.runs.records import record_from_json, record_to_json
+from polyad.evaluation.runs.retriever_evaluation import ask_questions, summarise_records
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document
 
@@ -45,24 +45,24 @@ def test_words_count_as_bm25_has_them(recall: StatementRecall) -> None:
 def test_a_statement_is_covered_by_three_sentences_in_a_row_and_not_by_four() -> None:
     weights = {"ear": 1.0, "dive": 1.0, "dusk": 1.0, "crab": 1.0}
     sentences = [frozenset({word}) for word in ("ear", "dive", "dusk", "crab")]
-    assert not covers(weights, sentences)
-    assert covers(weights, [frozenset({"ear", "dive"}), *sentences[2:]])
-    assert covers({**weights, "crab": 0.75}, sentences[:3]), "exactly four fifths are enough"
-    assert not covers({**weights, "crab": 0.76}, sentences[:3])
-    assert not covers(weights, [])
+    assert not is_covered(weights, sentences)
+    assert is_covered(weights, [frozenset({"ear", "dive"}), *sentences[2:]])
+    assert is_covered({**weights, "crab": 0.75}, sentences[:3]), "exactly four fifths are enough"
+    assert not is_covered({**weights, "crab": 0.76}, sentences[:3])
+    assert not is_covered(weights, [])
 
 
 def test_what_is_read_is_cut_at_the_budget_and_each_text_stands_alone(recall: StatementRecall) -> None:
     statement = "A bell of bronze was cast in 1702"
     first, second = DOCUMENTS[1].text.split(". ")
-    assert recall.of([statement], [DOCUMENTS[1].text]) == Covered(1, 1, {4: 0, 100: 1})
+    assert recall.of([statement], [DOCUMENTS[1].text]) == StatementCoverage(1, 1, {4: 0, 100: 1})
     assert recall.of([statement], [first, second]).at_words == {4: 0, 100: 0}
     assert recall.of(["The otter"], ["The otter closes its ears."]).at_words == {4: 1, 100: 1}
 
 
 def test_the_ceiling_is_what_any_passage_covers(recall: StatementRecall) -> None:
     found = recall.of(["The bell is of bronze.", "A submarine dives.", "Otters sleep."], [DOCUMENTS[2].text])
-    assert found == Covered(3, 2, {4: 0, 100: 1})
+    assert found == StatementCoverage(3, 2, {4: 0, 100: 1})
 
 
 def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine, recall: StatementRecall) -> None:
@@ -72,7 +72,7 @@ def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine,
         Question("q3", "When?", frozenset()),
     ]
     records = list(
-        ask(
+        ask_questions(
             "bm25",
             lambda question, k: engine.search(question, k, retriever="bm25", merge=False),
             questions,
@@ -84,11 +84,11 @@ def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine,
             ),
         )
     )
-    result = summarise("bm25", records, 5)
+    result = summarise_records("bm25", records, 5)
     assert (result.recall, result.ndcg, result.at_words[500]) == (None, None, None), "nobody judged documents"
     assert (result.evidence, result.evidence_ceiling) == ({4: pytest.approx(0.0), 100: 0.75}, 0.75)
     assert result.to_json(5)["evidence_recall"] == {"at_words": {"4": 0.0, "100": 0.75}, "ceiling": 0.75}
-    assert measure_called("evidence_recall@100w")(records[0]) == 0.5
-    read = [from_json(to_json(record)) for record in records]
+    assert parse_measure("evidence_recall@100w")(records[0]) == 0.5
+    read = [record_from_json(record_to_json(record)) for record in records]
     assert [record.covered for record in read] == [record.covered for record in records]
-    assert summarise("bm25", read, 5) == result
+    assert summarise_records("bm25", read, 5) == result

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from polyad.evaluation.comparison import System
-from polyad.evaluation.construction import Construction
-from polyad.evaluation.datasets import Question
-from polyad.evaluation.records import Asked, Found
-from polyad.evaluation.run_folder import Run
-from polyad.evaluation.significance import interval, randomised
-from polyad.evaluation.summary import Summaries, from_json, summed_up, to_json
+from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.measures.significance import bootstrap_interval, randomisation_test
+from polyad.evaluation.reports.summary import GroupSummary, summarise_systems, summary_from_json, summary_to_json
+from polyad.evaluation.runs.comparison import System
+from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
+from polyad.evaluation.runs.run_folder import Run
 
 QUERIES = [Question(f"q{number}", "Who?", frozenset({"a", "b"})) for number in range(6)]
 
@@ -34,10 +34,10 @@ INDEX = {
 def system(retriever: str, found: int, *, folder: str = "one", decay: float = 0.5) -> System:
     """A retriever that finds both documents of so many questions and one of the others."""
     records = [
-        Asked(
+        QuestionRecord(
             retriever,
             query,
-            (Found("p", "a", 2.0, 90), Found("r", "b" if place < found else "c", 1.0, 60)),
+            (RankedPassage("p", "a", 2.0, 90), RankedPassage("r", "b" if place < found else "c", 1.0, 60)),
             (),
             1.0,
             3.0 + place,
@@ -45,19 +45,21 @@ def system(retriever: str, found: int, *, folder: str = "one", decay: float = 0.
         for place, query in enumerate(QUERIES)
     ]
     manifest = {"k": 5, "settings": {"stages": {"hypersu": {"decay": decay}}}}
-    construction = Construction({2: 9}, {1: 4}, {1: 9}, 5, None)
+    construction = HypergraphStatistics({2: 9}, {1: 4}, {1: 9}, 5, None)
     run = Run(Path(folder), manifest, INDEX, {retriever: records}, construction)
     return System(retriever, run, records)
 
 
-def both() -> Summaries:
-    return summed_up("tarn, 6 questions", "tarn", {"first": system("bm25", 1), "second": system("default", 5)}, 3)
+def both() -> GroupSummary:
+    return summarise_systems(
+        "tarn, 6 questions", "tarn", {"first": system("bm25", 1), "second": system("default", 5)}, 3
+    )
 
 
 def test_means_come_with_their_intervals() -> None:
     first = both().systems["first"]
     values = [1.0, 0.5, 0.5, 0.5, 0.5, 0.5]
-    low, high = interval(values, 3)
+    low, high = bootstrap_interval(values, 3)
     assert (first.recall.mean, first.recall.low, first.recall.high) == pytest.approx((3.5 / 6, low, high), abs=1e-6)
     assert first.measures["all_recall@5"].mean == pytest.approx(1 / 6, abs=1e-6)
     assert list(first.by_depth) == pytest.approx([0.5, *[3.5 / 6] * 9], abs=1e-6)
@@ -72,12 +74,12 @@ def test_others_are_compared_with_the_first_question_by_question() -> None:
     second = found.systems["second"].difference
     assert found.systems["first"].difference is None
     assert second is not None
-    assert (second.mean, second.p) == pytest.approx((2 / 6, randomised(differences, 3)), abs=1e-6)
-    assert (second.low, second.high) == pytest.approx(interval(differences, 3), abs=1e-6)
+    assert (second.mean, second.p) == pytest.approx((2 / 6, randomisation_test(differences, 3)), abs=1e-6)
+    assert (second.low, second.high) == pytest.approx(bootstrap_interval(differences, 3), abs=1e-6)
 
 
 def test_p_values_are_corrected_for_all_others() -> None:
-    third = summed_up(
+    third = summarise_systems(
         "tarn", "tarn", {name: system(name, found) for name, found in (("a", 1), ("b", 5), ("c", 5))}, 3
     ).systems["c"]
     alone, together = both().systems["second"].difference, third.difference
@@ -91,14 +93,14 @@ def test_what_was_run_several_times_is_compared_with_its_own_first_run() -> None
         f"{folder}: {name}": system(name, found, folder=folder)
         for folder, name, found in (("as set", "a", 1), ("as set", "b", 4), ("without", "a", 2), ("without", "b", 3))
     }
-    found = summed_up("tarn", "tarn", systems, 3).systems.values()
+    found = summarise_systems("tarn", "tarn", systems, 3).systems.values()
     assert [one.difference and round(one.difference.mean, 4) for one in found] == [None, None, 0.0833, -0.0833]
 
 
 def test_an_index_that_was_found_made_says_nothing_of_what_it_took() -> None:
     made = system("bm25", 1)
     found = replace(made, run=replace(made.run, index={**INDEX, "written": 0, "seconds": 0.2}))
-    summaries = summed_up("tarn", "tarn", {"made": made, "found": found}, 0).systems
+    summaries = summarise_systems("tarn", "tarn", {"made": made, "found": found}, 0).systems
     assert summaries["made"].index == {
         **{name: INDEX[name] for name in ("seconds", "encode_seconds", "cpu_seconds", "peak_rss_mb")},
         **{name: INDEX[name] for name in ("tokens", "passages", "hyperedges", "entities")},
@@ -109,7 +111,7 @@ def test_an_index_that_was_found_made_says_nothing_of_what_it_took() -> None:
 
 
 def test_settings_that_differ_and_hypergraphs_come_along_each_once() -> None:
-    found = summed_up(
+    found = summarise_systems(
         "tarn",
         "tarn",
         {"low": system("hypersu", 1, folder="low", decay=0.1), "high": system("hypersu", 2, folder="high", decay=0.9)},
@@ -121,4 +123,4 @@ def test_settings_that_differ_and_hypergraphs_come_along_each_once() -> None:
 
 def test_a_summary_is_read_from_a_file_as_it_was_written() -> None:
     found = both()
-    assert from_json(json.loads(json.dumps(to_json(found)))) == found
+    assert summary_from_json(json.loads(json.dumps(summary_to_json(found)))) == found

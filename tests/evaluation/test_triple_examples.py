@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.evaluation.datasets import Question
-from polyad.evaluation.triple_examples import (
+from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.training.triple_examples import (
     NEGATIVES,
     POSITIVES,
     TripleExamples,
-    collect,
-    distances,
-    recipe_of,
+    build_recipe,
+    collect_triples,
+    compute_distances,
 )
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.indexing.mentions.rules import RuleMentionExtractor
@@ -62,7 +62,7 @@ def collected(
 ) -> TripleExamples:
     settings = HyperRetrieverSettings(**changes)
     learning = HyperRetrieverTraining(positives=positives, negatives=negatives)
-    return collect(snapshot, EMBEDDER, RuleMentionExtractor(), queries, settings, seed, learning=learning)
+    return collect_triples(snapshot, EMBEDDER, RuleMentionExtractor(), queries, settings, seed, learning=learning)
 
 
 def facts(snapshot: Snapshot, examples: TripleExamples, *, right: bool) -> list[Fact]:
@@ -183,7 +183,7 @@ def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -
         ]
     )
     np.testing.assert_allclose(examples.features(np.array([place]))[0], expected, atol=1e-6)
-    assert examples.recipe == recipe_of(HyperRetrieverSettings(), EMBEDDER)
+    assert examples.recipe == build_recipe(HyperRetrieverSettings(), EMBEDDER)
 
 
 def test_the_signals_and_the_pairs_can_be_collected_too(view_of: ViewOf) -> None:
@@ -198,10 +198,10 @@ def test_the_signals_and_the_pairs_can_be_collected_too(view_of: ViewOf) -> None
 def test_distances_count_the_allowed_hyperedges_on_the_way() -> None:
     graph = Hypergraph.from_incidences(np.array([0, 1, 1, 2, 2, 3, 0, 3]), np.array([0, 0, 1, 1, 2, 2, 3, 3]), 5, 4)
     every, some = np.ones(4, dtype=bool), np.array([True, True, True, False])
-    assert distances(graph, np.array([0]), every, 3).tolist() == [0, 1, 2, 1, -1]
-    assert distances(graph, np.array([0]), some, 3).tolist() == [0, 1, 2, 3, -1]
-    assert distances(graph, np.array([0]), some, 2).tolist() == [0, 1, 2, -1, -1]
-    assert distances(graph, np.array([], dtype=np.int64), every, 2).tolist() == [-1] * 5
+    assert compute_distances(graph, np.array([0]), every, 3).tolist() == [0, 1, 2, 1, -1]
+    assert compute_distances(graph, np.array([0]), some, 3).tolist() == [0, 1, 2, 3, -1]
+    assert compute_distances(graph, np.array([0]), some, 2).tolist() == [0, 1, 2, -1, -1]
+    assert compute_distances(graph, np.array([], dtype=np.int64), every, 2).tolist() == [-1] * 5
 
 
 def test_no_questions_give_no_examples(view_of: ViewOf) -> None:

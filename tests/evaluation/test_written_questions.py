@@ -11,7 +11,7 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.evaluation.written_questions import WRITTEN, facts_of, written_questions
+from polyad.evaluation.questions.written import REPLIES_FILE, load_facts, write_questions
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document
 from polyad.protocols.components import Prompt
@@ -35,14 +35,14 @@ def asking(prompt: Prompt) -> str:
 
 
 def made(engine: Engine, folder: Path, reply: Callable[[Prompt], str] = asking, seed: int = 0) -> list[tuple[str, ...]]:
-    found = written_questions(engine, ScriptedLanguageModel(reply), folder, (3, 2, 1), seed)
+    found = write_questions(engine, ScriptedLanguageModel(reply), folder, (3, 2, 1), seed)
     return [(one.kind, one.text, *one.gold) for one in found.questions]
 
 
 def test_questions_are_of_one_to_three_hops_of_each_source(engine: Engine, tmp_path: Path) -> None:
-    by_text = {fact.text: fact for fact in facts_of(engine)}
+    by_text = {fact.text: fact for fact in load_facts(engine)}
     assert Counter(fact.source for fact in by_text.values()) == {"binary": 15, "n-ary": 5}
-    found = written_questions(engine, ScriptedLanguageModel(asking), tmp_path / "out", (3, 2, 1))
+    found = write_questions(engine, ScriptedLanguageModel(asking), tmp_path / "out", (3, 2, 1))
     assert Counter(one.kind for one in found.questions) == {
         "binary-1-hop": 3,
         "binary-2-hop": 2,
@@ -73,20 +73,18 @@ def test_who_is_stopped_ends_with_the_same_questions_and_asks_for_none_twice(
     engine: Engine, tmp_path: Path, stopped_after: int
 ) -> None:
     model = ScriptedLanguageModel(asking)
-    whole = written_questions(engine, model, tmp_path / "whole", (3, 2, 1))
+    whole = write_questions(engine, model, tmp_path / "whole", (3, 2, 1))
     replies: list[str | LanguageModelError] = [asking(prompt) for prompt in model.prompts[:stopped_after]]
     with pytest.raises(NoMoreRepliesError):
-        written_questions(
+        write_questions(
             engine, ScriptedLanguageModel([*replies, NoMoreRepliesError("no key")]), tmp_path / "out", (3, 2, 1)
         )
-    with (tmp_path / "out" / WRITTEN).open("a") as file:
+    with (tmp_path / "out" / REPLIES_FILE).open("a") as file:
         file.write('{"kind": "binary-1')  # what was being written
     again = ScriptedLanguageModel(asking)
-    assert written_questions(engine, again, tmp_path / "out", (3, 2, 1)).questions == whole.questions
+    assert write_questions(engine, again, tmp_path / "out", (3, 2, 1)).questions == whole.questions
     assert len(again.prompts) == len(model.prompts) - stopped_after
-    assert (
-        written_questions(engine, ScriptedLanguageModel([]), tmp_path / "out", (3, 2, 1)).questions == whole.questions
-    )
+    assert write_questions(engine, ScriptedLanguageModel([]), tmp_path / "out", (3, 2, 1)).questions == whole.questions
 
 
 def test_what_is_no_question_comes_again_or_gives_itself_away_is_not_taken(engine: Engine, tmp_path: Path) -> None:
@@ -102,7 +100,7 @@ def test_what_is_no_question_comes_again_or_gives_itself_away_is_not_taken(engin
         ]
     )
     model = ScriptedLanguageModel(lambda prompt: next(first, asking(prompt)))  # type: ignore[arg-type,return-value]
-    found = written_questions(engine, model, tmp_path / "out", (9, 0, 0))
+    found = write_questions(engine, model, tmp_path / "out", (9, 0, 0))
     binary = [one.text for one in found.questions if one.kind == "binary-1-hop"]
     assert (len(binary), binary[0]) == (9, "Who, then?")
     assert len(model.prompts) == 15 + 5, "all of the facts: six replies were of no use"
@@ -116,7 +114,7 @@ def test_a_folder_of_something_else_is_left_alone(engine: Engine, tmp_path: Path
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(ConfigurationError, match="holds something already"):
         made(engine, tmp_path / "other")
-    with (tmp_path / "out" / WRITTEN).open("a") as file:
+    with (tmp_path / "out" / REPLIES_FILE).open("a") as file:
         file.write('{"kind": 3}\n')
     with pytest.raises(ConfigurationError, match=r"written.jsonl', line \d+: expected a reply"):
         made(engine, tmp_path / "out")
@@ -135,9 +133,9 @@ def test_what_the_writer_is_told_may_be_replaced(tmp_path: Path) -> None:
     model = ScriptedLanguageModel(asking)
     with Engine.open(tmp_path / "kb", embedder="hashing:16", prompts=tmp_path / "mine") as engine:
         engine.index_documents([Document("d", "", "Tarn lies near Aldby.")])
-        written_questions(engine, model, tmp_path / "out", (1, 0, 0))
+        write_questions(engine, model, tmp_path / "out", (1, 0, 0))
     assert [prompt.user.split("</facts>\n\n")[1] for prompt in model.prompts] == [
         "Make a riddle. The fact is needed for the answer."
     ]
     with Engine.open(tmp_path / "kb") as engine, pytest.raises(ConfigurationError, match="give another --out"):
-        written_questions(engine, model, tmp_path / "out", (1, 0, 0))
+        write_questions(engine, model, tmp_path / "out", (1, 0, 0))

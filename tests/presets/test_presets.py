@@ -17,8 +17,8 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine, preset_settings
 from polyad.engine.registry import methods, retrievers
 from polyad.errors import ConfigurationError
-from polyad.evaluation.plans import plan_from
-from polyad.evaluation.triple_examples import recipe_of
+from polyad.evaluation.runs.plans import read_plan
+from polyad.evaluation.training.triple_examples import build_recipe
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.model import Document
 from polyad.presets import PRESETS
@@ -116,19 +116,19 @@ def test_a_preset_of_facts_asks_for_a_model_and_leaves_an_index_of_units_as_it_i
 def test_an_experiment_measures_presets_beside_the_defaults(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text('benchmarks = ["b"]\npresets = ["", "hypersu"]\n', encoding="utf-8")
-    plan = plan_from(file)
+    plan = read_plan(file)
     assert [(variant.name, variant.preset) for variant in plan.variants] == [
         ("none, as set", ""),
         ("hypersu, as set", "hypersu"),
     ]
     file.write_text('benchmarks = ["b"]\npresets = ["hyper"]\n', encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"line 2: presets has 'hyper'; expected some of hypergraphrag"):
-        plan_from(file)
+        read_plan(file)
 
 
 def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
     settings = preset_settings("hyperretriever")
-    recipe = recipe_of(settings.of(HyperRetrieverSettings), HashingEmbedder(64), settings.of(HyperRetrieverTraining))
+    recipe = build_recipe(settings.of(HyperRetrieverSettings), HashingEmbedder(64), settings.of(HyperRetrieverTraining))
     encodings = 2 * (1 + 2 + 4 + 8)  # of head and tail, three rounds in mixed directions: the public code
     assert recipe.width == 4 * 64 + encodings, "q, h, f and t, and nothing beside the encodings"
     assert (recipe.starts, recipe.directions, recipe.closeness) == ("topics", "mixed", False)
@@ -136,7 +136,7 @@ def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
         "hyperretriever",
         {"hyperretriever_training.directions": "separate", "hyperretriever_training.distance_starts": "heads"},
     )
-    by_equations = recipe_of(HyperRetrieverSettings(), HashingEmbedder(64), apart.of(HyperRetrieverTraining))
+    by_equations = build_recipe(HyperRetrieverSettings(), HashingEmbedder(64), apart.of(HyperRetrieverTraining))
     assert (by_equations.starts, by_equations.extras) == ("heads", 2 * (1 + 3 + 3)), "eqs. 4 to 8"
 
 

@@ -11,7 +11,7 @@ from polyad.config import Settings
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.evaluation.training_parts import signals_of
+from polyad.evaluation.training.inputs import extract_signals
 from polyad.model import Document
 from polyad.retrieval.default.retriever import DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
@@ -43,7 +43,7 @@ def test_rewriting_embeds_more_and_finds_the_same_evidence(
     settings = Settings(default=DefaultSettings(rewriting=True))
     with Engine.open(small_index_dir, embedder=embedder, settings=settings, create=False) as engine:
         assert titles(engine, QUESTION, 2) == ["Bell of Tarn", "Ines Moreau"]
-        found = next(iter(signals_of(engine, [QUESTION])))[1]
+        found = next(iter(extract_signals(engine, [QUESTION])))[1]
     assert found[:, len(list_signal_names(False)) :].any(), "the signals of rewriting are there"
 
 

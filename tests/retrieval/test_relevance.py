@@ -12,20 +12,20 @@ from polyad.config import Settings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.evaluation.signal_training import Example, calibrate
+from polyad.evaluation.training.linear_scorer import TrainingExample, fit_relevance_model
 from polyad.model import Document
 from polyad.retrieval.default.retriever import DefaultSettings
 from polyad.retrieval.default.scorer import INTERCEPT, RELEVANCE_FEATURES, LinearScorer, RelevanceModel
 from polyad.retrieval.default.signals import list_signal_names, list_weight_names
 
 
-def example(score: float, seed: int) -> Example:
+def example(score: float, seed: int) -> TrainingExample:
     """A question whose gold passage has a signal of ``score``; nineteen others have less than 1."""
     signals = np.random.default_rng(seed).uniform(0, 1, (20, 1)).astype(np.float32)
     signals[3] = score
     holds = np.zeros((20, 1), dtype=bool)
     holds[3] = True
-    return Example(signals, holds, measures=np.zeros((20, len(RELEVANCE_FEATURES)), dtype=np.float32))
+    return TrainingExample(signals, holds, measures=np.zeros((20, len(RELEVANCE_FEATURES)), dtype=np.float32))
 
 
 SCORER = LinearScorer(dict.fromkeys(list_weight_names(["s"]), 1.0))
@@ -50,7 +50,7 @@ def test_relevance_stays_a_probability_however_large_a_score_is() -> None:
 
 
 def test_what_scores_like_evidence_is_likely_and_what_scores_like_the_rest_is_not() -> None:
-    calibration = calibrate([[example(3.0, seed) for seed in range(60)]], SCORER, ["s"])
+    calibration = fit_relevance_model([[example(3.0, seed) for seed in range(60)]], SCORER, ["s"])
     measures = np.zeros((2, len(RELEVANCE_FEATURES)), dtype=np.float32)
     measures[:, 0] = 3.0, 0.9
     high, low = calibration.predict_relevance(measures)
@@ -62,7 +62,7 @@ def test_what_scores_like_evidence_is_likely_and_what_scores_like_the_rest_is_no
 
 def test_on_average_what_is_called_likely_is_as_often_evidence() -> None:
     examples = [example(1.5 if seed % 2 else 0.2, seed) for seed in range(200)]
-    calibration = calibrate([examples], SCORER, ["s"])
+    calibration = fit_relevance_model([examples], SCORER, ["s"])
     measures = np.zeros((200, len(RELEVANCE_FEATURES)), dtype=np.float32)
     measures[:, 0] = [one.signals.max() for one in examples]
     told = [value for value in calibration.predict_relevance(measures) if value is not None]
@@ -72,8 +72,8 @@ def test_on_average_what_is_called_likely_is_as_often_evidence() -> None:
 
 def test_without_a_fitted_model_nothing_is_said() -> None:
     assert RelevanceModel().predict_relevance(np.zeros((2, len(RELEVANCE_FEATURES)), dtype=np.float32)) == [None, None]
-    unmeasured = Example(np.ones((2, 1), dtype=np.float32), np.eye(2, 1, dtype=bool))
-    assert calibrate([[unmeasured]], SCORER, ["s"]) == RelevanceModel()
+    unmeasured = TrainingExample(np.ones((2, 1), dtype=np.float32), np.eye(2, 1, dtype=bool))
+    assert fit_relevance_model([[unmeasured]], SCORER, ["s"]) == RelevanceModel()
 
 
 def test_a_calibration_survives_a_round_trip_through_text() -> None:

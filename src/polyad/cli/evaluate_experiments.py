@@ -31,13 +31,14 @@ from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine.changes import with_settings
 from polyad.engine.registry import by_section, retrievers
 from polyad.errors import ConfigurationError
-from polyad.evaluation import layouts, plans, run_folder
-from polyad.evaluation.datasets import Dataset
-from polyad.evaluation.known_questions import known_to
-from polyad.evaluation.manifest import plain
-from polyad.evaluation.plans import Plan, Variant
-from polyad.evaluation.report import TABLES, write_report
-from polyad.evaluation.splits import queries_of
+from polyad.evaluation.datasets import layouts
+from polyad.evaluation.datasets.beir import Dataset
+from polyad.evaluation.datasets.splits import select_questions
+from polyad.evaluation.datasets.training_questions import load_training_questions
+from polyad.evaluation.reports.report import TABLES, write_report
+from polyad.evaluation.runs import plans, run_folder
+from polyad.evaluation.runs.manifest import settings_to_json
+from polyad.evaluation.runs.plans import Plan, Variant
 from polyad.protocols.components import Progress
 from polyad.text.counting import counted
 
@@ -69,7 +70,7 @@ def experiment(
 
     Example: polyad experiment decay.toml --out runs/
     """
-    plan = plans.plan_from(file)
+    plan = plans.read_plan(file)
     _carry_out(_with_preset(plan, preset), out or plan.out, store, model, json=json, quiet=quiet)
 
 
@@ -101,13 +102,13 @@ def sweep(
     Example: polyad sweep musique/ hypersu.decay=0.3,0.5,0.7 --out runs/decay
     """
     folders = [Path(item) for item in what if "=" not in item or Path(item).is_dir()]
-    swept = dict(plans.swept_from(item) for item in what if Path(item) not in folders)
+    swept = dict(plans.parse_sweep(item) for item in what if Path(item) not in folders)
     if not folders or not swept:
         raise ConfigurationError("expected benchmarks and what to sweep: polyad sweep BEIR_DIR hypersu.decay=0.3,0.5")
     named = [section for section in dict.fromkeys(name.partition(".")[0] for name in swept) if section in retrievers]
     plan = Plan(
         benchmarks=tuple(folders),
-        variants=tuple(plans.grid(swept)),
+        variants=tuple(plans.build_grid(swept)),
         retrievers=_listed(retriever) or tuple(named) or ("default",),
         k=k,
         limit=limit,
@@ -180,19 +181,19 @@ def _carry_out(plan: Plan, out: Path | None, store: str | None, model: str | Non
     require_model(plan.retrievers, settings)
     require_models(plan.judges, judged_by(plan.judge_model, settings), settings, answers=plan.answers)
     variants = [_with(plan, variant, model) for variant in plan.variants]
-    benchmarks = [layouts.load(folder) for folder in plan.benchmarks]
+    benchmarks = [layouts.load_dataset(folder) for folder in plan.benchmarks]
     _require_names([whole.name for whole in benchmarks])
     runs: list[Path] = []
     made: dict[Path, dict[str, object]] = {}
     failed = False
     with directory_for(store) as directory, output.progress_bar(quiet or json) as progress:
         for whole in benchmarks:
-            for name, chosen in zip(plans.names_of(plan), variants, strict=True):
+            for name, chosen in zip(plans.get_run_names(plan), variants, strict=True):
                 runs.append(out / whole.name / name)
                 failed |= _keep_run(runs[-1], whole, plan, chosen, directory, made, progress)
     files = write_report(runs, out / "report", plan.seed)
     if json:
-        shapes = [{"folder": str(folder), **run_folder.load(folder).to_json()} for folder in runs]
+        shapes = [{"folder": str(folder), **run_folder.load_run(folder).to_json()} for folder in runs]
         output.say_json({"runs": shapes, "report": [str(file) for file in files]})
     else:
         output.say((out / "report" / TABLES).read_text(encoding="utf-8").rstrip())
@@ -236,8 +237,8 @@ def _keep_run(
 
     What making an index took is that of the first variant that uses it, kept in ``made``.
     """
-    known = known_to(plan.retrievers, settings.stages)
-    dataset = replace(whole, queries=queries_of(whole, plan.split, plan.limit, known))
+    known = load_training_questions(plan.retrievers, settings.stages)
+    dataset = replace(whole, queries=select_questions(whole, plan.split, plan.limit, known))
     with writer_for(folder, dataset, plan.retrievers, settings, seed=plan.seed, split=plan.split) as writer:
         if not is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers):
             store = stores / f"{dataset.name}-{_index_digest(settings)}"
@@ -249,8 +250,8 @@ def _keep_run(
             warn_of_weights(plan.retrievers, dataset, settings.stages)
     if plan.judges:
         judge(folder, plan.judges, dataset, judged_by(plan.judge_model, settings), progress)
-    run = run_folder.load(folder)
-    run_folder.write_derived(run)
+    run = run_folder.load_run(folder)
+    run_folder.write_derived_files(run)
     is_whole = is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers)
     return bool(run.index["failed"]) or not is_whole
 
@@ -258,7 +259,7 @@ def _keep_run(
 def _index_digest(settings: Configuration) -> str:
     """What tells indexes apart: variants that share it share their index."""
     given = by_section(settings.stages)
-    sections = [plain(given[name]) for name in _OF_THE_INDEX]
+    sections = [settings_to_json(given[name]) for name in _OF_THE_INDEX]
     command = settings.command
     chosen = [command.method, command.embedder, command.mentions, sections]
     return hashlib.sha256(json_.dumps(chosen).encode()).hexdigest()[:12]

@@ -22,20 +22,27 @@ from polyad.cli.settings import Configuration, require_one_of
 from polyad.config import AnswerSettings, EncoderSettings, LanguageModelSettings, Settings, SplitSettings
 from polyad.engine import Engine, registry
 from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
-from polyad.evaluation import experiment
-from polyad.evaluation.answer_files import AnswerWriter, answers_of
-from polyad.evaluation.answering import NEAREST, RETRIEVED, Answered, answered, cases, compare
-from polyad.evaluation.answering import judge as judge_answers
-from polyad.evaluation.construction import construction_of
-from polyad.evaluation.datasets import Dataset, Question, texts_of
-from polyad.evaluation.experiment import BUDGETS, Cover, RetrieverResult
-from polyad.evaluation.judges import JUDGES, requests_for
-from polyad.evaluation.judging import TEXT
-from polyad.evaluation.known_questions import known_to
-from polyad.evaluation.manifest import manifest_of
-from polyad.evaluation.refusal import RefusalWriter, without_gold_of
-from polyad.evaluation.run_folder import Run, RunWriter, load
-from polyad.evaluation.statement_recall import Covered, StatementRecall
+from polyad.evaluation.answers import judging as answer_judging
+from polyad.evaluation.answers.files import AnswerWriter, read_answers
+from polyad.evaluation.answers.judge import TEXT
+from polyad.evaluation.answers.judges import JUDGES, get_judges
+from polyad.evaluation.answers.judging import (
+    ANSWER_SIMILARITY,
+    RETRIEVAL_SIMILARITY,
+    AnswerRecord,
+    build_answer_record,
+    build_judging_tasks,
+    compare_vectors,
+)
+from polyad.evaluation.datasets.beir import Dataset, Question, get_document_texts
+from polyad.evaluation.datasets.training_questions import load_training_questions
+from polyad.evaluation.measures.statement_recall import StatementCoverage, StatementRecall
+from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
+from polyad.evaluation.runs.hypergraph_statistics import compute_statistics
+from polyad.evaluation.runs.manifest import build_manifest
+from polyad.evaluation.runs.refusal import RefusalWriter, read_records_without_gold
+from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS, Cover, RetrieverResult
+from polyad.evaluation.runs.run_folder import Run, RunWriter, load_run
 from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence, Statistics
@@ -44,7 +51,7 @@ from polyad.schemas.measuring import eval_index_json
 from polyad.text.counting import counted
 from polyad.text.prompts import FILES, Prompts
 
-JUDGED = (*JUDGES, RETRIEVED)
+JUDGED = (*JUDGES, RETRIEVAL_SIMILARITY)
 """Measures of answers, and of what was retrieved, that a language model or the embedder has to be asked for."""
 
 Answers = Annotated[
@@ -111,7 +118,7 @@ def require_models(judges: Sequence[str], judging: Configuration, settings: Conf
     """Refuse answers and judges that lack their language model, before anything is measured for nothing."""
     if answers and settings.language_model is None:
         raise NoLanguageModelError("--answers")
-    if set(judges) - {RETRIEVED} and judging.language_model is None:
+    if set(judges) - {RETRIEVAL_SIMILARITY} and judging.language_model is None:
         raise NoLanguageModelError("--judge")
 
 
@@ -126,7 +133,7 @@ def writer_for(
     if version := Prompts(command.prompts).version(*FILES):
         choices["prompts"] = f"{command.prompts} {version}"  # what is in the files counts, wherever they are
     stages = {"stages": registry.by_section(settings.stages), "language_model": settings.language_model}
-    return RunWriter(out, manifest_of(dataset, names, command.depth, stages, **choices))
+    return RunWriter(out, build_manifest(dataset, names, command.depth, stages, **choices))
 
 
 def measure(
@@ -165,7 +172,7 @@ def measure(
         }
         if writer:
             writer.keep_index(sizes)
-            writer.keep_construction(partial(construction_of, engine.catalogue))
+            writer.keep_construction(partial(compute_statistics, engine.catalogue))
         depth, cover = settings.command.depth, _cover(engine, dataset, settings.stages)
         results = [_asked(engine, name, dataset.queries, depth, writer, progress, cover) for name in names]
         if writer and answers:
@@ -191,11 +198,11 @@ def _index(
 def _cover(engine: Engine, dataset: Dataset, settings: Settings) -> Cover:
     """Tells how much of the evidence that a data set states was found."""
     if not any(query.evidence for query in dataset.queries):
-        return experiment.covers_nothing
+        return retriever_evaluation.covers_nothing
     splitter = SentenceSplitter(settings.of(SplitSettings))
-    recall = StatementRecall(engine.snapshot("bm25"), splitter.sentences, BUDGETS)
+    recall = StatementRecall(engine.snapshot("bm25"), splitter.sentences, WORD_BUDGETS)
 
-    def cover(query: Question, evidence: Evidence) -> Covered | None:
+    def cover(query: Question, evidence: Evidence) -> StatementCoverage | None:
         texts = [hit.passage.text for hit in evidence.passages]
         return recall.of(query.evidence, texts) if query.evidence else None
 
@@ -229,7 +236,7 @@ def measure_refusal(
                 tokens = partial(_tokens, engine)
                 told = len(dataset.queries) - len(queries)
                 deque(
-                    experiment.ask(
+                    retriever_evaluation.ask_questions(
                         name, search, queries, settings.command.depth, progress, tokens, prepare, writer.keep, told
                     ),
                     maxlen=0,
@@ -242,10 +249,10 @@ def is_complete(
     """Whether a run lacks nothing of what is asked for."""
     if any(writer.lacks(name, queries) for name in names):
         return False
-    without = without_gold_of(writer.folder) if refusal else {}
+    without = read_records_without_gold(writer.folder) if refusal else {}
     if refusal and any((name, query.id) not in without for name in names for query in queries if query.gold):
         return False
-    known = answers_of(writer.folder)[0] if answers else {}
+    known = read_answers(writer.folder)[0] if answers else {}
     return not answers or all((name, query.id) in known for name in names for query in queries)
 
 
@@ -261,7 +268,7 @@ def _asked(
     missing = writer.lacks(name, queries) if writer else queries
     records = writer.records(name) if writer else []
     if missing:
-        records += experiment.ask(
+        records += retriever_evaluation.ask_questions(
             name,
             partial(_search, engine, name),
             missing,
@@ -269,11 +276,11 @@ def _asked(
             progress,
             partial(_tokens, engine),
             partial(engine.prepare, name, progress),
-            writer.keep if writer else experiment.keep_nothing,
+            writer.keep if writer else retriever_evaluation.ignore_record,
             len(queries) - len(missing),
             cover,
         )
-    return experiment.summarise(name, records, depth)
+    return retriever_evaluation.summarise_records(name, records, depth)
 
 
 def _tokens(engine: Engine) -> tuple[int, int]:
@@ -301,7 +308,7 @@ def _answer(
             missing = writer.lacks(name, queries)
             ask = partial(_answered, engine, name, settings.command.depth)
 
-            def keep(query: Question, ask: Callable[[Question], Answered] = ask) -> None:
+            def keep(query: Question, ask: Callable[[Question], AnswerRecord] = ask) -> None:
                 writer.keep_answer(ask(query))  # before this thread asks for another one
 
             waiting = {pool.submit(keep, query): query.id for query in missing}
@@ -323,12 +330,12 @@ def _answer(
         output.warn("failed", f"no answer to {len(failures) - _NAMED:,} more questions")
 
 
-def _answered(engine: Engine, retriever: str, k: int, query: Question) -> Answered:
+def _answered(engine: Engine, retriever: str, k: int, query: Question) -> AnswerRecord:
     started, spent = time.perf_counter(), engine.components.usage.tokens  # of this thread
     answer = engine.ask(query.text, k, retriever=retriever)
     in_names = engine.components.settings.of(AnswerSettings).form != "text"
     tokens, milliseconds = engine.components.usage.tokens - spent, 1000 * (time.perf_counter() - started)
-    return answered(retriever, query, answer, tokens, milliseconds, in_names=in_names)
+    return build_answer_record(retriever, query, answer, tokens, milliseconds, in_names=in_names)
 
 
 def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:
@@ -342,23 +349,23 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
         progress: Told how far it is.
     """
     prompts = Prompts(settings.command.prompts)
-    run, judges = load(folder), requests_for([name for name in measures if name in JUDGES], prompts)
+    run, judges = load_run(folder), get_judges([name for name in measures if name in JUDGES], prompts)
     queries = {query.id: query for query in dataset.queries}
     with AnswerWriter(folder) as writer:
         if judges:
             model = registry.load_language_model(_language_model(settings, "a judge"))
             found = _found(run) if any(TEXT in judging.shows for judging in judges) else {}
-            wanted = cases(judges, queries, writer.answers, found)
-            judge_answers(wanted, model, writer.judgements, writer.keep_judgement, progress)
-        if not {"graphrag_bench", RETRIEVED} & {*measures}:
+            wanted = build_judging_tasks(judges, queries, writer.answers, found)
+            answer_judging.judge_answers(wanted, model, writer.judgements, writer.keep_judgement, progress)
+        if not {"graphrag_bench", RETRIEVAL_SIMILARITY} & {*measures}:
             return
         embedder = _embedder(run, settings)
-        by_vectors = partial(compare, embedder=embedder, known=writer.judgements, keep=writer.keep_judgement)
+        by_vectors = partial(compare_vectors, embedder=embedder, known=writer.judgements, keep=writer.keep_judgement)
         if "graphrag_bench" in measures:
             answers = writer.answers.items()
-            by_vectors({key: (one.text, queries[one.query_id].answers) for key, one in answers}, NEAREST)
-        if RETRIEVED in measures:
-            by_vectors(_retrieved(run, dataset), RETRIEVED)
+            by_vectors({key: (one.text, queries[one.query_id].answers) for key, one in answers}, ANSWER_SIMILARITY)
+        if RETRIEVAL_SIMILARITY in measures:
+            by_vectors(_retrieved(run, dataset), RETRIEVAL_SIMILARITY)
 
 
 def _language_model(settings: Configuration, what: str) -> LanguageModelSettings:
@@ -378,7 +385,7 @@ def _retrieved(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, S
 
     Where documents are not judged, the evidence that the data set states stands for them.
     """
-    gold = texts_of(dataset, {id for query in dataset.queries for id in query.gold})
+    gold = get_document_texts(dataset, {id for query in dataset.queries for id in query.gold})
     queries = {query.id: query for query in dataset.queries}
     pairs: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
     for (name, id), text in _found(run).items():
@@ -406,7 +413,7 @@ def warn_of_weights(retrievers: Sequence[str], dataset: Dataset, settings: Setti
         dataset: With the questions that were asked.
         settings: Of the retrievers.
     """
-    for known in known_to(retrievers, settings):
+    for known in load_training_questions(retrievers, settings):
         seen, asked = len(known.among(dataset.queries)), counted(len(dataset.queries), "question")
         if seen:
             output.warn(

@@ -13,12 +13,12 @@ from polyad.cli.options import Json, Model, settings_from
 from polyad.cli.places import shortened
 from polyad.engine.registry import load_language_model
 from polyad.errors import ConfigurationError, NoLanguageModelError
-from polyad.evaluation import comparison, run_folder
-from polyad.evaluation import report as reports
-from polyad.evaluation.comparison import Comparison, Difference, System
-from polyad.evaluation.named_measures import measure_called
-from polyad.evaluation.pairwise import Outcome, fought
-from polyad.evaluation.records import Asked
+from polyad.evaluation.answers.pairwise import PairwiseResult, compare_answers
+from polyad.evaluation.measures.named import parse_measure
+from polyad.evaluation.reports import report as reports
+from polyad.evaluation.runs import comparison, run_folder
+from polyad.evaluation.runs.comparison import Comparison, Difference, System
+from polyad.evaluation.runs.records import QuestionRecord
 from polyad.text.prompts import Prompts
 
 T = TypeVar("T")
@@ -70,40 +70,42 @@ def compare(
     """
     if len(runs) > 2:
         raise ConfigurationError(f"{len(runs)} runs are named; expected one or two")
-    bounds = comparison.bounds_from(fail_below or [])
-    named = [measure_called(name.strip()).name for name in measures.split(",")] if measures else []
-    pairs = comparison.pairs_of(comparison.systems(runs))
-    names = list(dict.fromkeys([*(named or comparison.usual_measures(pairs)), *bounds]))
+    bounds = comparison.parse_min_differences(fail_below or [])
+    named = [parse_measure(name.strip()).name for name in measures.split(",")] if measures else []
+    pairs = comparison.pair_systems(comparison.load_systems(runs))
+    names = list(dict.fromkeys([*(named or comparison.choose_measures(pairs)), *bounds]))
     if not names and not pairwise:
         raise ConfigurationError(
             "nobody has judged documents of these runs, and no evidence is stated; expected --pairwise DIR, which "
             "compares answers"
         )
     outcomes = _fought(pairs, pairwise, model, json=json) if pairwise else []
-    found = comparison.compared(pairs, names, pairs[0][0].run.seed if seed is None else seed)
+    found = comparison.compare_systems(pairs, names, pairs[0][0].run.seed if seed is None else seed)
     if json:
         told = {"pairwise": [outcome.to_json() for outcome in outcomes]} if pairwise else {}
-        output.say_json(comparison.to_json(found) | told)
+        output.say_json(comparison.comparisons_to_json(found) | told)
     else:
         for one in found if names else ():
             _show(one, questions)
         if outcomes:
             output.say("whose answers are better, in per cent of the questions judged:")
             output.show_table([outcome.row() for outcome in outcomes])
-    failed = comparison.failures(found, bounds)
+    failed = comparison.find_failures(found, bounds)
     for line in failed:
         output.warn("failed", line)
     if failed:
         raise typer.Exit(1)
 
 
-def _fought(pairs: Sequence[tuple[System, System]], folder: Path, model: str | None, *, json: bool) -> list[Outcome]:
+def _fought(
+    pairs: Sequence[tuple[System, System]], folder: Path, model: str | None, *, json: bool
+) -> list[PairwiseResult]:
     settings = settings_from(model=model)
     if settings.language_model is None:
         raise NoLanguageModelError("--pairwise")
     with output.progress_bar(json) as progress:
         prompts = Prompts(settings.command.prompts)
-        return fought(pairs, load_language_model(settings.language_model), folder, progress, prompts)
+        return compare_answers(pairs, load_language_model(settings.language_model), folder, progress, prompts)
 
 
 def report(
@@ -122,9 +124,9 @@ def report(
 
     Example: polyad report runs/ --out results/
     """
-    folders = reports.run_folders(runs)
+    folders = reports.find_run_folders(runs)
     for folder in folders:
-        run_folder.write_derived(run_folder.load(folder))
+        run_folder.write_derived_files(run_folder.load_run(folder))
     files = reports.write_report(folders, out or runs[0] / "report", seed)
     if json:
         output.say_json({"files": [str(file) for file in files]})
@@ -136,7 +138,7 @@ def _show(found: Comparison, most: int) -> None:
     asked = len(found.first.records)
     output.say(f"{found.second.name} against {found.first.name}: {asked} questions; in percentage points")
     output.show_table([_row(difference) for difference in found.differences])
-    measure = measure_called(found.differences[0].measure)
+    measure = parse_measure(found.differences[0].measure)
     differing = found.questions(measure)
     worse = sum(by < 0 for by, *_ in differing)
     output.say(f"{measure.name} is worse on {worse} questions and better on {len(differing) - worse}")
@@ -172,7 +174,7 @@ def _row(difference: Difference) -> Mapping[str, str]:
     }
 
 
-def _evidence(record: Asked, texts: Mapping[str, Any]) -> str:
+def _evidence(record: QuestionRecord, texts: Mapping[str, Any]) -> str:
     """The first documents with a star where they are gold, and what of the gold came at which rank or not at all."""
     titles: dict[str, str] = {}
     for found in record.passages:

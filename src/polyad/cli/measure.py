@@ -49,11 +49,13 @@ from polyad.cli.options import (
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.engine import RETRIEVERS
 from polyad.errors import ConfigurationError
-from polyad.evaluation import datasets, layouts, run_folder
-from polyad.evaluation.known_questions import known_to
-from polyad.evaluation.refusal import require_gold
-from polyad.evaluation.run_folder import RunWriter
-from polyad.evaluation.splits import queries_of
+from polyad.evaluation.datasets import layouts
+from polyad.evaluation.datasets.beir import Dataset
+from polyad.evaluation.datasets.splits import select_questions
+from polyad.evaluation.datasets.training_questions import load_training_questions
+from polyad.evaluation.runs import run_folder
+from polyad.evaluation.runs.refusal import require_gold_documents
+from polyad.evaluation.runs.run_folder import RunWriter
 from polyad.presets import PRESETS
 from polyad.schemas.measuring import eval_json
 
@@ -147,10 +149,12 @@ def evaluate(
     _require_kept(out, answers=answers, judged=bool(judged), refusal=refusal)
     judges = judges_from(judged)
     require_models(judges, judging, settings, answers=answers)
-    whole, depth = layouts.load(folder), settings.command.depth
-    dataset = replace(whole, queries=queries_of(whole, split, limit, known_to(names, settings.stages)))
+    whole, depth = layouts.load_dataset(folder), settings.command.depth
+    dataset = replace(
+        whole, queries=select_questions(whole, split, limit, load_training_questions(names, settings.stages))
+    )
     if refusal:
-        require_gold(dataset)
+        require_gold_documents(dataset)
     writer = writer_for(out, dataset, names, settings, seed=seed, split=split) if out else None
     if writer and is_complete(writer, names, dataset.queries, answers=answers, refusal=refusal):
         _finish(writer, dataset, judging, judges, answers=answers, json=json, quiet=quiet)
@@ -204,7 +208,7 @@ def _require_kept(out: Path | None, *, answers: bool, judged: bool, refusal: boo
 
 def _finish(
     writer: RunWriter,
-    dataset: datasets.Dataset,
+    dataset: Dataset,
     settings: Configuration,
     judges: Sequence[str],
     *,
@@ -217,8 +221,8 @@ def _finish(
     if judges:
         with output.progress_bar(quiet or json) as progress:
             judge(writer.folder, judges, dataset, settings, progress)
-    run = run_folder.load(writer.folder)
-    run_folder.write_derived(run)
+    run = run_folder.load_run(writer.folder)
+    run_folder.write_derived_files(run)
     if json:
         output.say_json(run.to_json())
     else:

@@ -6,12 +6,17 @@ from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from polyad.cli.output import say, show_table, some_of, warn
-from polyad.evaluation.averages import Average
-from polyad.evaluation.datasets import Dataset
-from polyad.evaluation.experiment import RetrieverResult, evidence_row, in_per_cent, table_row
-from polyad.evaluation.refusal import FALSE_REFUSALS, Refusal
-from polyad.evaluation.signal_training import K, TrainingReport
-from polyad.evaluation.triple_training import TripleTrainingReport
+from polyad.evaluation.answers.averages import Average
+from polyad.evaluation.datasets.beir import Dataset
+from polyad.evaluation.runs.refusal import FALSE_REFUSALS, Refusal
+from polyad.evaluation.runs.retriever_evaluation import (
+    RetrieverResult,
+    format_evidence_row,
+    format_percent,
+    format_result_row,
+)
+from polyad.evaluation.training.linear_scorer import K, TrainingReport
+from polyad.evaluation.training.triple_scorer import TripleTrainingReport
 from polyad.text.counting import counted
 
 
@@ -43,10 +48,10 @@ def show_eval(dataset: Dataset, k: int, index: Mapping[str, object], results: Se
     say(f"indexed in {index['seconds']} s, of it {index['encode_seconds']} s in the embedder:")
     say(f"passages: {index['passages']:,}, hyperedges: {index['hyperedges']:,}, entities: {index['entities']:,}")
     say(f"memory at its peak: {index['peak_rss_mb']} MB")
-    show_table([table_row(result) for result in results])
+    show_table([format_result_row(result) for result in results])
     if any(result.evidence for result in results):
         say("stated evidence that is covered within so many words of returned text, and by any passage, in per cent:")
-        show_table([evidence_row(result) for result in results])
+        show_table([format_evidence_row(result) for result in results])
 
 
 def show_refusals(refusals: Mapping[str, Refusal]) -> None:
@@ -56,8 +61,8 @@ def show_refusals(refusals: Mapping[str, Refusal]) -> None:
         rows = [
             {
                 "retriever": name,
-                "refused": in_per_cent(one.refused),
-                "told apart": in_per_cent(one.told_apart),
+                "refused": format_percent(one.refused),
+                "told apart": format_percent(one.told_apart),
                 "by": one.by,
                 "questions": str(len(one.flags)),
             }
@@ -109,9 +114,9 @@ def show_triple_training(
             [
                 {
                     "retriever": row.retriever,
-                    "recall": in_per_cent(row.recall),
-                    "all recall": in_per_cent(row.all_recall),
-                    "MRR": in_per_cent(row.mrr),
+                    "recall": format_percent(row.recall),
+                    "all recall": format_percent(row.all_recall),
+                    "MRR": format_percent(row.mrr),
                 }
                 for row in rows
             ]

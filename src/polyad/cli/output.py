@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from polyad.cli.places import also_in, file_of, named, place_in_words, shortened, snippet
-from polyad.evaluation.datasets import Question
+from polyad.evaluation.datasets.beir import Question
 from polyad.indexing.run import IndexReport
 from polyad.model import Answer, Evidence, Usage
 from polyad.protocols.components import Progress, silent

@@ -17,8 +17,8 @@ from polyad.cli.settings import Configuration
 from polyad.config import SplitSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError
-from polyad.evaluation import own_questions
-from polyad.evaluation.written_questions import BINARY, HOPS, N_ARY, WRITTEN, written_questions
+from polyad.evaluation.questions import generated as own_questions
+from polyad.evaluation.questions.written import BINARY, N_ARY, QUESTION_COUNTS, REPLIES_FILE, write_questions
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import Progress
 from polyad.text.counting import counted
@@ -40,7 +40,7 @@ def questions(
     hops: Annotated[
         str,
         typer.Option(metavar="A,B,C", help="With --written: how many of 1, 2 and 3 hops, of each source of facts."),
-    ] = ",".join(map(str, HOPS)),
+    ] = ",".join(map(str, QUESTION_COUNTS)),
     model: Model = None,
     replies: Replies = None,
     json: Json = False,
@@ -62,7 +62,7 @@ def questions(
     settings = settings_from(store=store, mentions=mentions, model=model, replies=replies)
     if bool(paths) == bool(settings.command.store):
         raise ConfigurationError("expected files or folders, or an index with --store DIR, one of the two")
-    is_begun = written and (out / WRITTEN).exists() and not (out / "qrels" / "test.tsv").exists()
+    is_begun = written and (out / REPLIES_FILE).exists() and not (out / "qrels" / "test.tsv").exists()
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not is_begun)):
         raise ConfigurationError(f"{str(out)!r} holds something already; expected a new folder")
     if written:
@@ -73,8 +73,8 @@ def questions(
         _engine(settings, paths or [], progress) as engine,
     ):
         splitter = SentenceSplitter(settings.stages.of(SplitSettings))
-        made = own_questions.own_questions(engine, count, seed, splitter, progress)
-    own_questions.write(made, out)
+        made = own_questions.generate_questions(engine, count, seed, splitter, progress)
+    own_questions.write_question_set(made, out)
     kinds = Counter(question.kind for question in made.questions)
     counts = {kind: kinds[kind] for kind in (own_questions.KNOWN_ITEM, own_questions.TWO_HOP)}
     if not counts[own_questions.TWO_HOP]:
@@ -88,7 +88,7 @@ def questions(
 
 def _counts(hops: str) -> list[int]:
     counts = [int(one) if one.strip().isdecimal() else -1 for one in hops.split(",")]
-    if len(counts) != len(HOPS) or min(counts) < 0 or not any(counts):
+    if len(counts) != len(QUESTION_COUNTS) or min(counts) < 0 or not any(counts):
         raise ConfigurationError(f"--hops is {hops!r}; expected three whole numbers such as 128,64,64")
     return counts
 
@@ -101,14 +101,14 @@ def _write(
         raise NoLanguageModelError("--written")
     with output.progress_bar(quiet or json) as progress, _engine(settings, paths, progress, asks=True) as engine:
         model = engine.components.require_language_model("--written")
-        made = written_questions(engine, model, out, hops, seed, progress)
+        made = write_questions(engine, model, out, hops, seed, progress)
     kinds = Counter(question.kind for question in made.questions)
     wanted = {f"{source}-{number}-hop": count for source in (BINARY, N_ARY) for number, count in enumerate(hops, 1)}
     fewer = [f"{kinds[kind]} of {count} {kind}" for kind, count in wanted.items() if kinds[kind] < count]
     if not made.questions:
         output.warn("failed", "no question was written; what the model replied is kept in written.jsonl")
         raise typer.Exit(1)
-    own_questions.write(made, out)
+    own_questions.write_question_set(made, out)
     if fewer:
         output.warn("note", f"fewer than wanted: {', '.join(fewer)}: the facts, or replies that could be read, ran out")
     if json:

@@ -27,12 +27,14 @@ from polyad.cli.settings import Configuration, require_one_of
 from polyad.config import QuestionSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.evaluation import datasets, experiment, signal_training, triple_training
-from polyad.evaluation.datasets import Dataset, Question
-from polyad.evaluation.held_out import held_out
-from polyad.evaluation.splits import Splits, splits_of
-from polyad.evaluation.training_parts import signals_of, training_parts
-from polyad.evaluation.triple_examples import collect
+from polyad.evaluation.datasets import beir
+from polyad.evaluation.datasets.beir import Dataset, Question
+from polyad.evaluation.datasets.splits import Splits, split_dataset
+from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
+from polyad.evaluation.training import linear_scorer, triple_scorer
+from polyad.evaluation.training.held_out import evaluate_held_out
+from polyad.evaluation.training.inputs import extract_signals, get_training_components
+from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
 from polyad.retrieval.default.signals import list_signal_names
@@ -81,12 +83,12 @@ def train(
     how = _fitting(scorer, seed, epochs=epochs, batch=batch, rate=rate, device=device)
     settings = settings_from(embedder=embedder, mentions=mentions, method=method, preset=preset)
     benchmarks = _loaded(folders)
-    splits = {name: splits_of(dataset, limit) for name, dataset in benchmarks.items()}
+    splits = {name: split_dataset(dataset, limit) for name, dataset in benchmarks.items()}
     if scorer == "hyperretriever":
         for name, split in splits.items():
             split.require_all(name)
     _require_writable(to)
-    signal_training.optimiser()
+    linear_scorer.import_minimize()
     with directory_for(store) as directory, ExitStack() as stack:
         engines: dict[str, Engine] = {}
         reports = []
@@ -103,12 +105,12 @@ def train(
         raise typer.Exit(1)
 
 
-def _fitting(scorer: str, seed: int, **given: Any) -> triple_training.TripleTrainingSettings:
+def _fitting(scorer: str, seed: int, **given: Any) -> triple_scorer.TripleTrainingSettings:
     """How a scorer is fitted; only that of HyperRetriever has a choice."""
     fitting = {name: value for name, value in given.items() if value is not None}
     if scorer != "hyperretriever" and fitting:
         raise ConfigurationError(f"--{next(iter(fitting))} is for the training of hyperretriever; leave it out")
-    return triple_training.TripleTrainingSettings(seed=seed, **fitting)
+    return triple_scorer.TripleTrainingSettings(seed=seed, **fitting)
 
 
 def _require_writable(directory: Path) -> None:
@@ -139,7 +141,7 @@ def _loaded(folders: Sequence[Path]) -> dict[str, Dataset]:
                 "names; rename one of the folders"
             )
         places[name] = folder
-    return {name: datasets.load(folder) for name, folder in places.items()}
+    return {name: beir.load_beir(folder) for name, folder in places.items()}
 
 
 def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexReport:
@@ -155,7 +157,7 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
 def _train_default(
     engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Question]], to: Path, json: bool, progress: Progress
 ) -> None:
-    reports = signal_training.save(_signal_examples(engines, asked, progress), to)
+    reports = linear_scorer.train_and_save(_signal_examples(engines, asked, progress), to)
     if json:
         output.say_json(shapes.training_json(reports))
     else:
@@ -164,12 +166,12 @@ def _train_default(
 
 def _signal_examples(
     engines: Mapping[str, Engine], asked: Mapping[str, Sequence[Question]], progress: Progress
-) -> dict[str, list[signal_training.Example]]:
+) -> dict[str, list[linear_scorer.TrainingExample]]:
     """What the default scorer is trained on, by the name of the benchmark."""
     examples = {}
     for name, engine in engines.items():
-        questions = experiment.tracked([query.text for query in asked[name]], progress, name)
-        examples[name] = signal_training.examples_of(signals_of(engine, questions), asked[name])
+        questions = retriever_evaluation.track_questions([query.text for query in asked[name]], progress, name)
+        examples[name] = linear_scorer.build_examples(extract_signals(engine, questions), asked[name])
     return examples
 
 
@@ -178,7 +180,7 @@ def _train_hyperretriever(
     splits: Mapping[str, Splits],
     settings: Configuration,
     to: Path,
-    how: triple_training.TripleTrainingSettings,
+    how: triple_scorer.TripleTrainingSettings,
     json: bool,
     progress: Progress,
 ) -> None:
@@ -187,8 +189,8 @@ def _train_hyperretriever(
     examples = {}
     for name, engine in engines.items():
         collected = partial(
-            collect,
-            *training_parts(engine, progress),
+            collect_triples,
+            *get_training_components(engine, progress),
             settings=chosen,
             learning=learning,
             names=settings.stages.of(QuestionSettings).names,
@@ -197,11 +199,11 @@ def _train_hyperretriever(
         )
         examples[name] = collected(splits[name].train), collected(splits[name].validation)
     alike = _signal_examples(engines, {name: split.train for name, split in splits.items()}, progress)
-    linear = signal_training.train(list(alike.values()), list_signal_names(rewriting=False))
-    scorer, report = triple_training.train(examples, how, progress)
-    file = triple_training.save(scorer, report, to)
+    linear = linear_scorer.train_linear_scorer(list(alike.values()), list_signal_names(rewriting=False))
+    scorer, report = triple_scorer.train_triple_scorer(examples, how, progress)
+    file = triple_scorer.save_triple_scorer(scorer, report, to)
     results = {
-        name: held_out(engine, scorer, linear, chosen, splits[name].test, k, progress)
+        name: evaluate_held_out(engine, scorer, linear, chosen, splits[name].test, k, progress)
         for name, engine in engines.items()
     }
     if json:

@@ -1,1 +1,1 @@
-"""Measuring: benchmark folders, measures, experiments."""
+"""Evaluation: data sets, measures, runs, reports and training."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from polyad.evaluation.datasets import Question
+from polyad.evaluation.datasets.beir import Question
 from polyad.model import Document, Failure
 from polyad.readers.files import FileReader
 

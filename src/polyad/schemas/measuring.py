@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from polyad.evaluation import signal_training, triple_training
-from polyad.evaluation.datasets import Dataset, Question
-from polyad.evaluation.experiment import RetrieverResult
-from polyad.evaluation.signal_training import TrainingReport
-from polyad.evaluation.triple_training import TripleTrainingReport
+from polyad.evaluation.datasets.beir import Dataset, Question
+from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
+from polyad.evaluation.training import linear_scorer, triple_scorer
+from polyad.evaluation.training.linear_scorer import TrainingReport
+from polyad.evaluation.training.triple_scorer import TripleTrainingReport
 from polyad.indexing.run import IndexReport
 from polyad.model import Evidence, Statistics
 from polyad.schemas.evidence import evidence_json, usage_json
@@ -73,7 +73,7 @@ def _peak_memory_mb() -> float:
 
 def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
     """What ``polyad train --json`` prints: recall at 5 of each file of weights, on each benchmark."""
-    return {file: signal_training.report_json(report) for file, report in reports.items()}
+    return {file: linear_scorer.linear_report_to_json(report) for file, report in reports.items()}
 
 
 def triple_training_json(
@@ -81,4 +81,4 @@ def triple_training_json(
 ) -> dict[str, object]:
     """What ``polyad train hyperretriever --json`` prints."""
     held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}
-    return {"training": triple_training.report_json(report), "held_out": held_out}
+    return {"training": triple_scorer.triple_report_to_json(report), "held_out": held_out}

@@ -1,0 +1,1 @@
+"""Judging of written answers: automatic measures, language-model judges and pairwise comparison."""

@@ -1,0 +1,1 @@
+"""Data sets of questions on a corpus, and the file layouts that they are read from."""

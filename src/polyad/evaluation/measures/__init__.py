@@ -1,0 +1,1 @@
+"""Measures of rankings, returned text and answers, and tests of their differences."""

@@ -1,0 +1,1 @@
+"""Generation of questions with known evidence from an index."""

@@ -1,0 +1,1 @@
+"""Training of the scorers of the retrievers ``default`` and HyperRetriever."""

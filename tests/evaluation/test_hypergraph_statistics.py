@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyad.engine import Engine
+from polyad.evaluation.reports.hypergraph_plots import plot_distributions, plot_neighbourhood
+from polyad.evaluation.runs.hypergraph_statistics import (
+    HypergraphStatistics,
+    Neighbourhood,
+    compute_mean,
+    compute_statistics,
+)
+from polyad.model import Document
+
+WITH_ENTITIES = {
+    "Bell of Tarn": "The Bell of Tarn was cast by Ines Moreau.",
+    "Ines Moreau": "She was born in Aldby. She learnt to cast bronze in Tolvane with Rasmus Holm.",
+    "Aldby": "Aldby lies on the River Lode, and Ines Moreau is its best known child.",
+}
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    (tmp_path / "names.jsonl").write_text(
+        json.dumps({"entities": ["Bell of Tarn", "Ines Moreau", "Aldby", "Tolvane", "Rasmus Holm", "River Lode"]})
+    )
+    engine = Engine.open(tmp_path / "kb", embedder="hashing:32", mentions=f"given:{tmp_path / 'names.jsonl'}")
+    engine.index_documents([Document(title, title, text) for title, text in WITH_ENTITIES.items()])
+    return engine
+
+
+def test_a_hypergraph_is_counted(engine: Engine) -> None:
+    found = compute_statistics(engine.catalogue)
+    hyperedges = engine.catalogue.hyperedges()
+    joined = engine.catalogue.incidences([one.id for one in hyperedges])
+    members = {id: {one.entity_key for one in incidences} for id, incidences in joined.items()}
+    assert (found.hyperedges, found.entities) == (len(hyperedges), len(set().union(*members.values())))
+    assert compute_mean(found.arity) * found.hyperedges == sum(map(len, members.values()))
+    assert compute_mean(found.degree) * found.entities == pytest.approx(sum(map(len, members.values())))
+    assert found.arity[2] == 1  # the bell and its maker
+    assert sum(sentences * count for sentences, count in found.sentences.items()) == 4
+    assert found.words == sum(len(text.split()) for text in WITH_ENTITIES.values())
+
+
+def test_what_is_drawn_is_an_entity_with_all_around_it(engine: Engine) -> None:
+    near = compute_statistics(engine.catalogue).neighbourhood
+    assert near is not None
+    assert near.entity == "Ines Moreau"
+    assert all("Ines Moreau" in members for members in near.hyperedges)
+    assert {name for members in near.hyperedges for name in members} == {
+        "Ines Moreau",
+        "Bell of Tarn",
+        "Aldby",
+        "Tolvane",
+        "Rasmus Holm",
+        "River Lode",
+    }
+
+
+def test_an_empty_index_has_nothing_to_draw(tmp_path: Path) -> None:
+    found = compute_statistics(Engine.open(tmp_path / "kb", embedder="hashing:32").catalogue)
+    assert found == HypergraphStatistics({}, {}, {}, 0, None)
+    assert plot_neighbourhood(found) is None
+
+
+def test_it_is_read_as_it_was_written(engine: Engine) -> None:
+    found = compute_statistics(engine.catalogue)
+    assert HypergraphStatistics.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_lines_say_how_many_have_so_many_or_more() -> None:
+    some = HypergraphStatistics({0: 1, 1: 1, 3: 2}, {1: 3, 2: 1}, {1: 4}, 9, None)
+    figure = plot_distributions({"some": some})
+    assert figure is not None
+    arity, degree, sentences = (np.asarray(axes.lines[0].get_xydata()).tolist() for axes in figure.axes)
+    assert arity == [[1, 75], [3, 50]]
+    assert degree == [[1, 100], [2, 25]]
+    assert sentences == [[1, 100]]
+
+
+def test_every_member_is_drawn_and_long_names_are_cut() -> None:
+    near = Neighbourhood("Tarn", [["Tarn", "Aldby"], ["Tarn", "Aldby", "A name that is longer than what fits"]])
+    figure = plot_neighbourhood(HypergraphStatistics({2: 1, 3: 1}, {2: 2, 1: 1}, {1: 2}, 9, near))
+    assert figure is not None
+    assert [text.get_text().strip() for text in figure.axes[0].texts] == [
+        "Tarn",
+        "Aldby",
+        "A name that is longer tha…",
+    ]
+    lines = [line for line in figure.axes[0].lines if line.get_linestyle() == "-"]
+    assert len(lines) == 5  # one for each incidence

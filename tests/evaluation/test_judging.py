@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
+from polyad.evaluation.answers.averages import Average, average_answers
+from polyad.evaluation.answers.files import AnswerWriter, read_answers
+from polyad.evaluation.answers.judges import CORRECT, get_judges
+from polyad.evaluation.answers.judging import (
+    MAX_ATTEMPTS,
+    AnswerRecord,
+    Judgement,
+    JudgementLog,
+    build_judging_tasks,
+    compare_vectors,
+    judge_answers,
+)
+from polyad.evaluation.datasets.beir import Question
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.protocols.components import Prompt
+
+QUERIES = {
+    "q1": Question("q1", "Who?", frozenset("a"), ("Ines Moreau", "Moreau")),
+    "q2": Question("q2", "Where?", frozenset("a"), ("Aldby",)),
+    "q3": Question("q3", "When?", frozenset("a")),
+}
+ANSWERS = [
+    AnswerRecord("bm25", "q1", "Moreau."),
+    AnswerRecord("bm25", "q2", "It is Isk."),
+    AnswerRecord("bm25", "q3", "In 1702."),
+]
+BY_KEY = {one.key: one for one in ANSWERS}
+
+
+def judged(model: ScriptedLanguageModel, known: JudgementLog | None = None) -> tuple[JudgementLog, list[Judgement]]:
+    judgements, kept = known or JudgementLog(), []  # type: ignore[var-annotated]
+    judge_answers(build_judging_tasks([CORRECT], QUERIES, BY_KEY, {}), model, judgements, kept.append)
+    return judgements, kept
+
+
+def test_answers_with_something_to_compare_with_are_judged() -> None:
+    model = ScriptedLanguageModel(lambda prompt: f'{{"correct": {"true" if "Moreau." in prompt.user else "false"}}}')
+    judgements, kept = judged(model)
+    assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0, ("bm25", "q2", "gpt_acc"): 0.0}
+    assert [judgement.reply for judgement in kept] == ['{"correct": true}', '{"correct": false}']
+    assert [judgement.prompt for judgement in kept] == [prompt.user for prompt in model.prompts]
+    assert average_answers("bm25", QUERIES.values(), BY_KEY, judgements)["gpt_acc"] == Average(0.5, 2, 2)
+
+
+def test_a_reply_that_cannot_be_read_is_asked_for_again_and_then_missing() -> None:
+    def reply(prompt: Prompt) -> str:
+        return "Hard to say." if "Isk" in prompt.user else '{"correct": true}'
+
+    model = ScriptedLanguageModel(reply)
+    judgements, kept = judged(model)
+    assert len(model.prompts) == 1 + MAX_ATTEMPTS
+    assert [judgement.value for judgement in kept] == [1.0, None, None, None]
+    average = average_answers("bm25", QUERIES.values(), BY_KEY, judgements)["gpt_acc"]
+    assert average == Average(1.0, 1, 2), "what is missing is no middle score"
+    assert average.shown() == "100.0* (1 / 2)"
+    judged(model, judgements)
+    assert len(model.prompts) == 1 + MAX_ATTEMPTS, "nothing is asked for ever"
+
+
+def test_a_second_reply_may_do() -> None:
+    model = ScriptedLanguageModel(["?", LanguageModelError("busy"), '{"correct": true}', '{"correct": false}'])
+    judgements, kept = judged(model)
+    assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0, ("bm25", "q2", "gpt_acc"): 0.0}
+    assert [judgement.reply for judgement in kept] == ["?", '{"correct": true}', '{"correct": false}']
+
+
+def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(tmp_path: Path) -> None:
+    def judging(model: ScriptedLanguageModel) -> JudgementLog:
+        with AnswerWriter(tmp_path) as writer:
+            judge_answers(
+                build_judging_tasks([CORRECT], QUERIES, BY_KEY, {}), model, writer.judgements, writer.keep_judgement
+            )
+        return read_answers(tmp_path)[1]
+
+    failing = ScriptedLanguageModel(lambda prompt: LanguageModelError("busy") if "Isk" in prompt.user else "?")
+    assert judging(failing).attempts == {("bm25", "q1", "gpt_acc"): MAX_ATTEMPTS}
+    assert len(failing.prompts) == 2 * MAX_ATTEMPTS, "nothing is asked for ever"
+    well = ScriptedLanguageModel(['{"correct": true}'])
+    assert judging(well).values == {("bm25", "q2", "gpt_acc"): 1.0}
+
+
+def test_a_model_that_says_no_more_ends_it_and_what_came_is_kept() -> None:
+    judgements = JudgementLog()
+    with pytest.raises(NoMoreRepliesError):
+        judged(ScriptedLanguageModel(['{"correct": true}', NoMoreRepliesError("no key")]), judgements)
+    assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0}
+    _, kept = judged(ScriptedLanguageModel(['{"correct": false}']), judgements)
+    assert [judgement.query_id for judgement in kept] == ["q2"]
+
+
+def test_answers_are_measured_against_the_accepted_ones_that_are_nearest() -> None:
+    found = average_answers("bm25", QUERIES.values(), BY_KEY, JudgementLog())
+    assert {name: average.value for name, average in found.items()} == {
+        "em": 0.5,
+        "f1": 0.5,
+        "contain_acc": 0.5,
+        "hyperrag_em": 0.5,
+        "rouge_l": 0.5,
+        "c_rec_words": 0.5,
+        "c_erec": 0.5,
+        "a_rel_words": 0.0,
+    }
+    assert {(average.counted, average.asked) for average in found.values()} == {(2, 2)}
+
+
+def test_a_question_without_an_answer_is_missing_and_an_empty_answer_wrong() -> None:
+    empty = AnswerRecord("bm25", "q1", "")
+    found = average_answers("bm25", QUERIES.values(), {empty.key: empty}, JudgementLog())
+    assert (found["em"].value, found["em"].shown()) == (0.0, "0.0* (1 / 2)")
+    assert average_answers("other", QUERIES.values(), BY_KEY, JudgementLog()) == {}
+
+
+def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
+    judgements = JudgementLog()
+
+    def reply(prompt: Prompt) -> str:
+        if "statements" in prompt.user:
+            return '{"both": ["x"], "answer_only": ["y"], "reference_only": ["z"]}'
+        return "?" if "diversity" in prompt.user and "Isk" in prompt.user else '{"score": 8}'
+
+    judges = get_judges(["graphrag_bench", "g_e"])
+    judge_answers(
+        build_judging_tasks(judges, QUERIES, BY_KEY, {}), ScriptedLanguageModel(reply), judgements, lambda _: None
+    )
+    found = average_answers("bm25", QUERIES.values(), BY_KEY, judgements)
+    assert found["graphrag_bench"] == Average(None, 0, 2), "the cosine is missing"
+    assert found["g_e"].value == pytest.approx((0.8 + 1.0) / 2)
+    assert (found["g_e"].counted, found["g_e"].asked) == (1, 2), "of one answer a dimension is missing"
+    pairs = {one.key: (one.text, QUERIES[one.query_id].answers) for one in ANSWERS}
+    compare_vectors(pairs, "cosine", HashingEmbedder(64), judgements, lambda _: None)
+    assert judgements.values["bm25", "q1", "cosine"] == pytest.approx(1.0), "of the nearest accepted answer"
+    assert average_answers("bm25", QUERIES.values(), BY_KEY, judgements)["graphrag_bench"].counted == 2
+
+
+STATED = {
+    "q1": Question("q1", "Who?", frozenset(), ("Ines Moreau",), evidence=("She cast it.", "In 1702.")),
+    "q2": Question("q2", "Where?", frozenset(), ("Aldby",)),
+}
+TEXTS = {("bm25", "q1"): "She cast it.", ("bm25", "q2"): ""}
+
+
+def test_what_was_found_is_judged_where_there_is_something_to_judge_it_by() -> None:
+    judges = get_judges(["context_recall", "context_relevance", "evidence_recall", "faithfulness", "coverage"])
+    found = build_judging_tasks(judges, STATED, {}, TEXTS)
+    assert [case.key[1:] for case in found] == [
+        ("q1", "context_recall"),
+        ("q1", "context_relevance"),
+        ("q1", "evidence_recall"),
+        ("q2", "context_recall"),
+        ("q2", "context_relevance"),
+    ], "no answer was given, and nothing is stated of q2"
+    assert [case.key[1:] for case in build_judging_tasks(judges[3:], STATED, {("bm25", "q1"): ANSWERS[0]}, TEXTS)] == [
+        ("q1", "faithfulness"),
+        ("q1", "coverage"),
+    ]
+
+
+def test_a_text_that_is_empty_is_worth_nothing_and_nobody_is_asked() -> None:
+    judges, judgements = get_judges(["context_relevance", "evidence_recall"]), JudgementLog()
+    model = ScriptedLanguageModel(['{"grade": 2}', '{"supported": [1]}'])
+    judge_answers(build_judging_tasks(judges, STATED, {}, TEXTS), model, judgements, lambda _: None)
+    assert len(model.prompts) == 2
+    averaged = average_answers("bm25", STATED.values(), {}, judgements)
+    assert averaged == {"context_relevance": Average(0.5, 2, 2), "evidence_recall": Average(0.5, 1, 1)}
+
+
+def test_an_empty_answer_is_not_unfaithful_and_covers_nothing() -> None:
+    judges, judgements = get_judges(["faithfulness", "coverage"]), JudgementLog()
+    answers = {one.key: one for one in (ANSWERS[0], AnswerRecord("bm25", "q2", ""))}
+    model = ScriptedLanguageModel(['{"supported": ["x"], "unsupported": []}', '{"covered": ["x"], "missing": []}'])
+    judge_answers(build_judging_tasks(judges, STATED, answers, TEXTS), model, judgements, lambda _: None)
+    found = average_answers("bm25", STATED.values(), answers, judgements)
+    assert (found["faithfulness"], found["coverage"]) == (Average(1.0, 1, 1), Average(0.5, 2, 2))
+
+
+def test_names_are_measured_over_easy_and_over_hard_answers() -> None:
+    both = Question("q1", "Who?", frozenset(), ("Anna", "Berta"), easy=("Anna",), hard=("Berta",))
+    easy = Question("q2", "Where?", frozenset(), ("Isk",), easy=("Isk",))
+    answers = {
+        one.key: one
+        for one in (
+            AnswerRecord("bm25", "q1", "Bert; the Berta; Anna", names=("Bert", "the Berta", "Anna")),
+            AnswerRecord("bm25", "q2", "", names=()),
+        )
+    }
+    found = {name: one.value for name, one in average_answers("bm25", [both, easy], answers, JudgementLog()).items()}
+    assert (found["mrr"], found["hits@10"], found["em"], found["hyperrag_em"]) == (0.25, 0.5, 0.0, 0.5)
+    assert found["mrr, easy"] == pytest.approx(1 / 6)
+    assert found["hits@10, easy"] == 0.5
+    assert (found["mrr, hard"], found["em, hard"], found["hyperrag_em, hard"]) == (0.5, 0.0, 1.0)
+    texts = average_answers("bm25", [both], {("bm25", "q1"): AnswerRecord("bm25", "q1", "Anna")}, JudgementLog())
+    assert (texts["em, easy"].value, "mrr" in texts) == (1.0, False), "a text has no ranks"
+
+
+def test_answers_and_judgements_are_read_as_they_were_written(tmp_path: Path) -> None:
+    one = AnswerRecord("bm25", "q1", "Moré [1].", ("a#0",), 30, 1 / 3, "cut", ("Moré",))
+    with AnswerWriter(tmp_path) as writer:
+        writer.keep_answer(one)
+        for value in (None, 1.0):
+            writer.keep_judgement(Judgement("bm25", "q1", "gpt_acc", "?", "!", value))
+        assert [query.id for query in writer.lacks("bm25", QUERIES.values())] == ["q2", "q3"]
+        with pytest.raises(ConfigurationError, match="another process"):
+            AnswerWriter(tmp_path)
+    answers, judgements = read_answers(tmp_path)
+    assert answers == {one.key: one}
+    assert (judgements.values, judgements.attempts) == (
+        {("bm25", "q1", "gpt_acc"): 1.0},
+        {("bm25", "q1", "gpt_acc"): 2},
+    )
+    (tmp_path / "answers.jsonl").write_text('{"answer": 1}\n')
+    with pytest.raises(ConfigurationError, match=r"answers.jsonl', line 1: expected what polyad eval has written"):
+        read_answers(tmp_path)
+
+
+@pytest.mark.parametrize(("counted", "enough"), [(95, True), (94, False), (0, False)])
+def test_an_average_of_too_few_is_marked(counted: int, enough: bool) -> None:
+    assert Average(0.5, counted, 100).is_enough is enough
+    assert ("*" in Average(0.5, counted, 100).shown()) is not enough
