@@ -1,4 +1,4 @@
-"""Makes the tables and pictures of ``docs/results``, and the README's, of the summaries in ``benchmarks/results``.
+"""Writes tables and pictures of ``docs/results``, the README and ``docs/benchmarks.md`` from ``benchmarks/results``.
 
     python benchmarks/tables.py [--pictures DIR]
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 SUMMARIES = ROOT / "benchmarks" / "results"
 PAGES_FOLDER = ROOT / "docs" / "results"
 CONTENTS = ROOT / "docs" / "results.md"
-README = ROOT / "README.md"
+PAGES_WITH_TABLES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
 
 SCRIPTS = SUMMARIES / "scripts"
 """What other scripts beside this one have measured, by their names: see ``kept.py``."""
@@ -170,7 +170,7 @@ class Results(NamedTuple):
 
 
 def main() -> None:
-    """Write all pages with their pictures and the tables of the README."""
+    """Write all pages with their pictures, and the tables of the README and of docs/benchmarks.md."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pictures", type=Path, metavar="DIR", help="write every picture of every experiment here")
     pictures: Path | None = parser.parse_args().pictures
@@ -185,7 +185,8 @@ def main() -> None:
             draw(results, pictures)
         (PAGES_FOLDER / f"{results.name}.md").write_text(page(results), encoding="utf-8")
     CONTENTS.write_text(contents(found), encoding="utf-8")
-    README.write_text(with_tables(README.read_text(encoding="utf-8"), readme_tables(found)), encoding="utf-8")
+    for path in PAGES_WITH_TABLES:
+        path.write_text(with_tables(path.read_text(encoding="utf-8"), summary_tables(found)), encoding="utf-8")
 
 
 def read(name: str) -> Results:
@@ -399,7 +400,7 @@ results/*
 """
 
 
-# The README
+# The README and docs/benchmarks.md
 
 
 def with_tables(text: str, tables: Mapping[str, str]) -> str:
@@ -411,8 +412,8 @@ def with_tables(text: str, tables: Mapping[str, str]) -> str:
     return re.sub(r"<!-- table: ([\w-]+) -->\n(.*?)<!-- end of table -->", filled, text, flags=re.DOTALL)
 
 
-def readme_tables(found: Iterable[Results]) -> dict[str, str]:
-    """The tables of the README by their names."""
+def summary_tables(found: Iterable[Results]) -> dict[str, str]:
+    """Return the tables of the README and of docs/benchmarks.md by name."""
     by_name = {results.name: results for results in found}
     tables = {"others": format_markdown(json.loads(OTHERS.read_text(encoding="utf-8")))}
     if "retrievers" in by_name:
