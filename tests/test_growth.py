@@ -28,7 +28,7 @@ from polyad.replies.thoughts import without_thoughts
 from polyad.snapshot.ids import EntityKeys
 from polyad.snapshot.subject_names import SubjectNames
 from polyad.text.keys import entity_key
-from polyad.text.locate import occurrences
+from polyad.text.locate import find_occurrences
 from polyad.text.name_matcher import Vocabulary
 from polyad.text.prompts import defused
 
@@ -68,7 +68,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     "thoughts without content": lambda: without_thoughts("<think></think>" * 100_000),
     "blanks in a delimiter": lambda: PaperExtractionStyle().parse('("entity"<|' + " " * 4_000 + ")<|COMPLETE|>"),
     "names with bars": lambda: CompactExtractionStyle().parse(bars(12_000)),
-    "a long name in repetitions": lambda: occurrences("1" * 100_000, "1" * 200_000),
+    "a long name in repetitions": lambda: find_occurrences("1" * 100_000, "1" * 200_000),
     "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [Citable(1, "p", "d", "a " * 60_000)]),
     "a name that ends in no subject": lambda: SubjectNames.none().subjects_of(["c " * 60_000 + "d"], np.zeros_like),
     "blanks behind a score in braces": lambda: read_scores("{1.1" + " " * 60_000, 2),

@@ -23,15 +23,15 @@ from polyad.indexing.documents import build_title, find_sections, validate_docum
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import CompactExtractionStyle, PaperExtractionStyle
 from polyad.indexing.mentions import gliner
-from polyad.indexing.mentions.capitalised import names
+from polyad.indexing.mentions.capitalised import find_names
 from polyad.indexing.mentions.given import GivenMentionExtractor
-from polyad.indexing.mentions.language_model import _entities
-from polyad.indexing.mentions.rules import RuleMentionExtractor, dates, phrases, quantities, works
-from polyad.indexing.segmentation import SegmentationSettings, word_vectors
-from polyad.indexing.semantic_units import SemanticUnitBuilder, count_words
-from polyad.indexing.sentences import sentences
+from polyad.indexing.mentions.language_model import _parse_entities
+from polyad.indexing.mentions.rules import RuleMentionExtractor, find_dates, find_phrases, find_quantities, find_works
+from polyad.indexing.segmentation import SegmentationSettings, build_word_vectors
+from polyad.indexing.semantic_units import SemanticUnitBuilder, count_unit_words
+from polyad.indexing.sentences import split_sentences
 from polyad.indexing.split import SentenceSplitter
-from polyad.indexing.subjects import subjects
+from polyad.indexing.subjects import find_subjects
 from polyad.language_models.openai.reply import Received, Showing
 from polyad.model import Document, Mention, Passage, ScoredPassage, Span, Usage
 from polyad.openai_api.address import Secrets
@@ -72,7 +72,7 @@ from polyad.text.cleaning import sanitize
 from polyad.text.counting import count_tokens, terms, word_spans
 from polyad.text.keys import entity_key
 from polyad.text.literals import condition, date_of, inferred_type, number_of
-from polyad.text.locate import name_spans, occurrences
+from polyad.text.locate import find_name_spans, find_occurrences
 from polyad.text.name_matcher import Vocabulary
 from polyad.text.paragraphs import begins_paragraph, paragraphs
 from polyad.text.prompts import defused, in_one_line, quoted_passage
@@ -485,7 +485,7 @@ class _Analysed(NamedTuple):
 def _analysed(text: str) -> _Analysed:
     found = RuleMentionExtractor().extract([text])[0]
     keyed = [(key, mention) for mention in found if (key := entity_key(mention.name))]
-    return _Analysed(Passage("p", "d", "", text, 0, len(text)), sentences(text, "en"), keyed)
+    return _Analysed(Passage("p", "d", "", text, 0, len(text)), split_sentences(text, "en"), keyed)
 
 
 def _units(text: str) -> object:
@@ -697,17 +697,20 @@ TARGETS = (
     ),
     # Texts
     Target(
-        "sentences en", lambda text: sentences(text, "en"), str, ("fig. 1", "e.g. ", ". A", "! ", "“A b.” ", "No. 5")
+        "sentences en",
+        lambda text: split_sentences(text, "en"),
+        str,
+        ("fig. 1", "e.g. ", ". A", "! ", "“A b.” ", "No. 5"),
     ),
-    Target("sentences zh", lambda text: sentences(text, "zh"), str, ("「", "」", "。", "，", "東京", "；")),
-    Target("sentences de", lambda text: sentences(text, "de"), str, ("„", "“", "z.B. ", "1. Mai ")),
+    Target("sentences zh", lambda text: split_sentences(text, "zh"), str, ("「", "」", "。", "，", "東京", "；")),
+    Target("sentences de", lambda text: split_sentences(text, "de"), str, ("„", "“", "z.B. ", "1. Mai ")),
     Target("passages", lambda text: SentenceSplitter().passages(text), str, (". A b", "a b c d e f ", ";")),
     Target("passages of sections", _cut_by_headings, str, ("# A\n", "## B\n", "a b.\n", "\n\n")),
     Target("paragraphs", paragraphs, str, ("• a\n", "- a\n", "a\n", "A B:\n", "    a | b\n", "1.1.1 a\n", "> > ")),
-    Target("subjects", lambda given: subjects(*given), _analysed, _CLAIMS, most=_PASSAGE),
+    Target("subjects", lambda given: find_subjects(*given), _analysed, _CLAIMS, most=_PASSAGE),
     Target("semantic units", _units, str, _CLAIMS, most=1 << 16),
-    Target("word counts", _all(count_words, count_tokens, word_spans, terms, Wording.of), str),
-    Target("word vectors", lambda text: word_vectors(text.split("\n")), str, ("a\n", "b "), most=_PASSAGE),
+    Target("word counts", _all(count_unit_words, count_tokens, word_spans, terms, Wording.of), str),
+    Target("word vectors", lambda text: build_word_vectors(text.split("\n")), str, ("a\n", "b "), most=_PASSAGE),
     Target("metadata", _described, str, ("a\n",)),
     Target(
         "outside", _all(sanitize, in_one_line, on_one_line, without_marks, quoted_passage), str, ("</passage>", "< / ")
@@ -716,13 +719,13 @@ TARGETS = (
     Target("shortened", lambda text: [shortened(text, limit) for limit in (10, 5000)], str),
     # Names
     Target("mentions", lambda text: RuleMentionExtractor().extract([text]), str, _VALUES),
-    Target("names", lambda text: list(names(text)), str, _VALUES),
-    Target("dates", lambda text: list(dates(text)), str, _VALUES),
-    Target("quantities", lambda text: list(quantities(text)), str, _VALUES),
-    Target("works", lambda text: list(works(text)), str, _VALUES),
-    Target("phrases", lambda text: phrases(text, 5), str, ("serum ", "of ", "-a", "’a")),
+    Target("names", lambda text: list(find_names(text)), str, _VALUES),
+    Target("dates", lambda text: list(find_dates(text)), str, _VALUES),
+    Target("quantities", lambda text: list(find_quantities(text)), str, _VALUES),
+    Target("works", lambda text: list(find_works(text)), str, _VALUES),
+    Target("phrases", lambda text: find_phrases(text, 5), str, ("serum ", "of ", "-a", "’a")),
     Target("given names", lambda text: _given().extract([text]), str),
-    Target("gliner windows", lambda text: list(gliner._windows(text, 100, 300)), str, ("a_b", "-a", "。")),
+    Target("gliner windows", lambda text: list(gliner._split_into_windows(text, 100, 300)), str, ("a_b", "-a", "。")),
     Target(
         "literals", _all(inferred_type, number_of, date_of), str, ("1", ",000", "-", ".5", "2020-01-", "T10:", " mg")
     ),
@@ -735,8 +738,8 @@ TARGETS = (
     ),
     Target("keys", entity_key.__wrapped__, str, ("(a) ", " (", ") ", "'s", ",000", "1.5", "j r r ", "the ", "a ")),
     Target("vocabulary", _VOCABULARY.find, str, ("ada ", "j. ", "the ", "'s "), most=_QUESTION),
-    Target("occurrences", lambda given: [occurrences(*given), name_spans(*given)], _halves, most=1 << 16),
-    Target("occurrences of few", lambda given: [occurrences(*given), name_spans(*given)], _few, most=1 << 16),
+    Target("occurrences", lambda given: [find_occurrences(*given), find_name_spans(*given)], _halves, most=1 << 16),
+    Target("occurrences of few", lambda given: [find_occurrences(*given), find_name_spans(*given)], _few, most=1 << 16),
     Target("grounding", _grounded, _few, most=_PASSAGE),
     Target("grounding of long", _grounded, _halves, most=_PASSAGE),
     Target("subject names", _subject_names, str, ("a\n", "a b\n", "ada lovelace\n", "j r\n", " b c\n"), most=1 << 16),
@@ -757,7 +760,7 @@ TARGETS = (
     Target("compact facts", CompactExtractionStyle().parse, str, _JSON, most=_REPLY),
     Target("paper facts", PaperExtractionStyle().parse, str, _PAPER, most=_REPLY),
     Target("fields of facts", one_line, str, most=_REPLY),
-    Target("mentions of a model", lambda text: _entities(Reply(text, Usage())), str, _JSON, most=_REPLY),
+    Target("mentions of a model", lambda text: _parse_entities(Reply(text, Usage())), str, _JSON, most=_REPLY),
     Target("names of a question", _names, str, _JSON, most=_REPLY),
     Target("place of a name", lambda given: _located(*given), _halves, most=_QUESTION),
     Target("scores", lambda text: [read_scores(text, 3), read_scores(text, 500)], str, _SCORES + _JSON, most=_REPLY),

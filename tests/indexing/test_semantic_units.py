@@ -12,16 +12,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from polyad.indexing import segmentation as semantic_units
+from polyad.indexing import segmentation
 from polyad.indexing.segmentation import (
     Candidates,
     Partition,
     Segmentation,
     SegmentationSettings,
     Segmenter,
-    entity_code_lengths,
-    resultant_lengths,
-    word_vectors,
+    build_word_vectors,
+    compute_entity_code_lengths,
+    compute_resultant_lengths,
 )
 from polyad.model import FloatArray
 
@@ -71,7 +71,7 @@ def random_passage(seed: int, count: int, entities: int = 4) -> tuple[FloatArray
 
 def segment(words: Sequence[int], embeddings: FloatArray, counts: Counts, chosen: SegmentationSettings) -> Partition:
     segmenter = Segmenter(chosen)
-    return segmenter.choose(segmenter.candidates(words), embeddings, counts)
+    return segmenter.choose_partition(segmenter.find_candidates(words), embeddings, counts)
 
 
 def all_candidates(count: int) -> Candidates:
@@ -166,7 +166,9 @@ def test_code_length_of_a_hand_computed_unit() -> None:
     counts: Counts = np.array([[1, 0], [1, 1], [0, 0]], dtype=np.int64)
     lengths = dict(
         zip(
-            [(a, b) for b in range(1, 4) for a in range(b)], entity_code_lengths(all_candidates(3), counts), strict=True
+            [(a, b) for b in range(1, 4) for a in range(b)],
+            compute_entity_code_lengths(all_candidates(3), counts),
+            strict=True,
         )
     )
 
@@ -179,7 +181,7 @@ def test_code_length_of_a_hand_computed_unit() -> None:
 
 
 def test_resultant_length_of_a_hand_computed_unit() -> None:
-    lengths = resultant_lengths(all_candidates(2), unit_vectors([0, 90]))
+    lengths = compute_resultant_lengths(all_candidates(2), unit_vectors([0, 90]))
     assert lengths.tolist() == pytest.approx([1.0, math.sqrt(2), 1.0])
 
 
@@ -228,14 +230,16 @@ def test_every_method_covers_every_sentence_once_whatever_the_words_and_limits(
 def test_no_candidate_is_offered_that_no_admissible_partition_uses() -> None:
     # 20 + 20 + 20 with units of 40 to 60 words: only the whole passage keeps the limits.
     segmenter = Segmenter(SegmentationSettings(min_words=40, max_words=60))
-    assert segmenter.candidates([20, 20, 20]).partition == [(0, 3)]
-    assert segmenter.candidates([40, 40]).partition == [(0, 1), (1, 2)]
-    assert segmenter.candidates([30, 30, 30, 30]).partition == [(0, 2), (2, 4)]
-    assert segmenter.candidates([20, 20, 20, 20, 20]).partition is None  # 40 | 60 or 60 | 40
+    assert segmenter.find_candidates([20, 20, 20]).only_partition == [(0, 3)]
+    assert segmenter.find_candidates([40, 40]).only_partition == [(0, 1), (1, 2)]
+    assert segmenter.find_candidates([30, 30, 30, 30]).only_partition == [(0, 2), (2, 4)]
+    assert segmenter.find_candidates([20, 20, 20, 20, 20]).only_partition is None  # 40 | 60 or 60 | 40
 
 
 def test_sentences_that_share_words_are_alike_whatever_their_case_and_script() -> None:
-    vectors = word_vectors(["The otter eats fish.", "FISH: the otter eats!", "Bronze bells ring", "东京塔", "塔", "--"])
+    vectors = build_word_vectors(
+        ["The otter eats fish.", "FISH: the otter eats!", "Bronze bells ring", "东京塔", "塔", "--"]
+    )
     cosines = vectors @ vectors.T
     assert cosines[0, 1] == pytest.approx(1)
     assert cosines[0, 2] == 0
@@ -244,12 +248,12 @@ def test_sentences_that_share_words_are_alike_whatever_their_case_and_script() -
 
 
 def test_sentences_without_any_words_have_vectors_of_no_numbers() -> None:
-    assert word_vectors(["...", "--"]).shape == (2, 0)
+    assert build_word_vectors(["...", "--"]).shape == (2, 0)
 
 
 def test_many_candidates_have_the_code_lengths_that_few_have(monkeypatch: pytest.MonkeyPatch) -> None:
     _, counts = random_passage(3, 12)
     candidates = all_candidates(12)
-    together = entity_code_lengths(candidates, counts)
-    monkeypatch.setattr(semantic_units, "_TOGETHER", 5)
-    assert entity_code_lengths(candidates, counts).tobytes() == together.tobytes()
+    together = compute_entity_code_lengths(candidates, counts)
+    monkeypatch.setattr(segmentation, "_BLOCK_SIZE", 5)
+    assert compute_entity_code_lengths(candidates, counts).tobytes() == together.tobytes()

@@ -167,12 +167,12 @@ def test_a_passage_does_not_end_with_a_heading_for_the_sake_of_a_paragraph() -> 
 def test_a_text_longer_than_a_window_is_split_where_a_short_one_is() -> None:
     sentences = [f"Dr. Adams (b. {year}) moved to the U.S. in {year + 20}." for year in range(1000, 2000)]
     text = " ".join(sentences)
-    assert len(text) > 10 * finder._WINDOW
+    assert len(text) > 10 * finder._WINDOW_CHARACTERS
     assert split_into_sentences(text) == sentences
 
 
 def test_a_sentence_longer_than_a_window_stays_whole() -> None:
-    long = "Word " * finder._WINDOW + "end."
+    long = "Word " * finder._WINDOW_CHARACTERS + "end."
     assert split_into_sentences(f"Short one. {long} Another one.") == ["Short one.", long, "Another one."]
 
 
@@ -398,5 +398,5 @@ def test_sizes_that_are_not_given_suit_the_method_or_the_size_that_is(
 
 def test_where_each_passage_is_a_call_they_are_longer() -> None:
     text = "He left the house by the river. " * 100
-    assert len(SentenceSplitter(usual=LONG_PASSAGES).passages(text)) == 1
+    assert len(SentenceSplitter(default_sizes=LONG_PASSAGES).passages(text)) == 1
     assert len(SentenceSplitter().passages(text)) > 3

@@ -6,7 +6,7 @@ import pytest
 
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
-from polyad.indexing.subjects import Subjects, subjects
+from polyad.indexing.subjects import Subjects, find_subjects
 from polyad.model import Passage, Section, Span
 from polyad.text.keys import entity_key
 
@@ -16,24 +16,24 @@ def subjects_of(title: str, text: str, *sections: Section, start: int = 0, begin
     passage = Passage(
         "d#0000", "d", title, text, start, start + len(text), begins_paragraph=begins_paragraph, sections=sections
     )
-    return subjects(passage, SentenceSplitter().sentences(text), [item for item in mentions if item[0]])
+    return find_subjects(passage, SentenceSplitter().sentences(text), [item for item in mentions if item[0]])
 
 
 def names_at(found: Subjects, span: Span) -> list[tuple[str, str]]:
-    """Key and name of the subjects of what stands at a span."""
-    return [(key, section.name) for key, section in found.of(span)]
+    """Key and name of the subjects at a span."""
+    return [(key, section.name) for key, section in found.get_sections(span)]
 
 
 def strength_of(found: Subjects) -> float:
     """How sure the only subject of a text of one sentence is; what the sentence defines is no less sure."""
     ((_, section),) = found.sections
-    assert {strength for *_, strength in found.defined} <= {section.strength}
+    assert {strength for *_, strength in found.definitions} <= {section.strength}
     return section.strength
 
 
 def subject_of(text: str) -> str:
     """The key of the only subject of all of a text without title, empty where there is none."""
-    keys = [key for key, _ in subjects_of("", text).of(Span(0, len(text)))]
+    keys = [key for key, _ in subjects_of("", text).get_sections(Span(0, len(text)))]
     assert len(keys) <= 1
     return "".join(keys)
 
@@ -41,7 +41,7 @@ def subject_of(text: str) -> str:
 def test_a_title_is_the_subject_whatever_the_text_defines() -> None:
     found = subjects_of("Rivers (book)", "The Isk is a river. Aldby is a village.")
     assert names_at(found, Span(0, 1)) == names_at(found, Span(20, 40)) == [("rivers", "Rivers (book)")]
-    assert [key for key, *_ in found.defined] == ["isk", "aldby"]
+    assert [key for key, *_ in found.definitions] == ["isk", "aldby"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_pronouns_and_phrases_are_no_subject(text: str) -> None:
 
 def test_what_is_defined_keeps_its_place_in_the_text() -> None:
     text = "They met. The Isk is a river."
-    ((key, mention, _),) = subjects_of("", text).defined
+    ((key, mention, _),) = subjects_of("", text).definitions
     assert (key, text[mention.start : mention.end]) == ("isk", "The Isk")
 
 
@@ -97,17 +97,17 @@ def test_what_is_defined_keeps_its_place_in_the_text() -> None:
     ],
 )
 def test_without_a_title_what_is_defined_has_every_name_that_its_sentence_gives_it(text: str, names: list[str]) -> None:
-    assert [key for key, *_ in subjects_of("", text).defined] == names
+    assert [key for key, *_ in subjects_of("", text).definitions] == names
 
 
 def test_with_a_title_what_is_defined_has_one_name() -> None:
     found = subjects_of("Sulli", "Jin-ri Choi, better known as Sulli, is a singer.")
-    assert [key for key, *_ in found.defined] == ["jin ri choi"]
+    assert [key for key, *_ in found.definitions] == ["jin ri choi"]
 
 
 def test_every_name_keeps_its_place_in_the_text() -> None:
     text = "They met. The Isk or Iska (also called Old River) is a river."
-    found = subjects_of("", text).defined
+    found = subjects_of("", text).definitions
     assert [text[mention.start : mention.end] for _, mention, _ in found] == [
         "The Isk or Iska",
         "The Isk",
@@ -144,7 +144,7 @@ def test_what_a_text_is_about_is_surer_at_the_beginning_of_a_paragraph(text: str
 def test_a_definition_within_a_passage_is_surer_at_the_beginning_of_a_paragraph() -> None:
     text = "They met. The Isk is a river.\n\nThe Lode is a brook. The Marr is a brook."
     for title in ("", "Waters"):
-        assert [(key, strength) for key, _, strength in subjects_of(title, text).defined] == [
+        assert [(key, strength) for key, _, strength in subjects_of(title, text).definitions] == [
             ("isk", 0.5),
             ("lode", 1.0),
             ("marr", 0.5),
@@ -152,5 +152,5 @@ def test_a_definition_within_a_passage_is_surer_at_the_beginning_of_a_paragraph(
 
 
 def test_every_name_of_what_is_defined_is_as_sure_as_the_first() -> None:
-    found = subjects_of("", "The Mercy Man (also known as Bad Man) is a film.").defined
+    found = subjects_of("", "The Mercy Man (also known as Bad Man) is a film.").definitions
     assert [(key, strength) for key, _, strength in found] == [("mercy man", 1.0), ("bad man", 1.0)]

@@ -18,7 +18,7 @@ from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
 from polyad.protocols.components import Embedder
-from polyad.text.keys import mention_key
+from polyad.text.keys import find_mention_key
 
 DOCUMENTS = (
     Document(
@@ -66,7 +66,9 @@ def mentions_of(document: Document) -> list[tuple[int, str]]:
     """Start, and normalised name with label, of each mention."""
     (found,) = RuleMentionExtractor().extract([document.text])
     return [
-        (mention.start, f"{key} ({mention.type})") for mention in found if (key := mention_key(mention, document.text))
+        (mention.start, f"{key} ({mention.type})")
+        for mention in found
+        if (key := find_mention_key(mention, document.text))
     ]
 
 
@@ -180,7 +182,7 @@ def published(embedder: Embedder, delta: float) -> dict[str, float]:
     alpha = [min(1.0, max(0.0, (float(cosine) - delta) / (1 - delta))) for cosine in cosines]
     (named,) = RuleMentionExtractor().extract([QUESTION])
     entities = set().union(*members)
-    keys = [f"{mention_key(mention, QUESTION)} ({mention.type})" for mention in named]
+    keys = [f"{find_mention_key(mention, QUESTION)} ({mention.type})" for mention in named]
     seeds = {key: 1.0 for key in keys if key in entities}
     anchors = dict.fromkeys(set().union(*members), 1.0)  # of the 10 nearest passages, which are all there are
     forward, _ = walk(seeds, alpha, members, FORWARD)

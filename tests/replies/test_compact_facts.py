@@ -14,7 +14,7 @@ from polyad.model import Passage
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, identity
 from polyad.text.cleaning import sanitize_line
 from polyad.text.counting import count_tokens
-from polyad.text.locate import name_spans
+from polyad.text.locate import find_name_spans
 
 PASSAGE = Passage("d#0", "d", "Ada Lovelace", "She met Babbage in 1833.", 0, 24)
 ADA = ExtractedEntity("Ada Lovelace", "person", "Met Babbage.", 90.0)
@@ -253,9 +253,9 @@ def test_entities_that_no_fact_lists_are_looked_for_where_their_words_are_and_no
 
     def counted(name: str, text: str) -> list[tuple[int, int]]:
         looked.append(name)
-        return name_spans(name, text)
+        return find_name_spans(name, text)
 
-    monkeypatch.setattr("polyad.replies.facts.name_spans", counted)
+    monkeypatch.setattr("polyad.replies.facts.find_name_spans", counted)
     names = [f"{kind} {number}" for kind in ("Town", "村") for number in range(100)] + [
         f"ก{chr(0xE20 + n)}" for n in range(9)
     ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.locate import is_unspaced, is_word_character, name_spans, occurrences
+from polyad.text.locate import find_name_spans, find_occurrences, is_unspaced, is_word_character
 
 CHINESE = "IBM公司于1911年成立,开发Python语言。"  # "IBM was founded in 1911 and develops the language Python."
 KOREAN = "아폴로 11호는 1969년에 NASA가 발사했다."  # "Apollo 11 was launched by NASA in 1969."
@@ -40,7 +40,7 @@ BURMESE = "ရန်ကုန်မြို့သည်မြို့ကြီ
     ],
 )
 def test_a_name_needs_no_bound_beside_a_script_without_spaces(name: str, text: str) -> None:
-    ((start, end),) = name_spans(name, text)
+    ((start, end),) = find_name_spans(name, text)
     assert text[start:end].casefold() == name.casefold()
 
 
@@ -62,23 +62,23 @@ def test_a_name_needs_no_bound_beside_a_script_without_spaces(name: str, text: s
     ],
 )
 def test_a_name_needs_a_bound_beside_a_letter_of_a_script_with_spaces(name: str, text: str) -> None:
-    assert name_spans(name, text) == []
+    assert find_name_spans(name, text) == []
 
 
 @pytest.mark.parametrize("name", ["US", "U.S", "IT", "WHO", "C#", "É", "US軍"])
 def test_a_name_in_capitals_has_its_own_case_only(name: str) -> None:
-    assert name_spans(name, f"{name.lower()} or {name}") == [(4 + len(name), 4 + 2 * len(name))]
-    assert name_spans(name, f"They told {name.lower()}.") == []
+    assert find_name_spans(name, f"{name.lower()} or {name}") == [(4 + len(name), 4 + 2 * len(name))]
+    assert find_name_spans(name, f"They told {name.lower()}.") == []
 
 
 @pytest.mark.parametrize("name", ["Us", "us", "iPhone", "1969", "McX", "東京"])
 def test_any_other_name_has_its_own_case_or_else_any(name: str) -> None:
-    assert name_spans(name, f"{name.upper()} or {name}")[-1] == (4 + len(name), 4 + 2 * len(name))
-    assert name_spans(name, f"so {name.upper()}!") == [(3, 3 + len(name))]
+    assert find_name_spans(name, f"{name.upper()} or {name}")[-1] == (4 + len(name), 4 + 2 * len(name))
+    assert find_name_spans(name, f"so {name.upper()}!") == [(3, 3 + len(name))]
 
 
 def test_a_blank_name_is_nowhere() -> None:
-    assert name_spans(" ", "a b") == occurrences("", "a b") == []
+    assert find_name_spans(" ", "a b") == find_occurrences("", "a b") == []
 
 
 PIECES = st.lists(
@@ -98,6 +98,6 @@ def test_a_name_is_found_unless_its_word_goes_on(name: str, before: str, after: 
         for left, right in ((before[-1:], name[0]), (name[-1], after[:1]))
         if left and right
     ]
-    found = occurrences(name, before + name + after)
+    found = find_occurrences(name, before + name + after)
     assert not (any(joins) and place in found)
     assert any(joins) or place in found or any(start < place[1] and place[0] < end for start, end in found)

@@ -24,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 class Told(Protocol):
     """A mention extractor that asks a language model, and what it tells that."""
 
-    def told(self, prompts: Prompts, /) -> MentionExtractor:
+    def with_prompts(self, prompts: Prompts, /) -> MentionExtractor:
         """The same, but for what the model is told."""
 
     @property
@@ -88,7 +88,7 @@ class Components:
             return self._extractor
 
     def _told(self, extractor: MentionExtractor) -> MentionExtractor:
-        return extractor.told(self.prompts) if isinstance(extractor, Told) else extractor
+        return extractor.with_prompts(self.prompts) if isinstance(extractor, Told) else extractor
 
     @property
     def asks_for_names(self) -> bool:

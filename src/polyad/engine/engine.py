@@ -63,7 +63,7 @@ DEFAULT_RETRIEVER = "default"
 class _Asking(Protocol):
     """A mention extractor that asks a language model."""
 
-    def asking(self, language_model: LanguageModel, /) -> MentionExtractor:
+    def with_language_model(self, language_model: LanguageModel, /) -> MentionExtractor:
         """The same, but for the model that is asked."""
 
 
@@ -574,7 +574,7 @@ def _extractor_of(
         return store.manifest.mentions
     extractor = registry.load_extractor(given, model) if isinstance(given, str) else given
     store.check(mentions=extractor.name)
-    return extractor.asking(model) if model and isinstance(extractor, _Asking) else extractor
+    return extractor.with_language_model(model) if model and isinstance(extractor, _Asking) else extractor
 
 
 def _nothing_known(prompts: Sequence[Prompt]) -> list[str | None]:

@@ -1,16 +1,16 @@
-"""Semantic units: a passage's sentences grouped by minimum description length, without a language model.
+"""Segmentation into semantic units: sentences grouped by minimum description length, without a language model.
 
-HyperSU, section 4.1 and appendix B. A unit u = (s_i .. s_j) earns::
+HyperSU, section 4.1 and appendix B. A unit u = (s_i .. s_j) has the reward::
 
     r(u) = kappa * R_u - Phi(u) - (d_eff - 1) / 2 * log n                                       (eq. 6)
     R_u = || sum of the unit's sentence embeddings ||                                           (semantic channel)
     Phi(u) = N_u * H(pi_u) + (|U_u| - 1) / 2 * log N_u, and 0 when the unit mentions nothing    (entity channel)
 
 with N_u mentions of the ``|U_u|`` distinct entities in the unit, pi_u their distribution and n the passage's sentences.
-The partition of the passage with the highest sum of rewards is found exactly by dynamic programming.
+Dynamic programming finds the partition of the passage with the highest sum of rewards exactly.
 
-The paper takes the sentences' vectors from an encoder. By default they are counts of words here
-(:func:`word_vectors`): that costs nothing, and units and recall are about the same (docs/adr/0007).
+The paper embeds sentences with an encoder. By default, their vectors here are counts of words
+(:func:`build_word_vectors`): they cost nothing, and units and recall are about the same (docs/adr/0007).
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ from polyad.config import require, require_idle
 from polyad.model import FloatArray, IntArray
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
-"""An ideograph is a word by itself, since there is no white space between them."""
+"""A word, or one ideograph, because ideographs have no white space between them."""
 
 _WORDS_KAPPA = 25.0
-"""Semantic reward scale for vectors of words: units are as long as with all-MiniLM-L6-v2 and its 30."""
+"""Semantic reward scale for word vectors: units are as long as with all-MiniLM-L6-v2 and its calibrated scale of 30."""
 
-_TOGETHER = 1 << 14
-"""Candidates whose mentions are counted at once."""
+_BLOCK_SIZE = 1 << 14
+"""Candidates whose mentions are counted at once, which limits the memory of the counts."""
 
 Partition = list[tuple[int, int]]
-"""Half-open ranges of sentences, in order, disjoint, together the whole passage."""
+"""Half-open ranges of sentences, in order and disjoint, that cover the whole passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The segments that some admissible partition uses: sentences ``starts[c]`` up to ``ends[c]``.
+    """The candidate units of a passage: candidate ``c`` has the sentences ``starts[c]`` up to ``ends[c]``.
 
-    A partition is admissible when no other has fewer words outside the limits on a unit's length; where the limits
-    can be kept, that means it keeps them.
+    They are the units of all admissible partitions. A partition is admissible if no other partition violates the limits
+    on
+    a unit's length by fewer words.
     """
 
     starts: IntArray
@@ -54,73 +55,74 @@ class Candidates:
     sentences: int
 
     @property
-    def partition(self) -> Partition | None:
-        """The only admissible partition, or None when there is a choice."""
+    def only_partition(self) -> Partition | None:
+        """The only admissible partition, or None if there is a choice."""
         if (self.starts[1:] == self.ends[:-1]).all():
             return [(int(a), int(b)) for a, b in zip(self.starts, self.ends, strict=True)]
         return None
 
 
 class Segmenter:
-    """Groups the sentences of a passage into units, by the method its settings name."""
+    """Groups the sentences of a passage into units, by the method that the settings name."""
 
     def __init__(self, settings: SegmentationSettings) -> None:
         self._settings = settings
 
-    def candidates(self, words: Sequence[int]) -> Candidates:
-        """The segments to choose from, for sentences of the given lengths in words."""
+    def find_candidates(self, lengths: Sequence[int]) -> Candidates:
+        """Return the candidate units for sentences of the given lengths in words."""
         settings = self._settings
-        count = len(words)
+        count = len(lengths)
         if settings.method == "sentence":
-            return _consecutive(list(range(count + 1)))
+            return _join_boundaries(list(range(count + 1)))
         if settings.method == "window":
-            return _consecutive([*range(0, count, settings.window), count])
-        return _admissible(np.asarray(words, dtype=np.int64), settings.min_words, settings.max_words)
+            return _join_boundaries([*range(0, count, settings.window), count])
+        return _find_admissible(np.asarray(lengths, dtype=np.int64), settings.min_words, settings.max_words)
 
-    def choose(self, candidates: Candidates, embeddings: FloatArray, counts: npt.NDArray[np.int64]) -> Partition:
-        """The best partition.
+    def choose_partition(
+        self, candidates: Candidates, embeddings: FloatArray, counts: npt.NDArray[np.int64]
+    ) -> Partition:
+        """Return the partition with the highest sum of rewards.
 
         Args:
-            candidates: From :meth:`candidates`.
-            embeddings: Of the sentences, unit length, float32 ``[sentences, dimension]``.
-            counts: Mentions of each entity in each sentence, ``[sentences, entities]``.
+            candidates: The candidate units from :meth:`find_candidates`.
+            embeddings: Sentence vectors of unit length, float32 ``[sentences, dimension]``.
+            counts: Number of mentions of each entity in each sentence, ``[sentences, entities]``.
         """
-        only = candidates.partition
-        if only is not None:
-            return only
+        if candidates.only_partition is not None:
+            return candidates.only_partition
         settings = self._settings
         if settings.method == "semantic-chunking":
-            return _chunks(embeddings, settings.percentile)
+            return _split_at_distances(embeddings, settings.percentile)
         rewards = np.full(
             len(candidates.starts), -(settings.effective_dimension - 1) / 2 * np.log(candidates.sentences)
         )
         if settings.method != "mdl-no-semantics":
             default = _WORDS_KAPPA if settings.semantics == "words" else PAPER_VALUES.kappa
             kappa = default if settings.kappa is None else settings.kappa
-            rewards += kappa * resultant_lengths(candidates, embeddings)
+            rewards += kappa * compute_resultant_lengths(candidates, embeddings)
         if settings.method != "mdl-no-entities":
-            rewards -= entity_code_lengths(candidates, counts)
+            rewards -= compute_entity_code_lengths(candidates, counts)
         return _best_partition(candidates, rewards)
 
 
-def word_vectors(sentences: Sequence[str]) -> FloatArray:
-    """Counts of each word in each sentence, rows of length 1; float32 ``[sentences, distinct words]``.
+def build_word_vectors(sentences: Sequence[str]) -> FloatArray:
+    """Return the word counts of each sentence as rows of length 1; float32 ``[sentences, distinct words]``.
 
-    >>> (word_vectors(["An otter eats fish.", "The otter swims.", "..."]) > 0).sum(axis=1).tolist()
+    >>> (build_word_vectors(["An otter eats fish.", "The otter swims.", "..."]) > 0).sum(axis=1).tolist()
     [4, 3, 0]
     """
     words = [_WORD.findall(sentence.lower()) for sentence in sentences]
-    pairs = [(row, word) for row, own in enumerate(words) for word in own]
-    counts = counted(pairs, len(sentences)).astype(np.float32)
+    pairs = [(row, word) for row, words_of_sentence in enumerate(words) for word in words_of_sentence]
+    counts = count_pairs(pairs, len(sentences)).astype(np.float32)
     lengths = np.linalg.norm(counts, axis=1, keepdims=True)
     vectors: FloatArray = counts / np.maximum(lengths, 1e-12)
     return vectors
 
 
-def counted(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.int64]:
-    """How often each row stands with each text; ``[rows, distinct texts]``, texts in the order they come.
+def count_pairs(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.int64]:
+    """Return how often each row occurs with each text; ``[rows, distinct texts]``, texts in order of first occurrence.
 
-    >>> counted([(0, "fish"), (1, "otter"), (1, "fish"), (1, "otter")], 2).tolist()
+    >>> count_pairs([(0, "fish"), (1, "otter"), (1, "fish"), (1, "otter")], 2).tolist()
     [[1, 0], [1, 2]]
     """
     columns = {text: column for column, text in enumerate(dict.fromkeys(text for _, text in pairs))}
@@ -128,13 +130,14 @@ def counted(pairs: Sequence[tuple[int, str]], rows: int) -> npt.NDArray[np.int64
     return np.bincount(places, minlength=rows * len(columns)).reshape(rows, len(columns))
 
 
-def resultant_lengths(candidates: Candidates, embeddings: FloatArray) -> npt.NDArray[np.float64]:
-    """R_u of every candidate, from prefix sums; shape ``[candidates]``.
+def compute_resultant_lengths(candidates: Candidates, embeddings: FloatArray) -> npt.NDArray[np.float64]:
+    """Return R_u of every candidate, computed from prefix sums; shape ``[candidates]``.
 
-    By ||b - a||^2 = b.b + a.a - 2 a.b, so that no vector is made for each candidate, of which there are many more than
-    sentences.
+    Uses ||b - a||^2 = b.b + a.a - 2 a.b, so that no vector is computed for each candidate: there are many more
+    candidates
+    than sentences.
     """
-    sums = _prefix_sums(embeddings.astype(np.float64))
+    sums = _compute_prefix_sums(embeddings.astype(np.float64))
     products = sums @ sums.T
     squares = products.diagonal()
     starts, ends = candidates.starts, candidates.ends
@@ -144,18 +147,20 @@ def resultant_lengths(candidates: Candidates, embeddings: FloatArray) -> npt.NDA
     return lengths
 
 
-def entity_code_lengths(candidates: Candidates, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Phi(u) of every candidate, from prefix sums; shape ``[candidates]``."""
-    sums = _prefix_sums(counts)
+def compute_entity_code_lengths(candidates: Candidates, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return Phi(u) of every candidate, computed from prefix sums; shape ``[candidates]``."""
+    sums = _compute_prefix_sums(counts)
     lengths = np.zeros(len(candidates.starts))
-    for first in range(0, len(lengths), _TOGETHER):  # a passage of many one-word sentences has a million candidates
-        part = slice(first, first + _TOGETHER)
-        lengths[part] = _code_lengths((sums[candidates.ends[part]] - sums[candidates.starts[part]]).astype(np.float64))
+    for first in range(0, len(lengths), _BLOCK_SIZE):  # a passage of many one-word sentences has a million candidates
+        part = slice(first, first + _BLOCK_SIZE)
+        lengths[part] = _compute_code_lengths(
+            (sums[candidates.ends[part]] - sums[candidates.starts[part]]).astype(np.float64)
+        )
     return lengths
 
 
-def _code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Phi of units by their mentions of each entity, ``[units, entities]``."""
+def _compute_code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return Phi of units from their mention counts ``[units, entities]``."""
     total = mentions.sum(axis=1)
     distinct = (mentions > 0).sum(axis=1)
     log_total = np.log(np.maximum(total, 1))
@@ -164,24 +169,24 @@ def _code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return lengths
 
 
-def _prefix_sums(rows: npt.NDArray[np.number]) -> npt.NDArray[np.number]:
+def _compute_prefix_sums(rows: npt.NDArray[np.number]) -> npt.NDArray[np.number]:
     return np.concatenate([np.zeros((1, rows.shape[1]), dtype=rows.dtype), np.cumsum(rows, axis=0)])
 
 
-def _consecutive(boundaries: Sequence[int]) -> Candidates:
+def _join_boundaries(boundaries: Sequence[int]) -> Candidates:
     bounds = np.asarray(boundaries, dtype=np.int64)
     return Candidates(bounds[:-1], bounds[1:], int(bounds[-1]))
 
 
-def _admissible(words: IntArray, fewest: int, most: int) -> Candidates:
-    """The segments that partitions with the least violation of the limits on words are made of."""
-    ends_at = np.concatenate([[0], np.cumsum(words)])
-    count = len(words)
+def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> Candidates:
+    """Return the units of all partitions that violate the limits on words the least."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    count = len(lengths)
     least = np.zeros(count + 1, dtype=np.int64)
     previous: list[IntArray] = []
     for end in range(1, count + 1):
-        length = ends_at[end] - ends_at[:end]
-        violation = least[:end] + np.maximum(0, fewest - length) + np.maximum(0, length - most)
+        length = offsets[end] - offsets[:end]
+        violation = least[:end] + np.maximum(0, min_words - length) + np.maximum(0, length - max_words)
         least[end] = violation.min()
         previous.append(np.flatnonzero(violation == least[end]))
     # Backwards from the end of the passage, keep what a complete partition can still use.
@@ -198,7 +203,7 @@ def _admissible(words: IntArray, fewest: int, most: int) -> Candidates:
 
 
 def _best_partition(candidates: Candidates, rewards: npt.NDArray[np.float64]) -> Partition:
-    """Bellman's recurrence over prefixes (eq. 8); among equals the longest last unit."""
+    """Return the best partition by Bellman's recurrence over prefixes (eq. 8); ties prefer the longest last unit."""
     best = np.full(candidates.sentences + 1, -np.inf)
     best[0] = 0.0
     parent = [0] * (candidates.sentences + 1)
@@ -216,8 +221,8 @@ def _best_partition(candidates: Candidates, rewards: npt.NDArray[np.float64]) ->
     return partition[::-1]
 
 
-def _chunks(embeddings: FloatArray, percentile: float) -> Partition:
-    """Cut between neighbours that are further apart than most neighbours of this passage."""
+def _split_at_distances(embeddings: FloatArray, percentile: float) -> Partition:
+    """Cut between neighbouring sentences whose distance is above the passage's percentile of such distances."""
     distances = 1 - (embeddings[1:] * embeddings[:-1]).sum(axis=1)
     cuts = np.flatnonzero(distances > np.percentile(distances, percentile)) + 1
     bounds = [0, *cuts.tolist(), len(embeddings)]
@@ -230,24 +235,26 @@ Semantics = Literal["words", "embedder"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentationSettings:
-    """How a passage's sentences are grouped into semantic units (HyperSU, section 4.1 and Table 11).
+    """Settings for grouping a passage's sentences into semantic units (HyperSU, section 4.1 and Table 11).
 
     Attributes:
-        method: ``mdl`` is the paper's; the others are its Table 11.
-        semantics: How alike sentences are: by their ``words``, which costs nothing, or by the ``embedder``'s vectors of
-            each sentence, as in the paper, which is a third of all that is embedded.
-        kappa: Semantic reward scale. None takes what suits the words or the embedder: the paper's 75 is for bge-large,
-            where units average 3 to 6 sentences; with lower cosines it cuts almost each of them apart.
+        method: ``mdl`` is the paper's method; the others are the variants of its Table 11.
+        semantics: How similarity of sentences is measured: by their ``words``, which costs nothing, or by the vectors
+            of the ``embedder`` as in the paper, which is a third of all embedding.
+        kappa: Semantic reward scale. None is the value calibrated for the words or the embedder. The paper's 75 is for
+            bge-large, where units average 3 to 6 sentences; lower cosines need a lower scale.
         effective_dimension: d_eff of the complexity term (Table 10: 32).
-        min_words: Shortest unit, in words (20).
-        max_words: Longest unit, in words (200).
-        window: Sentences in a unit of method ``window`` (Table 11: 3).
-        percentile: For ``semantic-chunking``: cut where the distance of neighbours is above this percentile, 0-100.
-        one_entity: What makes mentions one entity: the normalised ``name``; or ``name-and-label`` as in the paper, for
-            an extractor that tells Washington the person from the place. Its label is then part of an entity's key;
-            a title has none, so this goes with ``join_subject = false``.
-        join_subject: Whether what a unit stands under, the title and headings of its passage, is a member of it, and
-            what its sentences define is marked as its subject. Off, V_u is what appears in the unit (definition 3).
+        min_words: Minimum length of a unit, in words (20).
+        max_words: Maximum length of a unit, in words (200).
+        window: Sentences of a unit with the method ``window`` (Table 11: 3).
+        percentile: With the method ``semantic-chunking``, cut where the distance of neighbours is above this
+            percentile, 0 to 100.
+        one_entity: Mentions of one ``name`` are one entity, or only mentions of one ``name-and-label``: the paper joins
+            entities of one name and type. Then the label is part of an entity's key. A title has no label, so
+            this option needs ``join_subject = false``.
+        join_subject: Whether the title and headings of a passage are members of the units below them, and entities that
+        a
+            sentence defines are subjects of its unit. Without it, V_u is what the unit mentions (definition 3).
     """
 
     method: Segmentation = "mdl"

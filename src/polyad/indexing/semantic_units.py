@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
@@ -13,9 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.calibration import get_embedder_calibration
-from polyad.indexing.builders import BuildResult, DraftHyperedge, OnMessage, build_hyperedge_id, ignore_message
-from polyad.indexing.segmentation import Candidates, SegmentationSettings, Segmenter, counted, word_vectors
-from polyad.indexing.subjects import NO_SUBJECTS, RULES, subjects
+from polyad.indexing.builders import (
+    BuildResult,
+    DraftHyperedge,
+    FindReplies,
+    OnMessage,
+    build_hyperedge_id,
+    ignore_message,
+)
+from polyad.indexing.segmentation import (
+    Candidates,
+    SegmentationSettings,
+    Segmenter,
+    build_word_vectors,
+    count_pairs,
+)
+from polyad.indexing.subjects import NO_SUBJECTS, RULES_VERSION, find_subjects
 from polyad.model import (
     SUBJECT,
     FloatArray,
@@ -28,26 +41,27 @@ from polyad.model import (
     Span,
     Usage,
 )
-from polyad.protocols.components import Embedder, MentionExtractor, Prompt, Splitter
-from polyad.text.keys import labelled_key, mention_key
+from polyad.protocols.components import Embedder, MentionExtractor, Splitter
+from polyad.text.cleaning import collapse_whitespace
+from polyad.text.keys import build_labelled_key, find_mention_key
 
 _IDEOGRAPH = re.compile("[\u3040-\u9fff]")
 
-_TOGETHER = 256
-"""Passages whose names are found at once; between two of these there is a word of how far it is."""
+_CALL_PASSAGES = 256
+"""Passages whose mentions are extracted in one call; progress is reported between calls."""
 
 
 @runtime_checkable
-class _Estimating(Protocol):
+class _EstimatingExtractor(Protocol):
     """A mention extractor that asks a language model."""
 
-    def estimate(self, texts: Sequence[str], known: Callable[[Sequence[Prompt]], list[str | None]], /) -> Usage:
-        """What finding the names in some texts is likely to cost."""
+    def estimate(self, texts: Sequence[str], find_replies: FindReplies, /) -> Usage:
+        """Estimate the usage of extracting the mentions of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Analysis:
-    """A passage on its way to units: its sentences, its mentions by key, the segments to choose from."""
+    """A passage with its sentences, its mentions (entity key and mention), and the candidate units."""
 
     passage: Passage
     sentences: list[Span]
@@ -56,18 +70,18 @@ class _Analysis:
 
 
 class SemanticUnitBuilder:
-    """Builds one hyperedge for each semantic unit, over the entities mentioned in it and the passage's subject.
+    """Builds one hyperedge for each semantic unit, over the entities mentioned in it and the passage's subjects.
 
-    The passage's subjects, its title and headings if it has any, are members with role ``subject`` of every unit that
-    stands under them: one that says "It was directed by" is about them, whether or not it repeats the name. What a
-    sentence defines is a subject of that sentence's unit (:mod:`polyad.indexing.subjects`).
+    The passage's subjects, its title and headings, are members with role ``subject`` of every unit below them: a unit
+    that says "It was directed by" is about them, whether or not it repeats the name. What a sentence defines is a
+    subject of that sentence's unit (:mod:`polyad.indexing.subjects`).
 
     Args:
         splitter: Finds sentences.
-        extractor: Finds names.
-        embedder: Tells which sentences belong together.
-        settings: Of the segmentation.
-        prompt: What tells the extractor's instructions apart, where these are not the usual ones.
+        extractor: Finds mentions.
+        embedder: Embeds sentences if the settings ask for it, and decides the default of ``kappa``.
+        settings: The settings of the segmentation.
+        prompt_version: Fingerprint of the user's own prompt for the extractor; empty for polyad's prompt.
     """
 
     def __init__(
@@ -76,9 +90,9 @@ class SemanticUnitBuilder:
         extractor: MentionExtractor,
         embedder: Embedder,
         settings: SegmentationSettings,
-        prompt: str = "",
+        prompt_version: str = "",
     ) -> None:
-        self._prompt = f" prompt={prompt}" if prompt else ""
+        self._prompt = f" prompt={prompt_version}" if prompt_version else ""
         self._splitter = splitter
         self._extractor = extractor
         self._embedder = embedder
@@ -90,113 +104,96 @@ class SemanticUnitBuilder:
     @property
     def name(self) -> str:
         """The method, its settings, and the extractor's name and prompt."""
-        *common, one_entity, joins = astuple(self._settings)
-        rules = f"{RULES if joins else 'no-subjects'}{'' if one_entity == 'name' else ' labels'}"
+        *common, one_entity, join_subject = astuple(self._settings)
+        rules = f"{RULES_VERSION if join_subject else 'no-subjects'}{'' if one_entity == 'name' else ' labels'}"
         return f"semantic-units {self._extractor.name}{self._prompt} {rules} {tuple(common)}"
 
-    def build(
-        self,
-        passages: Sequence[Passage],
-        on_message: OnMessage = ignore_message,
-    ) -> list[BuildResult]:
-        """The units of each passage."""
-        built: list[BuildResult] = []
-        for start in range(0, len(passages), _TOGETHER):
+    def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
+        """Build the semantic units of each passage."""
+        results: list[BuildResult] = []
+        for start in range(0, len(passages), _CALL_PASSAGES):
             on_message(f"finding names, passage {start + 1:,} of {len(passages):,}")
-            built += self._built(passages[start : start + _TOGETHER])
-        return built
+            part = passages[start : start + _CALL_PASSAGES]
+            mentions = self._extractor.extract([passage.text for passage in part])
+            analyses = [self._analyse(passage, found) for passage, found in zip(part, mentions, strict=True)]
+            vectors = self._embed_sentences(analyses)
+            results += [BuildResult(self._build_units(*pair)) for pair in zip(analyses, vectors, strict=True)]
+        return results
 
-    def _built(self, passages: Sequence[Passage]) -> list[BuildResult]:
-        mentions = self._extractor.extract([passage.text for passage in passages])
-        analyses = [self._analyse(passage, found) for passage, found in zip(passages, mentions, strict=True)]
-        vectors = self._sentence_vectors(analyses)
-        return [BuildResult(self._units(analysis, own)) for analysis, own in zip(analyses, vectors, strict=True)]
-
-    def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
-        """What finding names takes; nothing, where no language model is asked."""
-        if not isinstance(self._extractor, _Estimating):
+    def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
+        """Estimate the usage of extracting mentions; zero if the extractor asks no language model."""
+        if not isinstance(self._extractor, _EstimatingExtractor):
             return Usage()
-        return self._extractor.estimate([passage.text for passage in passages], known)
+        return self._extractor.estimate([passage.text for passage in passages], find_replies)
 
     def _analyse(self, passage: Passage, mentions: Sequence[Mention]) -> _Analysis:
         sentences = self._splitter.sentences(passage.text)
-        words = [count_words(sentence.of(passage.text)) for sentence in sentences]
-        keyed = [(key, mention) for mention in mentions if (key := self._key(mention, passage.text))]
-        return _Analysis(passage, sentences, keyed, self._segmenter.candidates(words))
+        lengths = [count_unit_words(sentence.of(passage.text)) for sentence in sentences]
+        keyed = [(key, mention) for mention in mentions if (key := self._find_key(mention, passage.text))]
+        return _Analysis(passage, sentences, keyed, self._segmenter.find_candidates(lengths))
 
-    def _key(self, mention: Mention, text: str) -> str:
-        key = mention_key(mention, text)
-        return key if self._settings.one_entity == "name" else labelled_key(key, mention.type)
+    def _find_key(self, mention: Mention, text: str) -> str:
+        key = find_mention_key(mention, text)
+        return key if self._settings.one_entity == "name" else build_labelled_key(key, mention.type)
 
-    def _sentence_vectors(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
-        """Of each passage that has a choice to make; of the others nothing is embedded."""
+    def _embed_sentences(self, analyses: Sequence[_Analysis]) -> list[FloatArray]:
+        """Return the sentence vectors of each passage; none for a passage with only one possible partition."""
         texts = [
             [sentence.of(analysis.passage.text) for sentence in analysis.sentences]
-            if analysis.candidates.partition is None
+            if analysis.candidates.only_partition is None
             else []
             for analysis in analyses
         ]
         if self._settings.semantics == "words":
-            return [word_vectors(own) for own in texts]
-        vectors = self._embedder.encode([text for own in texts for text in own], "passage")
+            return [build_word_vectors(sentences) for sentences in texts]
+        vectors = self._embedder.encode([text for sentences in texts for text in sentences], "passage")
         bounds = np.cumsum([0, *map(len, texts)]).tolist()
         return [vectors[start:end] for start, end in pairwise(bounds)]
 
-    def _units(self, analysis: _Analysis, embeddings: FloatArray) -> list[DraftHyperedge]:
-        partition = self._segmenter.choose(analysis.candidates, embeddings, _mention_counts(analysis))
-        passage = analysis.passage
-        joins = self._settings.join_subject
-        about = subjects(passage, analysis.sentences, analysis.mentions) if joins else NO_SUBJECTS
+    def _build_units(self, analysis: _Analysis, vectors: FloatArray) -> list[DraftHyperedge]:
+        partition = self._segmenter.choose_partition(analysis.candidates, vectors, _count_mentions(analysis))
+        passage, sentences, mentions = analysis.passage, analysis.sentences, analysis.mentions
+        subjects = find_subjects(passage, sentences, mentions) if self._settings.join_subject else NO_SUBJECTS
         units = []
         for position, (first, last) in enumerate(partition):
-            start, end = analysis.sentences[first].start, analysis.sentences[last - 1].end
+            start, end = sentences[first].start, sentences[last - 1].end
             id = build_hyperedge_id(passage.id, position)
             edge = Hyperedge(id, HyperedgeKind.SEMANTIC_UNIT, passage.text[start:end], passage.id, start, end)
-            defined = [item for item in about.defined if start <= item[1].start < end]
-            mentions = [item for item in analysis.mentions if start <= item[1].start < end]
-            units.append(DraftHyperedge(edge, _incidences(id, about.of(Span(start, end)), defined, mentions)))
+            definitions = [item for item in subjects.definitions if start <= item[1].start < end]
+            inside = [item for item in mentions if start <= item[1].start < end]
+            sections = subjects.get_sections(Span(start, end))
+            units.append(DraftHyperedge(edge, _build_incidences(id, sections, definitions, inside)))
         return units
 
 
-def count_words(sentence: str) -> int:
-    """Words as the limits on a unit count them: runs between white space; an ideograph counts as half a word."""
+def count_unit_words(sentence: str) -> int:
+    """Return the number of words as the limits of a unit count them: an ideograph counts as half a word."""
     return len(sentence.split()) + len(_IDEOGRAPH.findall(sentence)) // 2
 
 
-def _mention_counts(analysis: _Analysis) -> npt.NDArray[np.int64]:
-    """Mentions of each entity in each sentence, ``[sentences, entities]``."""
+def _count_mentions(analysis: _Analysis) -> npt.NDArray[np.int64]:
+    """Return the number of mentions of each entity in each sentence; shape ``[sentences, entities]``."""
     ends = [sentence.end for sentence in analysis.sentences]
     pairs = [(min(bisect_right(ends, mention.start), len(ends) - 1), key) for key, mention in analysis.mentions]
-    return counted(pairs, len(ends))
+    return count_pairs(pairs, len(ends))
 
 
-def _incidences(
+def _build_incidences(
     hyperedge_id: str,
-    subjects: Sequence[tuple[str, Section]],
-    defined: Sequence[tuple[str, Mention, float]],
+    sections: Sequence[tuple[str, Section]],
+    definitions: Sequence[tuple[str, Mention, float]],
     mentions: Sequence[tuple[str, Mention]],
 ) -> tuple[Incidence, ...]:
-    """One incidence an entity: what the unit is about, what it defines, then each mention when it first occurs."""
-    found = {
+    """Return one incidence for each entity: subjects first, then defined entities, then the first mention of others."""
+    incidences = {
         key: Incidence(key, hyperedge_id, section.name, SUBJECT, strength=section.strength)
-        for key, section in reversed(subjects)
+        for key, section in reversed(sections)
     }
-    for key, mention, strength in defined:
-        name = _on_one_line(mention.name)
-        found.setdefault(key, Incidence(key, hyperedge_id, name, SUBJECT, mention.type, strength=strength))
+    for key, mention, strength in definitions:
+        name = collapse_whitespace(mention.name)
+        incidences.setdefault(key, Incidence(key, hyperedge_id, name, SUBJECT, mention.type, strength=strength))
     for key, mention in mentions:
-        if key not in found:
-            found[key] = Incidence(
-                key,
-                hyperedge_id,
-                _on_one_line(mention.name),
-                mention.role,
-                mention.type,
-                mention.description,
-                mention.score,
-            )
-    return tuple(found[key] for key in sorted(found))
-
-
-def _on_one_line(name: str) -> str:
-    return " ".join(name.split())
+        if key not in incidences:
+            name, role, kind = collapse_whitespace(mention.name), mention.role, mention.type
+            incidences[key] = Incidence(key, hyperedge_id, name, role, kind, mention.description, mention.score)
+    return tuple(incidences[key] for key in sorted(incidences))

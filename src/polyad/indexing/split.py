@@ -1,6 +1,6 @@
-"""Cuts documents into passages of whole sentences, by exact character spans.
+"""Splits documents into passages of whole sentences, by exact character spans.
 
-Tokens are counted by a rule, so that a limit means the same on every machine and under every embedding model.
+Tokens are estimated by a rule, so that a limit means the same on every machine and for every embedding model.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from polyad.config import SHORT_PASSAGES, SplitSettings
-from polyad.indexing.sentences import sentences, trim
+from polyad.indexing.sentences import split_sentences, trim_span
 from polyad.model import Span
 from polyad.text.counting import TOKEN, count_tokens
 from polyad.text.paragraphs import paragraphs
 
 _FULL_ENOUGH = 0.6
-"""Share of ``passage_tokens`` that a passage holds at least when it ends early, with a paragraph."""
+"""Smallest share of ``passage_tokens`` in a passage that ends early, at the end of a paragraph."""
 
 
 class _Unit(NamedTuple):
-    """What passages are packed from: a sentence, or a piece of one that exceeds a passage by itself.
+    """A unit from which passages are packed: a sentence, or a piece of a sentence that exceeds a passage.
 
     Attributes:
-        start: Offset in the text.
-        end: Offset behind it.
-        tokens: In it.
-        whole: Whether it is a sentence.
-        opens: Whether a paragraph begins with it, and what is before it is no heading.
+        start: Offset of the first character in the text.
+        end: Offset after the last character.
+        tokens: Length in tokens.
+        whole: Whether it is a whole sentence.
+        opens: Whether a paragraph begins with it, and the text before it is not a heading.
     """
 
     start: int
@@ -40,131 +40,134 @@ class _Unit(NamedTuple):
 
 
 class SentenceSplitter:
-    """Splits at the ends of sentences.
+    """Splits text into passages at the ends of sentences.
 
     Args:
-        settings: The limits, and the language of the rules. An unknown language has the rules common to all.
-        usual: Tokens of a passage and of its overlap where the settings do not say.
+        settings: Token limits and the language of the sentence rules. An unknown language has the rules common to all.
+        default_sizes: Tokens of a passage and of its overlap if the settings do not state them.
     """
 
-    def __init__(self, settings: SplitSettings | None = None, usual: tuple[int, int] = SHORT_PASSAGES) -> None:
-        self._settings = (settings or SplitSettings()).sized(usual)
-        self._limit, self._most_shared = self._settings.passage_tokens or 0, self._settings.overlap_tokens or 0
+    def __init__(self, settings: SplitSettings | None = None, default_sizes: tuple[int, int] = SHORT_PASSAGES) -> None:
+        self._settings = (settings or SplitSettings()).sized(default_sizes)
+        self._limit, self._max_overlap = self._settings.passage_tokens or 0, self._settings.overlap_tokens or 0
 
     @property
     def name(self) -> str:
-        """The settings that decide where texts are cut."""
+        """The version of the rules and the settings that decide where texts are cut."""
         return f"sentences-2 {astuple(self._settings)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
-        """Spans of the passages in ``text``, in order; none for blank text, one for a text without breaks that fits.
+        """Return the spans of the passages in ``text``, in order; none for a blank text.
 
-        A passage holds whole sentences, at most ``passage_tokens`` of them together, and begins with the sentences at
-        the end of the passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage by
-        itself is cut between words, a word that does between characters, and shares no passage with what is before it.
-        Rather than in the middle of a paragraph a passage ends before it, if it is 60 % full there.
+        A passage has whole sentences with at most ``passage_tokens`` tokens together. It begins with the last sentences
+        of the
+        passage before, as many as fit into ``overlap_tokens``. A sentence that exceeds a passage is cut between words,
+        and a
+        word that exceeds a passage between characters; the pieces share no passage with text before them. A passage
+        that is at
+        least 60 % full ends before a paragraph rather than within it.
 
-        It goes across ``breaks`` only between sections of fewer than ``section_tokens``, one after another.
+        A passage crosses ``breaks`` only between consecutive sections of fewer than ``section_tokens`` tokens.
         """
         return [
             Span(part.start + span.start, part.start + span.end)
-            for part in self._parts(text, breaks)
-            for span in self._of_part(part.of(text))
+            for part in self._split_at_breaks(text, breaks)
+            for span in self._split_part(part.of(text))
         ]
 
-    def _parts(self, text: str, breaks: Sequence[int]) -> list[Span]:
-        """The text in parts that no passage goes across."""
+    def _split_at_breaks(self, text: str, breaks: Sequence[int]) -> list[Span]:
+        """Return the parts of the text that no passage crosses."""
         starts = sorted({0, *(place for place in breaks if 0 < place < len(text))})
         sections = [Span(start, end) for start, end in pairwise([*starts, len(text)])]
         parts: list[Span] = []
-        before = self._settings.section_tokens  # in the part before; nothing joins what is not there
+        previous = self._settings.section_tokens  # tokens of the part before; no section joins before the first part
         for section in sections:
             tokens = self.count_tokens(section.of(text)) if len(sections) > 1 else 0
-            if max(before, tokens) < self._settings.section_tokens:
+            if max(previous, tokens) < self._settings.section_tokens:
                 parts[-1] = Span(parts[-1].start, section.end)
-                before += tokens
+                previous += tokens
             else:
                 parts.append(section)
-                before = tokens
+                previous = tokens
         return parts
 
-    def _of_part(self, text: str) -> list[Span]:
-        whole = trim(text, 0, len(text))
+    def _split_part(self, text: str) -> list[Span]:
+        whole = trim_span(text, 0, len(text))
         if whole is None:
             return []
         limit = self._limit
         if whole.end - whole.start <= limit or self.count_tokens(text) <= limit:
             return [whole]
-        return self._pack(self._units(text))
+        return self._pack(self._split_units(text))
 
     def sentences(self, text: str) -> list[Span]:
-        """Spans of the sentences in ``text``, in order; see :func:`polyad.indexing.sentences.sentences`."""
-        return sentences(text, self._settings.language)
+        """Return the character spans of the sentences in ``text``, in order."""
+        return split_sentences(text, self._settings.language)
 
     def count_tokens(self, text: str) -> int:
-        """Estimated length of ``text`` in tokens; see :func:`polyad.text.counting.count_tokens`."""
+        """Estimate the length of ``text`` in tokens; see :func:`polyad.text.counting.count_tokens`."""
         return count_tokens(text)
 
-    def _units(self, text: str) -> Iterator[_Unit]:
+    def _split_units(self, text: str) -> Iterator[_Unit]:
         limit = self._limit
         starts = paragraphs(text)
-        begun = end = 0
+        paragraph = end = 0
         for sentence in self.sentences(text):
-            before, begun = begun, bisect_right(starts, sentence.start)
-            opens = begun > before and not _introduces(text[end - 1 : end])
+            previous, paragraph = paragraph, bisect_right(starts, sentence.start)
+            opens = paragraph > previous and not _is_introduction(text[end - 1 : end])
             end = sentence.end
             tokens = self.count_tokens(sentence.of(text))
             if tokens <= limit:
                 yield _Unit(sentence.start, sentence.end, tokens, whole=True, opens=opens)
             else:
-                yield from _cut(text, sentence, limit)
+                yield from _cut_sentence(text, sentence, limit)
 
     def _pack(self, units: Iterator[_Unit]) -> list[Span]:
         spans: list[Span] = []
         current: list[_Unit] = []
-        repeated = 0  # of the current ones, from the passage before
+        repeated = 0  # units of the current passage that are from the passage before
         total = 0
         for unit in units:
             if current and (not unit.whole or total + unit.tokens > self._limit):
-                size = self._size([*current, unit], repeated)
+                size = self._choose_size([*current, unit], repeated)
                 spans.append(Span(current[0].start, current[size - 1].end))
-                overlap = self._overlap(current[:size], [*current[size:], unit])
+                overlap = self._find_overlap(current[:size], [*current[size:], unit])
                 current = [*overlap, *current[size:]]
                 repeated = len(overlap)
-                total = sum(kept.tokens for kept in current)
+                total = sum(each.tokens for each in current)
             current.append(unit)
             total += unit.tokens
         spans.append(Span(current[0].start, current[-1].end))
         return spans
 
-    def _size(self, units: Sequence[_Unit], repeated: int) -> int:
-        """How many of the units make a passage, when the last is one too many: up to a paragraph, if that is near.
+    def _choose_size(self, units: Sequence[_Unit], repeated: int) -> int:
+        """Return how many units make a passage, if the last unit is one too many: up to a nearby paragraph.
 
-        What is left over has to fit into a passage, and some of the units have to be new.
+        The remaining units have to fit into a passage, and some units of the passage have to be new.
         """
         limit = self._limit
         size = len(units) - 1
         if not units[-1].whole:
             return size
-        held, left = sum(unit.tokens for unit in units) - units[-1].tokens, units[-1].tokens
-        while size > repeated and held >= _FULL_ENOUGH * limit and left <= limit:
+        used, remaining = sum(unit.tokens for unit in units) - units[-1].tokens, units[-1].tokens
+        while size > repeated and used >= _FULL_ENOUGH * limit and remaining <= limit:
             if units[size].opens:
                 return size
             size -= 1
-            held -= units[size].tokens
-            left += units[size].tokens
+            used -= units[size].tokens
+            remaining += units[size].tokens
         return len(units) - 1
 
-    def _overlap(self, passage: list[_Unit], following: Sequence[_Unit]) -> list[_Unit]:
-        """The sentences at the end of ``passage`` that are repeated before ``following``.
+    def _find_overlap(self, passage: list[_Unit], following: Sequence[_Unit]) -> list[_Unit]:
+        """Return the sentences at the end of ``passage`` that are repeated before ``following``.
 
-        They never include the rest of a cut sentence: that begins a passage, and a whole passage is never repeated,
-        because what follows did not fit behind it.
+        The end of a cut sentence is never repeated, because it begins a passage. Neither is a whole passage, because
+        the
+        following units did not fit behind it.
         """
         if not following[0].whole:
             return []
-        room = self._limit - sum(unit.tokens for unit in following)
-        room = min(self._most_shared, room)
+        room = min(self._max_overlap, self._limit - sum(unit.tokens for unit in following))
         first = len(passage)
         while first > 0 and passage[first - 1].tokens <= room:
             first -= 1
@@ -172,13 +175,13 @@ class SentenceSplitter:
         return passage[first:]
 
 
-def _introduces(last: str) -> bool:
-    """Whether what ends with a character belongs to what follows: a heading, or the words before a list."""
+def _is_introduction(last: str) -> bool:
+    """Return whether text that ends with this character introduces the next text: a heading or a list."""
     return last.isalnum() or last == ":"
 
 
-def _cut(text: str, sentence: Span, limit: int) -> Iterator[_Unit]:
-    """Pieces of at most ``limit`` tokens, cut between words where a word does not exceed the limit by itself."""
+def _cut_sentence(text: str, sentence: Span, limit: int) -> Iterator[_Unit]:
+    """Yield pieces of at most ``limit`` tokens, cut between words unless a single word exceeds the limit."""
     start = word = sentence.start
     tokens = tokens_before_word = 0
     end = end_before_word = sentence.start

@@ -1,12 +1,11 @@
-"""What a passage is about: its title and headings; without any, what its sentences define or begin with.
+"""Finds the subjects of a passage: its title and headings, or else what its sentences define or begin with.
 
-A link in retrieval leads from a mention to the passage whose subject it is, so a text without titles, or one that
-treats one thing after another, needs subjects too. "Ljubljana is the capital of Slovenia" is about Ljubljana wherever
-it stands.
+In retrieval, a link leads from a mention to the passage whose subject is mentioned. So a text without titles, or with
+many topics, needs subjects too: "Ljubljana is the capital of Slovenia" is about Ljubljana wherever it occurs.
 
-Not all subjects are as sure. A title, a heading and what is defined at the beginning of a paragraph are strong; what is
-defined in the middle of one, or begins it, is weaker; what a passage from the middle of a text happens to begin with is
-weakest ("Oh", "Take the next step"). Retrieval tells them apart by their strength.
+Each subject has a strength. A title, a heading and a definition at the beginning of a paragraph are strong. A
+definition in the middle of a paragraph, or an entity at its beginning, is weaker. The entity that a passage from the
+middle of a text begins with is weakest ("Oh", "Take the next step"). Retrieval uses the strength as a feature.
 """
 
 from __future__ import annotations
@@ -21,24 +20,25 @@ from polyad.text.keys import entity_key, name_key
 from polyad.text.lexicon import COMMON_WORDS
 from polyad.text.paragraphs import begins_paragraph
 
-RULES = "subjects-4"
-"""Part of the name of every builder that uses these rules; to be changed with what they find, so that documents indexed
-by the earlier ones are indexed again."""
+RULES_VERSION = "subjects-4"
+"""Part of the name of every builder that uses these rules. Change it together with the rules, so that documents that
+were
+indexed with the earlier rules are indexed again."""
 
 STRONG, WEAKER, WEAKEST = 1.0, 0.5, 0.25
 
-_LONGEST = 12  # words of a name that a sentence defines
+_MAX_NAME_WORDS = 12
 
-_WORDS = r"\w(?:[^.,;:!?()\[\]\"“”«»\n]|(?<=\b[A-Z])\.|(?<=\b[A-Z][a-z])\.){0,100}?"  # the points of "J." and "Jr."
+_WORDS = r"\w(?:[^.,;:!?()\[\]\"“”«»\n]|(?<=\b[A-Z])\.|(?<=\b[A-Z][a-z])\.){0,100}?"  # the full stops of "J." and "Jr."
 _NICKNAME = r"\s?[\"“]\s?[^\"“”()\n]{1,30}?\s?[\"”]\s?"
 _REMARK = r"\s*(?:\((?:[^()]|\([^()]{0,100}\)){0,250}\)|,[^,;()]{1,80}(?=[,(]))"
 _IS = re.compile(r"(?:is|was|are|were)\s+(?:also\s+|either\s+|both\s+)?(?:an?|the|one|two|any|part|known|located)\b")
-"""What stands in every definition, and is found sooner than what is before it."""
+"""The part that every definition contains; a search for it is faster than a search for the text before it."""
 
 _DEFINITION = re.compile(
-    rf"[\"“«']?\s?(?P<name>{_WORDS}(?:{_NICKNAME}{_WORDS})?)[\"”»']?"  # what is defined, up to
-    rf"(?P<remarks>(?:{_REMARK}){{0,4}}),?\s*"  # remarks in parentheses or between commas, and
-    rf"\b{_IS.pattern}"
+    rf"[\"“«']?\s?(?P<name>{_WORDS}(?:{_NICKNAME}{_WORDS})?)[\"”»']?"  # the defined name, up to
+    rf"(?P<remarks>(?:{_REMARK}){{0,4}}),?\s*"  # remarks in parentheses or between commas
+    rf"\b{_IS.pattern}"  # and the verb
 )
 _ALTERNATIVE = " or "
 _CALLED = re.compile(
@@ -46,7 +46,7 @@ _CALLED = re.compile(
     r"|(?:birth|full|old|pen|real|ring|stage)\s?names?"
     r"|aka|alias|born|called|formerly|n[ée]e|nicknamed|officially|or|pseudonym|simply)\s+(?:the\s+)?[\"“]?\s?"
 )
-"""What introduces another name in a remark: "known professionally as", "née", "(or "."""
+"""The words before another name in a remark: "known professionally as", "née", "(or "."""
 
 _IN_PARENTHESES = re.compile(r"\(\s*[\"“]?\s?([^();,:]{2,80}?)\s?[\"”]?\s*\)")
 _NEVER_ALIASES = frozenset({"date", "quantity", "phrase"})
@@ -61,57 +61,61 @@ _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The subjects of a passage and of its sections, and those that single sentences define.
+    """The subjects of a passage and of its sections, and the entities that single sentences define.
 
     Attributes:
-        sections: Key of each, and the part of the passage that it is the subject of: mostly all of it.
-        defined: Key, mention and strength of each. Without a title, which is what others call it, also of the other
-            names that its sentence gives it.
+        sections: Entity key and section of each subject; the section is usually the whole passage.
+        definitions: Entity key, mention and strength of each defined entity. In a passage without a title, these
+        include
+            the other names that the sentence states.
     """
 
     sections: tuple[tuple[str, Section], ...]
-    defined: tuple[tuple[str, Mention, float], ...]
+    definitions: tuple[tuple[str, Mention, float], ...]
 
-    def of(self, span: Span) -> list[tuple[str, Section]]:
-        """Key and section of the subjects of what stands at a span, the widest first; not of what is defined in it."""
-        return [(key, part) for key, part in self.sections if part.start < span.end and span.start < part.end]
+    def get_sections(self, span: Span) -> list[tuple[str, Section]]:
+        """Return the keys and sections of the subjects at a span, the widest section first, without definitions."""
+        return [item for item in self.sections if item[1].start < span.end and span.start < item[1].end]
 
 
 NO_SUBJECTS = Subjects((), ())
 
 
-def subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tuple[str, Mention]]) -> Subjects:
+def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequence[tuple[str, Mention]]) -> Subjects:
     """Find the subjects of a passage.
 
     Args:
-        passage: With its sections, if it has any besides its title.
-        sentences: Spans of its sentences.
-        mentions: Key and mention, ordered by ``start``.
+        passage: The passage, with its sections if it has any besides its title.
+        sentences: The spans of its sentences.
+        mentions: Entity key and mention, ordered by ``start``.
     """
     text = passage.text
-    definitions = [found for sentence in sentences if (found := _definition(passage, sentence))]
+    definitions = [definition for sentence in sentences if (definition := _find_definition(passage, sentence))]
     sections = passage.sections or (Section(passage.title, 0, len(text)),)
-    titled = tuple((key, part) for part in sections if part.strength and (key := _section_key(part, sections)))
+    titled = tuple((key, part) for part in sections if part.strength and (key := _find_section_key(part, sections)))
     if titled:
-        return Subjects(titled, tuple((found.key, found.name, found.strength) for found in definitions))
-    defined = tuple((*named, found.strength) for found in definitions for named in _names(text, found, mentions))
+        return Subjects(titled, tuple((each.key, each.name, each.strength) for each in definitions))
+    defined = tuple((*name, each.strength) for each in definitions for name in _find_names(text, each, mentions))
     if defined and defined[0][1].end <= sentences[0].end:
         key, mention, strength = defined[0]
         name = mention.name
     else:
-        key, name = _leading(text, sentences[0], mentions) if sentences else ("", "")
+        key, name = _find_leading_mention(text, sentences[0], mentions) if sentences else ("", "")
         strength = WEAKER if sentences and _is_first(passage, sentences[0]) else WEAKEST
     return Subjects(((key, Section(name, 0, len(text), strength)),) if key else (), defined)
 
 
-def _section_key(section: Section, sections: Sequence[Section]) -> str:
-    """The key of a title or heading. A title is a name, be it "Up" or "24"; a heading may be a word or a number."""
+def _find_section_key(section: Section, sections: Sequence[Section]) -> str:
+    """Return the entity key of a title or heading, or an empty string for a heading that is a mere word or number.
+
+    A title is always a name, be it "Up" or "24".
+    """
     is_title = section is sections[0] and (len(sections) == 1 or not section.name.isdecimal())
     return name_key(section.name) if is_title else entity_key(section.name)
 
 
 class _Definition(NamedTuple):
-    """What a sentence of the form "X is a ..." defines, and the span of the remarks between X and its verb."""
+    """A definition of the form "X is a ...": key and mention of X, span of the remarks after X, and strength."""
 
     key: str
     name: Mention
@@ -120,56 +124,59 @@ class _Definition(NamedTuple):
 
 
 def _is_first(passage: Passage, sentence: Span) -> bool:
-    """Whether a sentence is the first of a paragraph."""
+    """Return whether a sentence is the first sentence of a paragraph."""
     if not passage.text[: sentence.start].strip():
         return passage.begins_paragraph
     return begins_paragraph(passage.text, sentence.start)
 
 
-def _names_something(name: str) -> bool:
-    """Whether it is a proper name: a capital within it, or at its beginning one that no everyday word has there."""
-    first, *others = name.split()
-    return any(word[0].isupper() or word[0].isdigit() for word in others) or first.casefold() not in COMMON_WORDS
+def _is_proper_name(name: str) -> bool:
+    """Return whether a name has a capital or digit after its first word, or a rare first word."""
+    first, *following = name.split()
+    return any(word[0].isupper() or word[0].isdigit() for word in following) or first.casefold() not in COMMON_WORDS
 
 
-def _definition(passage: Passage, sentence: Span) -> _Definition | None:
+def _find_definition(passage: Passage, sentence: Span) -> _Definition | None:
     text = passage.text
     if not _IS.search(text, sentence.start, sentence.end):
         return None
-    found = _DEFINITION.match(text, sentence.start, sentence.end)
-    if not found or _NO_NAME.match(found["name"]):
+    match = _DEFINITION.match(text, sentence.start, sentence.end)
+    if not match or _NO_NAME.match(match["name"]):
         return None
-    name = found["name"].rstrip()
+    name = match["name"].rstrip()
     article = _ARTICLE.match(name)
     bare = name[article.end() :] if article else name
-    if not bare or not (bare[0].isupper() or bare[0].isdigit()) or len(name.split()) > _LONGEST:
+    if not bare or not (bare[0].isupper() or bare[0].isdigit()) or len(name.split()) > _MAX_NAME_WORDS:
         return None
     key = entity_key(name)
     if not key:
         return None
-    start = found.start("name")
-    strengths = (STRONG, WEAKER) if _names_something(bare) else (WEAKER, WEAKEST)
+    start = match.start("name")
+    strengths = (STRONG, WEAKER) if _is_proper_name(bare) else (WEAKER, WEAKEST)
     mention = Mention(name, start, start + len(name), type="name")
     return _Definition(
-        key, mention, found.span("remarks"), strengths[0] if _is_first(passage, sentence) else strengths[1]
+        key, mention, match.span("remarks"), strengths[0] if _is_first(passage, sentence) else strengths[1]
     )
 
 
-def _names(
+def _find_names(
     text: str, definition: _Definition, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """The names of what is defined, the fullest first: in "John Stuart, Lord Bute, is a" it goes on after the comma."""
+    """Yield the names of the defined entity, the longest first.
+
+    The name in "John Stuart, Lord Bute, is a" continues after the comma.
+    """
     _, name, remarks, _ = definition
     longer = [item for item in mentions if item[1].start == name.start and item[1].end > name.end]
     if longer:
         yield max(longer, key=lambda item: item[1].end)
     yield definition.key, name
-    yield from _alternatives(name)
-    yield from _aliases(text, remarks, mentions)
+    yield from _find_alternatives(name)
+    yield from _find_aliases(text, remarks, mentions)
 
 
-def _alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
-    """The names in "Damerjog or Damerdjog"."""
+def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
+    """Yield both names in "Damerjog or Damerdjog"."""
     parts = name.name.split(_ALTERNATIVE)
     start = name.start
     for part in parts if len(parts) > 1 else ():
@@ -178,14 +185,16 @@ def _alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
         start += len(part) + len(_ALTERNATIVE)
 
 
-def _aliases(
+def _find_aliases(
     text: str, remarks: tuple[int, int], mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """The longest mention after each word that introduces a name, and each alone in parentheses."""
+    """Yield the longest mention after each word that introduces a name, and each mention alone in parentheses."""
     start, end = remarks
     inside = {
         mention.start: (key, mention)
-        for key, mention in sorted(mentions, key=lambda item: item[1].end)  # of those with one start, the last stays
+        for key, mention in sorted(
+            mentions, key=lambda item: item[1].end
+        )  # of mentions with the same start, the last one is used
         if start <= mention.start < end and mention.type not in _NEVER_ALIASES
     }
     yield from (inside[cue.end()] for cue in _CALLED.finditer(text, start, end) if cue.end() in inside)
@@ -194,8 +203,8 @@ def _aliases(
             yield inside[name.start(1)]
 
 
-def _leading(text: str, sentence: Span, mentions: Sequence[tuple[str, Mention]]) -> tuple[str, str]:
-    """The longest mention that a sentence begins with, an article or a quotation mark apart."""
+def _find_leading_mention(text: str, sentence: Span, mentions: Sequence[tuple[str, Mention]]) -> tuple[str, str]:
+    """Return key and name of the longest mention that a sentence begins with, after an article or quotation mark."""
     opening = _OPENING.match(text, sentence.start, sentence.end)
     starts = {sentence.start, opening.end() if opening else sentence.start}
     leading = [(key, mention) for key, mention in mentions if mention.start in starts]

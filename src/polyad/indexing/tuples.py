@@ -1,4 +1,4 @@
-"""Hyperedges of facts that were given as data: one for each fact, an incidence for each entity among its arguments."""
+"""Tuple hyperedges: one for each fact that was supplied as data, with an incidence for each entity argument."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from polyad.text.literals import extent_of, one_line
 
 
 class TupleBuilder:
-    """Keeps each fact whole: who took part, in which role, in one record (HyperRAG, definition 2.1 and appendix A).
+    """Builds one hyperedge for each fact that was supplied as data (HyperRAG, definition 2.1 and appendix A).
 
-    Pairs of entities would not do: from "Alice gave Bob the book and Carol the pen" they leave open who got what.
+    Pairs of entities would lose information: from "Alice gave Bob the book and Carol the pen" they leave open who got
+    what.
 
-    All arguments stay with the hyperedge, word for word. Those that are entities are its members: an entity in two
-    roles of a fact is two incidences; in one role twice it is one. A literal, such as a dose, joins nothing.
+    The hyperedge stores all arguments unchanged. Entities among the arguments are its members: an entity in two roles
+    has two incidences, an entity twice in one role has one. A literal, such as a dose, is not a member.
     """
 
     @property
     def name(self) -> str:
-        """The method; it has no settings. The number changes when the same arguments make other hyperedges."""
+        """The method, which has no settings. The number changes when the same arguments give other hyperedges."""
         return "tuples 2"
 
     def build(
         self,
         passages: Sequence[Passage],
-        on_message: OnMessage = ignore_message,  # noqa: ARG002  # the protocol's parameter; facts take no long time
+        on_message: OnMessage = ignore_message,  # noqa: ARG002  # the protocol's parameter; tuples take no long time
     ) -> list[BuildResult]:
-        """One hyperedge for each passage, with the passage's own words as its text; notes count the types by role.
+        """Build one hyperedge for each passage, with the passage's text; notes count the argument types by role.
 
         Raises:
-            ReadError: A passage has no arguments, so it is prose and not a fact.
+            ReadError: a passage has no arguments, so it is prose and not a fact.
         """
-        return [BuildResult([_hyperedge(passage)], notes=_types(passage.arguments)) for passage in passages]
+        return [BuildResult([_build_hyperedge(passage)], notes=_count_types(passage.arguments)) for passage in passages]
 
-    def estimate(self, passages: Sequence[Passage], known: object) -> Usage:  # noqa: ARG002  # the protocol's
-        """Nothing."""
+    def estimate(self, passages: Sequence[Passage], find_replies: object) -> Usage:  # noqa: ARG002  # the protocol's
+        """Return zero usage: no language model is asked."""
         return Usage()
 
 
-def _hyperedge(passage: Passage) -> DraftHyperedge:
+def _build_hyperedge(passage: Passage) -> DraftHyperedge:
     if not passage.arguments:
         raise ReadError(
             f"{passage.document_id} is prose: it has no arguments; expected a fact with roles and entities, as a line "
@@ -61,17 +62,17 @@ def _hyperedge(passage: Passage) -> DraftHyperedge:
         relation=passage.relation,
         arguments=passage.arguments,
     )
-    found: dict[tuple[str, str], Incidence] = {}
+    incidences: dict[tuple[str, str], Incidence] = {}
     for argument in passage.arguments:
         key = given_key(argument.value) if argument.type == "entity" else ""
         if key:
             name = one_line(sanitize((*argument.names, argument.value)[0])) or key
-            found.setdefault((key, argument.role), Incidence(key, id, name, argument.role))
-    return DraftHyperedge(edge, tuple(found[place] for place in sorted(found)))
+            incidences.setdefault((key, argument.role), Incidence(key, id, name, argument.role))
+    return DraftHyperedge(edge, tuple(incidences[place] for place in sorted(incidences)))
 
 
-def _types(arguments: Sequence[Argument]) -> Counter[str]:
-    """How many literals there are by role and type, and how many that are not what they were declared to be."""
+def _count_types(arguments: Sequence[Argument]) -> Counter[str]:
+    """Count the literals by role and type, and the literals that do not have their declared type."""
     return Counter(
         f"role {argument.role}: {argument.type}"
         if argument.type not in ("number", "date", "boolean") or extent_of(argument)

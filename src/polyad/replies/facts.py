@@ -18,7 +18,7 @@ from polyad.errors import UnreadableReplyError
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES, are_shares, is_score
 from polyad.text.cleaning import sanitize_line
 from polyad.text.keys import entity_key
-from polyad.text.locate import UNSPACED, name_spans
+from polyad.text.locate import UNSPACED, find_name_spans
 
 THOUGHTS = "thoughts in front of a reply left out"
 
@@ -198,7 +198,9 @@ def with_unlisted(
     places = _places_by_word(facts) if unlisted else {}
     joined: dict[int, list[ExtractedEntity]] = defaultdict(list)
     for entity in unlisted:
-        mentioning = [place for place in _places(entity.name, places) if name_spans(entity.name, facts[place].text)]
+        mentioning = [
+            place for place in _places(entity.name, places) if find_name_spans(entity.name, facts[place].text)
+        ]
         notes["entity joined to the facts that mention it" if mentioning else "entity in no fact"] += 1
         for place in mentioning:
             joined[place].append(entity)

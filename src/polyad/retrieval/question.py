@@ -10,7 +10,7 @@ from polyad.model import Mention
 from polyad.protocols.components import MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.similar_names import SimilarNames
-from polyad.text.keys import given_key, labelled_key, name_key
+from polyad.text.keys import build_labelled_key, given_key, name_key
 from polyad.text.name_matcher import Vocabulary
 
 _MOST_CALLED = 20
@@ -85,7 +85,7 @@ class QuestionLinker:
     def _key(self, mention: Mention) -> str:
         """The key of a name: of an entity given as data, spelt just so, or told by its label; else as in texts."""
         key, exact = name_key(mention.name), given_key(mention.name)
-        exacter = [one for one in (exact, labelled_key(key, mention.type)) if one != key]
+        exacter = [one for one in (exact, build_labelled_key(key, mention.type)) if one != key]
         found = self._snapshot.find_entity_rows(exacter) if exacter else {}
         return next((one for one in exacter if one in found), key)
 

@@ -211,12 +211,12 @@ def _is_ideograph(character: str) -> bool:
     return unicodedata.name(character, "").startswith("CJK UNIFIED")
 
 
-def labelled_key(key: str, label: str) -> str:
+def build_labelled_key(key: str, label: str) -> str:
     """The key of an entity that is told from others of its name by what kind of thing it is.
 
     It is spelt as a name of an entity given as data would be, and as no name in running text is.
 
-    >>> labelled_key("washington", "Location"), labelled_key("washington", "")
+    >>> build_labelled_key("washington", "Location"), build_labelled_key("washington", "")
     ('washington (location)', 'washington')
     """
     label = " ".join(label.casefold().split())
@@ -245,7 +245,7 @@ _PRONOUNS = frozenset(
 _NO_NAMES = frozenset("number numeral quantity count amount word adverb preposition pronoun date time ordinal".split())
 
 
-def mention_key(mention: Mention, text: str) -> str:
+def find_mention_key(mention: Mention, text: str) -> str:
     """The key of a mention that was found in ``text``; "" for what names nothing."""
     key = entity_key(mention.name)
     if key or mention.start < 0:
@@ -255,7 +255,7 @@ def mention_key(mention: Mention, text: str) -> str:
     return word if len(word) > 1 and (mention.type == "work" or is_capital) else ""
 
 
-def named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int, int]]) -> str:
+def find_named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int, int]]) -> str:
     """The key of what a model calls an entity; "" for what names nothing.
 
     Args:

@@ -21,18 +21,18 @@ LONGEST = 1000
 _IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
-def name_spans(name: str, text: str) -> list[tuple[int, int]]:
+def find_name_spans(name: str, text: str) -> list[tuple[int, int]]:
     """Where ``text`` names something: with the name's own case, or else in any.
 
     A name in capitals alone may be an acronym, which in another case is another word: it has its own case only.
 
-    >>> name_spans("Polish", "polish Polish"), name_spans("Us", "told us"), name_spans("US", "told us")
+    >>> find_name_spans("Polish", "polish Polish"), find_name_spans("Us", "told us"), find_name_spans("US", "told us")
     ([(7, 13)], [(5, 7)], [])
     """
-    return occurrences(name, text) or ([] if name.isupper() else occurrences(name, text, ignore_case=True))
+    return find_occurrences(name, text) or ([] if name.isupper() else find_occurrences(name, text, ignore_case=True))
 
 
-def occurrences(name: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, int]]:
+def find_occurrences(name: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, int]]:
     """Spans of ``name`` in ``text`` that begin and end at the bounds of words, in order, without overlap.
 
     There is a bound wherever one of the neighbours is of a script that is written without spaces, but none between a

@@ -16,13 +16,13 @@ from polyad.indexing.facts.budget import Budget, count_prompt_tokens
 from polyad.indexing.facts.grounding import Grounder, grounded_share
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
-from polyad.indexing.subjects import NO_SUBJECTS, RULES, Subjects, subjects
+from polyad.indexing.subjects import NO_SUBJECTS, RULES_VERSION, Subjects, find_subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply, Splitter
 from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merged
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
 from polyad.text.counting import count_tokens, counted
-from polyad.text.keys import entity_key, name_key, named_key
+from polyad.text.keys import entity_key, find_named_key, name_key
 
 # Kinds of notes.
 UNGROUNDED = "ungrounded entities"
@@ -76,7 +76,7 @@ class FactBuilder:
         settings = self._settings
         return (
             f"facts {self._style.name} gleaning={settings.gleaning} drop_ungrounded={settings.drop_ungrounded} "
-            f"join_subject={settings.join_subject} {RULES if settings.join_subject else 'no-subjects'}"
+            f"join_subject={settings.join_subject} {RULES_VERSION if settings.join_subject else 'no-subjects'}"
         )
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
@@ -174,7 +174,7 @@ class FactBuilder:
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
         joins = self._settings.join_subject
-        about = subjects(passage, sentences, _mentions(extraction.facts, grounder)) if joins else NO_SUBJECTS
+        about = find_subjects(passage, sentences, _mentions(extraction.facts, grounder)) if joins else NO_SUBJECTS
         notes = replies.notes + Counter(extraction.notes)
         importance = _Importance(extraction.facts)
         drafts = []
@@ -185,7 +185,7 @@ class FactBuilder:
             score = usual if fact.score is None else fact.score
             edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score)
             members = self._members(id, fact, about, grounder, importance, notes)
-            for key, section in about.of(span):
+            for key, section in about.get_sections(span):
                 if key not in members:
                     notes[JOINED] += 1
                     members[key] = Incidence(
@@ -207,10 +207,10 @@ class FactBuilder:
     ) -> dict[str, Incidence]:
         """The incidence of each entity that a fact names, by key."""
         strengths = {key: section.strength for key, section in about.sections}
-        strengths |= {key: strength for key, _, strength in about.defined}
+        strengths |= {key: strength for key, _, strength in about.definitions}
         members: dict[str, Incidence] = {}
         for entity in fact.entities:
-            key = named_key(entity.name, entity.type, grounder.title, grounder.text, grounder.spans(entity.name))
+            key = find_named_key(entity.name, entity.type, grounder.title, grounder.text, grounder.spans(entity.name))
             if not key:
                 notes["dropped: names that name nothing by themselves, such as small numbers"] += 1
                 continue

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from polyad.model import Span
 from polyad.text.keys import with_few_marks
 from polyad.text.lexicon import FUNCTION_WORDS
-from polyad.text.locate import UNSPACED, is_unspaced, is_word_character, name_spans, occurrences
+from polyad.text.locate import UNSPACED, find_name_spans, find_occurrences, is_unspaced, is_word_character
 
 _RUN = re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}]+")
 
@@ -55,8 +55,8 @@ class Grounder:
         self._folded = self._plain.casefold()
 
     def spans(self, name: str) -> list[tuple[int, int]]:
-        """Where the name stands in the text; see :func:`polyad.text.locate.name_spans`."""
-        return name_spans(name, self.text)
+        """Where the name stands in the text; see :func:`polyad.text.locate.find_name_spans`."""
+        return find_name_spans(name, self.text)
 
     def slice(self, span: tuple[int, int]) -> str:
         """The text's own words at a span."""
@@ -65,14 +65,16 @@ class Grounder:
     def is_grounded(self, name: str) -> bool:
         """Whether the passage or its title names it."""
         words = " ".join(_words(name))
-        return bool(occurrences(words, self._plain) if name.isupper() else occurrences(words.casefold(), self._folded))
+        return bool(
+            find_occurrences(words, self._plain) if name.isupper() else find_occurrences(words.casefold(), self._folded)
+        )
 
     def span_of(self, fact: str) -> Span:
         """Where a fact comes from: its own words, or else the sentence that shares most of its content with it.
 
         The whole passage when no sentence shares any. See :func:`content`.
         """
-        verbatim = occurrences(fact, self.text)
+        verbatim = find_occurrences(fact, self.text)
         if verbatim:
             return Span(*verbatim[0])
         wanted = content(fact)

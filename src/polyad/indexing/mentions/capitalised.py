@@ -1,11 +1,11 @@
-"""Names in a text by their capitals: "Ludwig van Beethoven", "Bill & Ted", "University of New South Wales".
+"""Finds names in a text by their capitals: "Ludwig van Beethoven", "Bill & Ted", "University of New South Wales".
 
-One regular expression finds the longest runs of capitalised words and of the small words that names hold inside. A run
-is then read as segments between small words, and gives overlapping names: the name whole, without its forms of address,
-and the names it is made of; whichever of them another document has as its title is the link that retrieval needs.
+One regular expression finds the longest runs of capitalised words and the small words inside names. A run is split into
+segments at small words, and gives overlapping names: the whole name, the name without forms of address, and the names
+inside it. Whichever of them is the title of another document is the link that retrieval needs.
 """
 
-# ruff: noqa: RUF001  the look-alike punctuation below is what is being told apart
+# ruff: noqa: RUF001  look-alike punctuation is matched
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from polyad.text.lexicon import (
     WORKS_BEFORE_NAME,
 )
 
-_LONGEST_SEGMENT = 8
-"""Capitalised words in a row. What is longer is a heading or a table without its rules."""
+_MAX_SEGMENT_WORDS = 8
+"""Most capitalised words in a row; a longer row is a heading or a table without rules."""
 
-_LONGEST_RUN = 24
-"""Joints of a run; a longer one is read in pieces, so that the work grows with the text and no faster."""
+_MAX_RUN_JOINTS = 24
+"""Most joints of a run; a longer run is read in pieces, so that the time is linear in the length of the text."""
 
-_LONGEST_NAME = 160
-"""Characters. What is longer is no name but data."""
+_MAX_NAME_CHARACTERS = 160
+"""Most characters of a name; a longer match is data."""
 
 _LETTER = r"[\w\u0300-\u036f]"
 _NEW_SENTENCE = rf"(?!\s(?:{'|'.join(word.capitalize() for word in sorted(FUNCTION_WORDS))})\b)"
@@ -56,7 +56,7 @@ _JOINT = rf"(?:[ ](?:{_SMALL})[ ]|,[ ](?=(?:{_ORDINAL}[ ])?(?:{TITLES_AFTER_COMM
 _RUN = re.compile(
     r"(?<![\w'’])(?:(?<!-)|(?<=\bpost-)|(?<=\bpre-)|(?<=\bmid-)|(?<=\bnon-)|(?<=\banti-))"
     rf"(?:(?:\d{{4}}|{_ORDINAL})[ ])?{_WORD}"
-    rf"(?:{_JOINT}(?:{_WORD}|{_NUMBER}|{_ORDINAL}(?=[ ]{CAPITAL}))){{0,{_LONGEST_RUN}}}"
+    rf"(?:{_JOINT}(?:{_WORD}|{_NUMBER}|{_ORDINAL}(?=[ ]{CAPITAL}))){{0,{_MAX_RUN_JOINTS}}}"
 )
 _PLACE = re.compile(
     rf"\b(?:in|at|from|of|near|to|outside|around|for)[ ](?:the[ ])?"
@@ -71,11 +71,11 @@ _TYPICAL_OF_COMMON_WORDS = re.compile(r"(?:ing|ly|tions?|ments?|ness|ists?|ers|i
 _CAPITAL_WITHIN_SENTENCE = re.compile(rf"[a-z,] ({CAPITAL}{_LETTER}*)")
 _LOWER_WORD = re.compile(r"\b[a-z]+\b")
 
-_WHOLE = frozenset({"of", "the", "&", "+", "'n'", "vs", "vs.", "à", ",", ":"}) | frozenset(PARTICLES.split("|"))
-"""Small words that make one name of what they join; "and", "in" and the rest leave two."""
+_JOINING_WORDS = frozenset({"of", "the", "&", "+", "'n'", "vs", "vs.", "à", ",", ":"}) | frozenset(PARTICLES.split("|"))
+"""Small words that join both sides into one name; "and", "in" and others leave two names."""
 
-_INSEPARABLE = (frozenset(PARTICLES.split("|")) - {"the"}) | {"&", "+", "'n'"}
-"""Small words whose two sides are no names by themselves: "Ludwig van Beethoven"."""
+_BINDING_WORDS = (frozenset(PARTICLES.split("|")) - {"the"}) | {"&", "+", "'n'"}
+"""Small words whose sides are not names by themselves: "Ludwig van Beethoven"."""
 
 
 class _Token(NamedTuple):
@@ -85,41 +85,41 @@ class _Token(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """Capitalised words in a row, and the small words before them (none for the first)."""
+    """A row of capitalised words, with the small words before it (none for the first segment)."""
 
     tokens: list[_Token]
     before: tuple[str, ...]
 
 
-def names(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of names, longer before shorter where they overlap, without duplicates in one run of words.
+def find_names(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of names, longer before shorter if they overlap, without duplicates within a run of words.
 
-    What should not be part of a name is to be masked with characters that are neither letters nor spaces.
+    Text that must not be part of a name has to be masked with characters that are neither letters nor spaces.
     """
-    evidence = _Evidence(text)
+    evidence = _CapitalEvidence(text)
     for match in _RUN.finditer(text):
-        for start, end in dict.fromkeys(_of_run(match, evidence)):
-            end = _without_possessive(text, start, end)
-            if 1 < end - start <= _LONGEST_NAME:
+        for start, end in dict.fromkeys(_find_in_run(match, evidence)):
+            end = _trim_possessive(text, start, end)
+            if 1 < end - start <= _MAX_NAME_CHARACTERS:
                 yield start, end
-    yield from (match.span(1) for match in _PLACE.finditer(text) if len(match.group(1)) <= _LONGEST_NAME)
+    yield from (match.span(1) for match in _PLACE.finditer(text) if len(match.group(1)) <= _MAX_NAME_CHARACTERS)
 
 
-def _of_run(match: re.Match[str], evidence: _Evidence) -> list[tuple[int, int]]:
+def _find_in_run(match: re.Match[str], evidence: _CapitalEvidence) -> list[tuple[int, int]]:
     text = match.string
-    tokens = _tokens(match)
-    found: list[tuple[int, int]] = []
+    tokens = _split_tokens(match)
+    spans: list[tuple[int, int]] = []
     if len(tokens) > 1 and _WORK_BEFORE.search(text, max(0, match.start() - 15), match.start()):
-        found.append(match.span())  # "the film Over the Rainbow"
-    for reading in _readings(tokens, evidence):
-        found += _in_run(reading)
+        spans.append(match.span())  # "the film Over the Rainbow"
+    for reading in _list_readings(tokens, evidence):
+        spans += _find_in_reading(reading)
     if noun := _NOUN_AFTER.match(text, match.end()):
-        found += [(start, noun.end()) for start, end in found if end == match.end()]
-    return found
+        spans += [(start, noun.end()) for start, end in spans if end == match.end()]
+    return spans
 
 
-class _Evidence:
-    """What the rest of the text says of a word that has a capital because a sentence begins with it."""
+class _CapitalEvidence:
+    """Decides whether a capitalised word at the beginning of a sentence is a name, by the other words of the text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -135,7 +135,7 @@ class _Evidence:
         return is_inside_sentence(self._text, start)
 
     def is_name(self, word: str) -> bool:
-        """Whether a single word at the start of a sentence is a name, as far as can be told."""
+        """Return whether a single word at the beginning of a sentence is probably a name."""
         lower = word.lower()
         if lower in self._lower_words:
             return False
@@ -150,7 +150,7 @@ class _Evidence:
         return frozenset(_CAPITAL_WITHIN_SENTENCE.findall(self._text))
 
 
-def _tokens(match: re.Match[str]) -> list[_Token]:
+def _split_tokens(match: re.Match[str]) -> list[_Token]:
     offset = match.start()
     run = match.group()
     if " " not in run:
@@ -158,17 +158,17 @@ def _tokens(match: re.Match[str]) -> list[_Token]:
     return [_Token(offset + word.start(), offset + word.end(), word.group()) for word in _NOT_SPACE.finditer(run)]
 
 
-def _readings(tokens: list[_Token], evidence: _Evidence) -> Iterator[list[_Token]]:
-    """The run as it may be read: without the words before the name that only begin a sentence or a clause.
+def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator[list[_Token]]:
+    """Yield the possible readings of a run, without leading words that only begin a sentence or clause.
 
-    A common noun before it may belong to the name or not ("Director Harikumar", "Monster Truck"): then both. So may a
-    function word whose capital its place does not explain ("in From Hong Kong").
+    A leading common noun may be part of the name or not ("Director Harikumar", "Monster Truck"): then both readings are
+    returned. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").
     """
     starts = evidence.begins_sentence(tokens[0].start)
-    first = _leading(tokens, 0, _is_function_word)
+    first = _skip_leading(tokens, 0, _is_function_word)
     if first and not starts and len(tokens) > 1 and tokens[-1].word[0].isupper():
         yield tokens
-    name = _leading(tokens, first, _is_common) if starts else first
+    name = _skip_leading(tokens, first, _is_common) if starts else first
     if name > first and first + 1 < len(tokens) and not _is_small(tokens[first + 1].word):
         yield tokens[first:]
     rest = tokens[name:]
@@ -180,14 +180,14 @@ def _readings(tokens: list[_Token], evidence: _Evidence) -> Iterator[list[_Token
         yield tokens[-1:]
 
 
-def _is_name_like_a_word(token: _Token, evidence: _Evidence) -> bool:
-    """Whether nothing but a name explains the capital of a function word: "the sequel to Up", "Is Her a comedy?"."""
+def _is_name_like_a_word(token: _Token, evidence: _CapitalEvidence) -> bool:
+    """Return whether a function word must be a name, because it has a capital inside a sentence: "the sequel to Up"."""
     return len(token.word) > 1 and token.word.lower() not in CAPITALISED and evidence.is_inside_sentence(token.start)
 
 
-def _leading(tokens: list[_Token], first: int, holds: Callable[[str], bool]) -> int:
-    """Position after the tokens from ``first`` on for which ``holds``, and the small words among them."""
-    while first < len(tokens) and (holds(tokens[first].word) or _is_small(tokens[first].word)):
+def _skip_leading(tokens: list[_Token], first: int, is_skipped: Callable[[str], bool]) -> int:
+    """Return the position after the leading tokens from ``first`` that are skipped, and the small words among them."""
+    while first < len(tokens) and (is_skipped(tokens[first].word) or _is_small(tokens[first].word)):
         first += 1
     return first
 
@@ -204,7 +204,7 @@ def _is_small(word: str) -> bool:
     return not (word[0].isupper() or word[0].isdigit() or any(map(str.isupper, word)))
 
 
-def _segments(tokens: list[_Token]) -> list[_Segment]:
+def _split_segments(tokens: list[_Token]) -> list[_Segment]:
     segments = [_Segment([], ())]
     small: tuple[str, ...] = ()
     for token in tokens:
@@ -220,50 +220,52 @@ def _segments(tokens: list[_Token]) -> list[_Segment]:
     return segments
 
 
-def _in_run(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Names in a run: its segments joined where the small words between them make one name, and their parts."""
+def _find_in_reading(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
+    """Yield the names in a reading: its segments joined where small words make one name of them, and their parts."""
     chain: list[_Segment] = []
-    for segment in _segments(tokens):
-        if chain and segment.before[0] not in _WHOLE:
-            yield from _in_chain(chain)
+    for segment in _split_segments(tokens):
+        if chain and segment.before[0] not in _JOINING_WORDS:
+            yield from _find_in_chain(chain)
             if segment.before == ("and",) and chain[-1].before[:1] == ("of",):  # "Ministry of Health and Welfare"
                 yield chain[0].tokens[0].start, segment.tokens[-1].end
             chain = []
         chain.append(segment)
-    yield from _in_chain(chain)
+    yield from _find_in_chain(chain)
 
 
-def _in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
+def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
     if len(chain) == 1:
-        yield from _in_segment(chain[0].tokens)
+        yield from _find_in_segment(chain[0].tokens)
         return
     last = len(chain) - 1
     end = chain[last].tokens[-1].end
     head_end = chain[0].tokens[-1].end
-    heads = {start for start, stop in _in_segment(chain[0].tokens) if stop == head_end} or {chain[0].tokens[0].start}
+    heads = {start for start, stop in _find_in_segment(chain[0].tokens) if stop == head_end} or {
+        chain[0].tokens[0].start
+    }
     yield from ((start, end) for start in sorted(heads))
     for segment in chain[1:last]:
         yield max(heads), segment.tokens[-1].end
         yield segment.tokens[0].start, end
     for position, segment in enumerate(chain):
         if _stands_alone(chain, position):
-            yield from _in_segment(segment.tokens)
+            yield from _find_in_segment(segment.tokens)
 
 
 def _stands_alone(chain: list[_Segment], position: int) -> bool:
-    """Whether a part of a longer name is a name: "Prome" in "Bayin Htwe of Prome", but not "University of"."""
+    """Return whether a part of a longer name is a name: "Prome" in "Bayin Htwe of Prome", but not "University of"."""
     tokens = chain[position].tokens
-    if position and chain[position].before[0] in _INSEPARABLE:
+    if position and chain[position].before[0] in _BINDING_WORDS:
         return False
-    if position + 1 < len(chain) and chain[position + 1].before[0] in _INSEPARABLE:
+    if position + 1 < len(chain) and chain[position + 1].before[0] in _BINDING_WORDS:
         return False
     return len(tokens) > 1 or (position > 0 and tokens[0].word.lower() not in COMMON_WORDS)
 
 
-def _in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Names in words that follow one another: whole, without forms of address, without a number before or after."""
+def _find_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
+    """Yield the names in a row of words: the whole row, without forms of address, without a number at either end."""
     for group in _split_at_suffixes(tokens):
-        if len(group) > _LONGEST_SEGMENT or (len(group) == 1 and _says_nothing(group[0].word)):
+        if len(group) > _MAX_SEGMENT_WORDS or (len(group) == 1 and _is_generic(group[0].word)):
             continue
         start, end = group[0].start, group[-1].end
         yield start, end
@@ -280,7 +282,7 @@ def _in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
 
 
 def _split_at_suffixes(tokens: list[_Token]) -> Iterator[list[_Token]]:
-    """Cut off suffixes of common words, which also end a name: "Indian Malayalam-language film"."""
+    """Split at suffixes that are common words, because such a suffix ends a name: "Indian Malayalam-language film"."""
     group: list[_Token] = []
     for token in tokens:
         suffix = _LOWER_SUFFIX.search(token.word)
@@ -294,14 +296,14 @@ def _split_at_suffixes(tokens: list[_Token]) -> Iterator[list[_Token]]:
         yield group
 
 
-def _says_nothing(word: str) -> bool:
+def _is_generic(word: str) -> bool:
     lower = word.lower().rstrip(".,:")
     return lower.isdigit() or (
         (lower in GENERIC_WORDS or lower in FORMS_OF_ADDRESS) and lower not in ("us", "u.s", "u.k")
     )
 
 
-def _without_possessive(text: str, start: int, end: int) -> int:
+def _trim_possessive(text: str, start: int, end: int) -> int:
     while end > start:
         if text[max(start, end - 2) : end].lower() in ("'s", "’s"):
             end -= 2

@@ -1,4 +1,4 @@
-"""Mentions of names that are known beforehand: a glossary, a catalogue, or annotations made elsewhere."""
+"""Mentions of names from a file: a glossary, a catalogue, or annotations of another tool."""
 
 from __future__ import annotations
 
@@ -13,40 +13,46 @@ from polyad.errors import ConfigurationError
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel
 from polyad.text.cleaning import sanitize
-from polyad.text.locate import occurrences
+from polyad.text.locate import find_occurrences
 
 _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class GivenMentionExtractor:
-    """Finds names that a file lists, as they are written there, at the bounds of words.
+    """Finds the names that a file lists, in the file's spelling, at the bounds of words.
 
-    Every line of the file is a JSON object with ``entities``, a list of names or of objects with ``name`` and, if
-    wanted, ``type`` and ``description``. With a ``text`` beside them, they are looked for in that text alone, each
-    wherever it occurs. Names without a ``text`` are a vocabulary for all other texts; there the longest name wins.
+    Each line of the file is a JSON object with ``entities``: a list of names, or of objects with ``name`` and,
+    optionally,
+    ``type`` and ``description``. If the line also has a ``text``, all occurrences of these names are mentions in that
+    text
+    only. The names of lines without a ``text`` are a vocabulary for all other texts, in which the longest name wins.
 
     Raises:
-        ConfigurationError: the file cannot be read, or a line is not of this form.
+        ConfigurationError: the file cannot be read, or a line has another form.
     """
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
-        self._of_text: dict[str, dict[str, Mention]] = defaultdict(dict)
+        self._mentions_by_text: dict[str, dict[str, Mention]] = defaultdict(dict)
         self._vocabulary: dict[str, list[Mention]] = {}
         names: dict[str, Mention] = {}
-        for text, mentions in _read(self._path):
-            known = names if text is None else self._of_text[text]
+        for text, mentions in _read_file(self._path):
+            by_name = names if text is None else self._mentions_by_text[text]
             for mention in mentions:
-                known.setdefault(mention.name, mention)
+                by_name.setdefault(mention.name, mention)
         for mention in sorted(names.values(), key=lambda mention: (-len(mention.name), mention.name)):
-            self._vocabulary.setdefault(_first_word(mention.name), []).append(mention)
+            self._vocabulary.setdefault(_get_first_word(mention.name), []).append(mention)
 
     @classmethod
-    def from_name(cls, path: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # asks none
-        """The extractor of ``given:FILE``, from what follows the colon.
+    def from_name(cls, path: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
+        """Load the extractor ``given:FILE``.
+
+        Args:
+            path: The text after the colon.
+            language_model: Not used.
 
         Raises:
-            ConfigurationError: no file is named, or it is not as above.
+            ConfigurationError: no file is named, or the file is invalid.
         """
         if not path:
             raise ConfigurationError("no mention extractor 'given'; expected given:FILE, a file that lists names")
@@ -54,20 +60,23 @@ class GivenMentionExtractor:
 
     @property
     def name(self) -> str:
-        """The path is part of the name, its contents are not."""
+        """The extractor's name on the command line, with the path but independent of the file's contents."""
         return f"given:{self._path}"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """The mentions in each text by ``start``, then longest first."""
+        """Return the mentions in each text, ordered by ``start``, then longest first."""
         return [
             sorted(
-                _all(self._of_text[text].values(), text) if text in self._of_text else self._longest(text),
+                _find_all(self._mentions_by_text[text].values(), text)
+                if text in self._mentions_by_text
+                else self._find_longest(text),
                 key=lambda mention: (mention.start, -mention.end),
             )
             for text in texts
         ]
 
-    def _longest(self, text: str) -> Iterator[Mention]:
+    def _find_longest(self, text: str) -> Iterator[Mention]:
+        """Yield the longest vocabulary name at each word, from left to right, without overlaps."""
         position = 0
         for word in _FIRST_WORD.finditer(text):
             if word.start() < position:
@@ -75,12 +84,12 @@ class GivenMentionExtractor:
             for mention in self._vocabulary.get(word.group(), ()):
                 end = word.start() + len(mention.name)
                 if text.startswith(mention.name, word.start()) and _is_bound(text, end):
-                    yield _at(mention, word.start(), end)
+                    yield _place(mention, word.start(), end)
                     position = end
                     break
 
 
-def _first_word(name: str) -> str:
+def _get_first_word(name: str) -> str:
     match = _FIRST_WORD.search(name)
     return match.group() if match else name
 
@@ -89,17 +98,17 @@ def _is_bound(text: str, end: int) -> bool:
     return end >= len(text) or not (text[end].isalnum() and text[end - 1].isalnum())
 
 
-def _all(mentions: Iterable[Mention], text: str) -> Iterator[Mention]:
+def _find_all(mentions: Iterable[Mention], text: str) -> Iterator[Mention]:
     for mention in mentions:
-        for start, end in occurrences(mention.name, text):
-            yield _at(mention, start, end)
+        for start, end in find_occurrences(mention.name, text):
+            yield _place(mention, start, end)
 
 
-def _at(mention: Mention, start: int, end: int) -> Mention:
+def _place(mention: Mention, start: int, end: int) -> Mention:
     return Mention(mention.name, start, end, type=mention.type, description=mention.description, score=mention.score)
 
 
-def _read(path: Path) -> Iterator[tuple[str | None, list[Mention]]]:
+def _read_file(path: Path) -> Iterator[tuple[str | None, list[Mention]]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -110,7 +119,7 @@ def _read(path: Path) -> Iterator[tuple[str | None, list[Mention]]]:
         try:
             record = json.loads(line)
             text = record.get("text")
-            mentions = [_mention(entity) for entity in record["entities"]]
+            mentions = [_parse_mention(entity) for entity in record["entities"]]
             if text is not None and not isinstance(text, str):
                 raise TypeError("'text' is not a string")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -121,7 +130,7 @@ def _read(path: Path) -> Iterator[tuple[str | None, list[Mention]]]:
         yield text, [mention for mention in mentions if mention.name]
 
 
-def _mention(entity: object) -> Mention:
+def _parse_mention(entity: object) -> Mention:
     if isinstance(entity, str):
         return Mention(entity.strip(), -1, -1)
     if isinstance(entity, dict) and isinstance(entity.get("name"), str):

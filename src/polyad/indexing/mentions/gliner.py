@@ -1,6 +1,6 @@
-"""Mentions by GLiNER, a named entity recogniser that takes any labels (Zaratiana et al., NAACL 2024)."""
+"""Mentions by GLiNER, a named entity recogniser with free labels (Zaratiana et al., NAACL 2024)."""
 
-# ruff: noqa: RUF001  the look-alike punctuation below is what is being told apart
+# ruff: noqa: RUF001  look-alike punctuation is matched
 
 from __future__ import annotations
 
@@ -30,26 +30,27 @@ LABEL_SETS = {
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"”’)\]]*\s+|(?<=[。！？])|\n+")
 _WORD = re.compile(r"\w+(?:[-_]\w+)*|\S")
-"""What GLiNER counts as a word, in its default splitter."""
+"""A word as the default splitter of GLiNER defines it."""
 
 
 class GlinerMentionExtractor:
-    """Finds mentions with a GLiNER model, which is loaded when the extractor is made.
+    """Finds mentions with a GLiNER model, which is loaded by the constructor.
 
-    A text is cut at the ends of sentences into windows that the model can read whole; spans are mapped back.
+    A text is split at the ends of sentences into windows that the model can read; spans are mapped back to the text.
 
     Args:
         model: Name on the Hugging Face Hub, or a folder with a saved model.
-        labels: The name of a label set, labels separated by commas, or the labels.
-        threshold: Least probability of a mention, in (0, 1) (HyperSU, Table 10: 0.3).
-        window_words: Longest window, in words. 1 gives every sentence by itself, as HyperSU does; more sentences at
-            once give the model more context and fewer runs over the labels.
+        labels: Name of a label set, labels separated by commas, or a sequence of labels.
+        threshold: Lowest probability of a mention, in (0, 1) (HyperSU, Table 10: 0.3).
+        window_words: Longest window, in words. With 1, each sentence is a window, as in HyperSU. More sentences in a
+        window
+            give the model more context, and need fewer passes over the labels.
         batch_size: Windows in one forward pass.
-        device: As PyTorch names it, such as ``cpu`` or ``cuda``.
+        device: PyTorch device, such as ``cpu`` or ``cuda``.
 
     Raises:
         MissingExtraError: gliner is not installed.
-        ConfigurationError: the model is not on this machine and cannot be fetched, or a setting is out of range.
+        ConfigurationError: the model is not on this machine and cannot be downloaded, or a setting is out of range.
     """
 
     def __init__(
@@ -66,41 +67,48 @@ class GlinerMentionExtractor:
             raise ConfigurationError(f"threshold is {threshold!r}; expected a probability above 0 and below 1")
         if window_words < 1 or batch_size < 1:
             raise ConfigurationError(f"window_words is {window_words!r}, batch_size {batch_size!r}; expected 1 or more")
-        self._labels = _labels(labels)
+        self._labels = _parse_labels(labels)
         self._threshold = threshold
         self._batch_size = batch_size
         self._name = f"gliner:{labels if isinstance(labels, str) else ','.join(labels)}:{model}"
         self._gliner = _load(model, device)
-        longest = int(getattr(self._gliner.config, "max_len", window_words))
-        self._longest_sentence = longest
-        self._window_words = min(window_words, longest)
+        limit = int(getattr(self._gliner.config, "max_len", window_words))
+        self._max_sentence_words = limit
+        self._window_words = min(window_words, limit)
 
     @classmethod
-    def from_name(cls, rest: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # asks none
-        """The extractor of ``gliner``, ``gliner:LABELS`` or ``gliner:LABELS:MODEL``, from what follows the colon.
+    def from_name(cls, options: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
+        """Load the extractor ``gliner``, ``gliner:LABELS`` or ``gliner:LABELS:MODEL``.
+
+        Args:
+            options: The text after the first colon.
+            language_model: Not used.
 
         Raises:
             MissingExtraError: gliner is not installed.
             ConfigurationError: there are no such labels, or no such model.
         """
-        labels, _, model = rest.partition(":")
+        labels, _, model = options.partition(":")
         return cls(model or DEFAULT_MODEL, labels or "general")
 
     @property
     def name(self) -> str:
-        """``gliner:LABELS:MODEL``, as on the command line."""
+        """The extractor's name on the command line: ``gliner:LABELS:MODEL``."""
         return self._name
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """The mentions in each text by ``start``, then longest first; the score is the probability times 100."""
-        found: list[list[Mention]] = [[] for _ in texts]
+        """Return the mentions in each text, ordered by ``start``, then longest first.
+
+        The score is the probability times 100.
+        """
+        mentions: list[list[Mention]] = [[] for _ in texts]
         windows = [
             (position, start, end)
             for position, text in enumerate(texts)
-            for start, end in _windows(text, self._window_words, self._longest_sentence)
+            for start, end in _split_into_windows(text, self._window_words, self._max_sentence_words)
         ]
         if not windows:
-            return found
+            return mentions
         predictions = self._gliner.inference(
             [texts[position][start:end] for position, start, end in windows],
             list(self._labels),
@@ -112,20 +120,20 @@ class GlinerMentionExtractor:
             for entity in entities:
                 start, end = offset + int(entity["start"]), offset + int(entity["end"])
                 score = min(100.0, 100 * float(entity["score"]))
-                found[position].append(
+                mentions[position].append(
                     Mention(texts[position][start:end], start, end, type=str(entity["label"]), score=score)
                 )
-        return [sorted(mentions, key=lambda mention: (mention.start, -mention.end)) for mentions in found]
+        return [sorted(own, key=lambda mention: (mention.start, -mention.end)) for own in mentions]
 
 
-def _labels(labels: str | Sequence[str]) -> tuple[str, ...]:
+def _parse_labels(labels: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(labels, str):
-        chosen = LABEL_SETS.get(labels) or (labels.split(",") if "," in labels else None)
-        if chosen is None:
+        parsed = LABEL_SETS.get(labels) or (labels.split(",") if "," in labels else None)
+        if parsed is None:
             raise ConfigurationError(
                 f"no label set {labels!r}; expected one of {', '.join(LABEL_SETS)}, or labels separated by commas"
             )
-        labels = chosen
+        labels = parsed
     stripped = tuple(label.strip() for label in labels if label.strip())
     if not stripped:
         raise ConfigurationError("no labels for GLiNER; expected at least one kind of thing to find")
@@ -141,7 +149,7 @@ def _load(model: str, device: str) -> Any:
         raise MissingExtraError("gliner", "gliner") from error
     try:
         loaded = gliner.GLiNER.from_pretrained(model, map_location=device)
-    except Exception as error:  # the library, the hub's client and PyTorch each raise their own
+    except Exception as error:  # the library, the hub's client and PyTorch raise their own exceptions
         reason = next(iter(str(error).strip().splitlines()), "no reason given")
         raise ConfigurationError(
             f"the GLiNER model {model!r} cannot be loaded ({type(error).__name__}: {reason}); "
@@ -151,14 +159,14 @@ def _load(model: str, device: str) -> Any:
     return loaded
 
 
-def _windows(text: str, words: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Spans that together hold every word of the text: whole sentences, up to ``words`` words where there are several.
+def _split_into_windows(text: str, max_words: int, max_sentence_words: int) -> Iterator[tuple[int, int]]:
+    """Yield spans that cover every word of the text: one or more whole sentences of up to ``max_words`` words.
 
-    A single sentence may have up to ``longest`` words; what is longer is cut between words.
+    A single sentence may have up to ``max_sentence_words`` words; a longer sentence is cut between words.
     """
     start = end = count = 0
-    for sentence_start, sentence_end, length in _sentences(text, longest):
-        if count and count + length > words:
+    for sentence_start, sentence_end, length in _split_sentences(text, max_sentence_words):
+        if count and count + length > max_words:
             yield start, end
             count = 0
         if not count:
@@ -169,11 +177,11 @@ def _windows(text: str, words: int, longest: int) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _sentences(text: str, longest: int) -> Iterator[tuple[int, int, int]]:
-    """Start, end and length in words of the sentences; one of more than ``longest`` words in pieces."""
+def _split_sentences(text: str, max_words: int) -> Iterator[tuple[int, int, int]]:
+    """Yield start, end and length in words of each sentence, or of its pieces if it is longer than ``max_words``."""
     bounds = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
     for left, right in pairwise(bounds):
         spans = [match.span() for match in _WORD.finditer(text, left, right)]
-        for first in range(0, len(spans), longest):
-            piece = spans[first : first + longest]
+        for first in range(0, len(spans), max_words):
+            piece = spans[first : first + max_words]
             yield piece[0][0], piece[-1][1], len(piece)

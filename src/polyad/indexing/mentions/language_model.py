@@ -1,15 +1,16 @@
-"""Mentions found by a language model."""
+"""Mentions that a language model lists."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 from polyad.errors import ConfigurationError, CutReplyError, LanguageModelError, UnreadableReplyError
+from polyad.indexing.builders import FindReplies
 from polyad.model import Mention, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply
 from polyad.replies.loose_json import closed, listed_under, normal_keys
@@ -17,14 +18,15 @@ from polyad.replies.schema import NUMBER, STRING, array_of, object_of
 from polyad.replies.scores import ENTITY_SCORES, are_shares
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import count_tokens
-from polyad.text.locate import name_spans
+from polyad.text.locate import find_name_spans
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, quoted_passage, quoted_replies
 
-_REPLIES = 5
-"""Replies about one text, each going on where the one before was cut; their names together are beyond any passage."""
+_MAX_REPLIES = 5
+"""Most replies for one text, each continuing where the one before was cut; no passage has more names than they hold."""
 
 _REPLY_RATIO = 1.6
-"""Completion tokens for each token of a text, guessed: the names that rules find in the bundled sample, in JSON."""
+"""Estimated completion tokens for each token of a text: the names that rules find in the bundled sample, written as
+JSON."""
 
 _REST = "The last reply was cut off at its limit of length. List in the same form what is missing from these names:"
 
@@ -33,110 +35,118 @@ _SCHEMA = object_of(entities=array_of(object_of(name=STRING, type=STRING, import
 
 
 class LanguageModelMentionExtractor:
-    """Asks a language model for the names in each text, and finds them there.
+    """Asks a language model to list the names in each text, then locates every occurrence of each name.
 
-    A name is located wherever it occurs; see :func:`polyad.text.locate.name_spans`. Names that do not occur in the
-    text are the model's invention: they are dropped, and ``dropped`` counts them.
+    See :func:`polyad.text.locate.find_name_spans`. A name that does not occur in the text is dropped and counted.
 
     Args:
-        language_model: Is asked.
-        prompts: What it is told.
+        language_model: The model to ask.
+        prompts: The prompts, which users can override.
+
+    Attributes:
+        dropped: Number of names that did not occur in their text, over all calls.
     """
 
     def __init__(self, language_model: LanguageModel, prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._language_model = language_model
         self._prompts = prompts
         self.dropped = 0
-        """Names that did not occur in their text, over all calls."""
+        """Number of names that did not occur in their text, over all calls."""
 
     @classmethod
-    def from_name(cls, rest: str, language_model: LanguageModel | None) -> Self:
-        """The extractor of ``llm``, which asks the language model that is set.
+    def from_name(cls, options: str, language_model: LanguageModel | None) -> Self:
+        """Return the extractor ``llm``, which asks the configured language model.
+
+        Args:
+            options: The text after the colon, which must be empty.
+            language_model: The configured language model.
 
         Raises:
-            ConfigurationError: none is set, or there is something after a colon.
+            ConfigurationError: no language model is configured, or there is text after a colon.
         """
-        if rest:
-            raise ConfigurationError(f"no mention extractor 'llm:{rest}'; expected llm, and the model with --model")
+        if options:
+            raise ConfigurationError(f"no mention extractor 'llm:{options}'; expected llm, and the model with --model")
         if language_model is None:
             raise ConfigurationError("mentions 'llm' need a language model; name one with --model or POLYAD_MODEL")
         return cls(language_model)
 
-    def asking(self, language_model: LanguageModel) -> Self:
-        """The same, but for the model that is asked."""
+    def with_language_model(self, language_model: LanguageModel) -> Self:
+        """Return this extractor with another language model."""
         return type(self)(language_model, self._prompts)
 
-    def told(self, prompts: Prompts) -> Self:
-        """The same, but for what the model is told, where ``prompts`` have something of their own for it."""
+    def with_prompts(self, prompts: Prompts) -> Self:
+        """Return this extractor with other prompts, if they override the prompt of this extractor."""
         return type(self)(self._language_model, prompts) if prompts.version(_PROMPT) else self
 
     @property
     def prompt_version(self) -> str:
-        """What tells replaced instructions apart; empty for polyad's own."""
+        """Fingerprint of the user's own prompt; empty for polyad's prompt."""
         return self._prompts.version(_PROMPT)
 
     @property
     def name(self) -> str:
-        """The model decides what is found, but is chosen anew with every run: a better one may go on with an index."""
+        """The extractor's name, without the model, so that a run with a better model may continue an index."""
         return "llm"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """The mentions in each text by ``start``, then longest first.
+        """Return the mentions in each text, ordered by ``start``, then longest first.
 
         Raises:
-            LanguageModelError: no usable reply for one of the texts; nothing is returned for any of them then.
+            LanguageModelError: there is no usable reply for one of the texts; then nothing is returned.
         """
-        found: list[list[Mention]] = [[] for _ in texts]
-        asked = [position for position, text in enumerate(texts) if text.strip()]
-        for _ in range(_REPLIES):
-            asked = self._ask(asked, texts, found)
-            if not asked:
-                return [self._located(_scored(entities), text) for entities, text in zip(found, texts, strict=True)]
+        listed: list[list[Mention]] = [[] for _ in texts]
+        positions = [position for position, text in enumerate(texts) if text.strip()]
+        for _ in range(_MAX_REPLIES):
+            positions = self._ask(positions, texts, listed)
+            if not positions:
+                return [
+                    self._locate(_complete_scores(entities), text) for entities, text in zip(listed, texts, strict=True)
+                ]
         raise CutReplyError(
-            f"the model's limit of tokens cut {_REPLIES} replies about {texts[asked[0]][:80]!r}; raise the limit at "
-            "the endpoint, or lower passage_tokens"
+            f"the model's limit of tokens cut {_MAX_REPLIES} replies about {texts[positions[0]][:80]!r}; raise the "
+            "limit at the endpoint, or lower passage_tokens"
         )
 
-    def estimate(self, texts: Sequence[str], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
-        """What finding the names in ``texts`` is likely to cost: prompts are counted, replies guessed.
+    def estimate(self, texts: Sequence[str], find_replies: FindReplies) -> Usage:
+        """Estimate the usage of listing the names in ``texts``: prompts are counted, replies guessed.
 
         Args:
-            texts: That have not been looked at.
-            known: Of each prompt, the reply that was paid for earlier; None where there is none.
+            texts: The texts.
+            find_replies: Returns the cached reply to each prompt, which costs nothing.
         """
         system, total = self._prompts.text(_PROMPT), Usage()
-        asked = [text for text in texts if text.strip()]
-        prompts = [_prompt(system, text, ()) for text in asked]
-        for text, prompt, reply in zip(asked, prompts, known(prompts), strict=True):
+        texts = [text for text in texts if text.strip()]
+        prompts = [_build_prompt(system, text, ()) for text in texts]
+        for text, prompt, reply in zip(texts, prompts, find_replies(prompts), strict=True):
             if reply is None:
-                sent = count_tokens(prompt.system) + count_tokens(prompt.user)
-                total += Usage(1, sent, int(_REPLY_RATIO * count_tokens(text)))
+                prompt_tokens = count_tokens(prompt.system) + count_tokens(prompt.user)
+                total += Usage(1, prompt_tokens, int(_REPLY_RATIO * count_tokens(text)))
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
-    def _ask(self, places: Sequence[int], texts: Sequence[str], found: list[list[Mention]]) -> list[int]:
-        """Add what the model lists in the texts at some places; those of which the reply was cut and listed more."""
+    def _ask(self, positions: Sequence[int], texts: Sequence[str], listed: list[list[Mention]]) -> list[int]:
+        """Add the names that the model lists in some texts; return the positions of texts whose reply was cut."""
         cut: list[int] = []
 
-        def take(index: int, outcome: Reply | LanguageModelError) -> None:
+        def add_reply(index: int, outcome: Reply | LanguageModelError) -> None:
             if isinstance(outcome, Reply):
-                place = places[index]
-                known = {entity.name for entity in found[place]}
-                new = [entity for entity in _entities(outcome) if entity.name not in known]
-                found[place] += new
+                position = positions[index]
+                previous = {entity.name for entity in listed[position]}
+                new = [entity for entity in _parse_entities(outcome) if entity.name not in previous]
+                listed[position] += new
                 if outcome.truncated and new:
-                    cut.append(place)
+                    cut.append(position)
 
         system = self._prompts.text(_PROMPT)
-        prompts = [_prompt(system, texts[place], found[place]) for place in places]
-        for outcome in self._language_model.complete(prompts, take) if prompts else []:
+        prompts = [_build_prompt(system, texts[position], listed[position]) for position in positions]
+        for outcome in self._language_model.complete(prompts, add_reply) if prompts else []:
             if isinstance(outcome, LanguageModelError):
                 raise outcome
         return sorted(cut)
 
-    def _located(self, entities: Sequence[Mention], text: str) -> list[Mention]:
+    def _locate(self, entities: Sequence[Mention], text: str) -> list[Mention]:
         located: dict[tuple[int, int], Mention] = {}
         for entity in entities:
-            spans = name_spans(entity.name, text)
+            spans = find_name_spans(entity.name, text)
             self.dropped += not spans
             for start, end in spans:
                 mention = Mention(text[start:end], start, end, type=entity.type, score=entity.score)
@@ -144,32 +154,32 @@ class LanguageModelMentionExtractor:
         return [located[key] for key in sorted(located)]
 
 
-def _prompt(system: str, text: str, known: Sequence[Mention]) -> Prompt:
-    """Asks for the names in a text; where a reply that was cut has some, for the others."""
+def _build_prompt(system: str, text: str, previous: Sequence[Mention]) -> Prompt:
+    """Return the prompt for the names in a text, or for the missing names if an earlier reply was cut."""
     user = quoted_passage(text)
-    if known:
-        user += f"\n\n{_REST}\n{quoted_replies(json.dumps([entity.name for entity in known], ensure_ascii=False))}"
+    if previous:
+        user += f"\n\n{_REST}\n{quoted_replies(json.dumps([entity.name for entity in previous], ensure_ascii=False))}"
     return Prompt(user=user, system=system, json_schema=_SCHEMA)
 
 
-def _entities(reply: Reply) -> list[Mention]:
-    """The entities in a reply, with a score of NaN where it gives none.
+def _parse_entities(reply: Reply) -> list[Mention]:
+    """Parse the entities in a reply; an entity without a score has the score NaN.
 
-    JSON as asked for, or what models make of it (a fence, a preface, a bare list); of a reply that was cut, what is
-    whole.
+    The reply is JSON in the requested form, in a fence, after a preface, or a bare list. Of a reply that was cut, the
+    complete entities are returned.
 
     Raises:
-        UnreadableReplyError: there is no list in it, or it lists something else.
+        UnreadableReplyError: the reply has no list, or a list of something else.
     """
     listed = listed_under(closed(reply.text) if reply.truncated else reply.text, "entities")
-    entities = list(_valid(listed or []))
+    entities = list(_parse_items(listed or []))
     if not entities and (listed != [] or reply.truncated):
         cut = " whole, and not cut at the model's limit of tokens" if reply.truncated else ""
         raise UnreadableReplyError(reply.text, f'{{"entities": [...]}}{cut}')
     return entities
 
 
-def _valid(listed: Sequence[Any]) -> Iterator[Mention]:
+def _parse_items(listed: Sequence[Any]) -> Iterator[Mention]:
     for item in listed:
         entity = normal_keys(item) if isinstance(item, dict) else {"name": item}
         name = entity.get("name", entity.get("entity"))
@@ -179,12 +189,13 @@ def _valid(listed: Sequence[Any]) -> Iterator[Mention]:
             yield Mention(sanitize(name).strip(), -1, -1, type=kind, score=math.nan if score is None else score)
 
 
-def _scored(entities: Sequence[Mention]) -> list[Mention]:
-    """The entities of one text with scores in (0, 100]: where the model gives none, the one usual for the text."""
-    given = [None if math.isnan(entity.score) else entity.score for entity in entities]
-    factor = ENTITY_SCORES.highest if are_shares(given) else 1.0
-    scores = [ENTITY_SCORES.within(score, factor) for score in given]
-    usual = ENTITY_SCORES.usual(scores)
+def _complete_scores(entities: Sequence[Mention]) -> list[Mention]:
+    """Return the entities of one text with scores in (0, 100]; the median of the text replaces a missing score."""
+    stated = [None if math.isnan(entity.score) else entity.score for entity in entities]
+    factor = ENTITY_SCORES.highest if are_shares(stated) else 1.0
+    scores = [ENTITY_SCORES.within(score, factor) for score in stated]
+    default = ENTITY_SCORES.usual(scores)
     return [
-        replace(entity, score=usual if score is None else score) for entity, score in zip(entities, scores, strict=True)
+        replace(entity, score=default if score is None else score)
+        for entity, score in zip(entities, scores, strict=True)
     ]

@@ -1,6 +1,11 @@
-"""Mentions without a model: names, works, acronyms, dates, quantities, and salient phrases where names are few."""
+"""Mentions without a model: names, works, acronyms, dates, quantities, and salient phrases in texts with few names.
 
-# ruff: noqa: RUF001  the look-alike punctuation below is what is being told apart
+Phrases are candidates as in RAKE (Rose et al., 2010): runs of words between function words, verbs and punctuation. The
+weight of a phrase is the sum of its words' weights, highest for words outside everyday English, and grows with each
+further occurrence.
+"""
+
+# ruff: noqa: RUF001  look-alike punctuation is matched
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 from polyad.errors import ConfigurationError
-from polyad.indexing.mentions.capitalised import names
+from polyad.indexing.mentions.capitalised import find_names
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel
 from polyad.text.lexicon import BREAKING_WORDS, COMMON_WORDS, NOUNS_BEFORE_OF
@@ -20,52 +25,57 @@ SCORES = {"name": 100.0, "work": 100.0, "acronym": 100.0, "date": 60.0, "quantit
 
 _MASK = "\x00"
 _PHRASES_PER_WORD = 0.1
-"""In a text without any name; in proportion fewer with some."""
+"""Number of phrases for each word of a text without any name; texts with some names get proportionally fewer."""
 
-_MOST_NAMES = 0.12
-"""Share of a text's characters that may be names for it to be given phrases and quantities too. Encyclopaedic passages
-have a median of 0.32 to 0.43."""
+_MAX_NAME_SHARE = 0.12
+"""Share of a text's characters in names above which the text gets no phrases and quantities. Encyclopaedic passages
+have
+a median of 0.32 to 0.43."""
 
 _CODE = re.compile(r"(?<![\w.,/-])[a-z]{1,4}-?\d{1,4}[a-z]?(?![\w/-])")
 
 _BROKEN_LINE = re.compile(r"\n(?<=[^\n]{40}[^\s.!?:;]\n)(?=[^\W\d_])")
-"""The end of a long line within a sentence, as in text wrapped by hand; a list has short lines, bullets or numbers."""
+"""The end of a long line within a sentence, as in manually wrapped text; a list has short lines, bullets or numbers."""
 
 
 class RuleMentionExtractor:
-    """Deterministic recognition by spelling; needs no model and no network."""
+    """Finds mentions by spelling rules, deterministically, without a model or network."""
 
     @classmethod
-    def from_name(cls, rest: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # asks none
-        """The extractor of ``rules``.
+    def from_name(cls, options: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
+        """Return the extractor ``rules``.
+
+        Args:
+            options: The text after the colon, which must be empty.
+            language_model: Not used.
 
         Raises:
-            ConfigurationError: there is something after a colon.
+            ConfigurationError: there is text after a colon.
         """
-        if rest:
-            raise ConfigurationError(f"no mention extractor 'rules:{rest}'; expected rules, and nothing after it")
+        if options:
+            raise ConfigurationError(f"no mention extractor 'rules:{options}'; expected rules, and nothing after it")
         return cls()
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """The extractor's name on the command line."""
         return "rules"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """The mentions in each text by ``start``, then longest first. They may overlap."""
-        return [_extract(text) for text in texts]
+        """Return the mentions in each text, ordered by ``start``, then longest first; they may overlap."""
+        return [_extract_mentions(text) for text in texts]
 
 
-def _extract(text: str) -> list[Mention]:
+def _extract_mentions(text: str) -> list[Mention]:
     flowing = _BROKEN_LINE.sub(" ", text)  # as long as the text: a name may go over the end of a line
-    types: dict[tuple[int, int], str] = dict.fromkeys(works(flowing), "work")
-    rest = _masked(flowing, types)
-    found_dates = list(dates(rest))
+    types: dict[tuple[int, int], str] = dict.fromkeys(find_works(flowing), "work")
+    rest = _mask(flowing, types)
+    found_dates = list(find_dates(rest))
     types |= dict.fromkeys(found_dates, "date")
-    rest = _masked(rest, (span for span in found_dates if not text[span[0] : span[1]].isdigit()))
-    for start, end in names(rest):
+    rest = _mask(rest, (span for span in found_dates if not text[span[0] : span[1]].isdigit()))
+    for start, end in find_names(rest):
         types.setdefault((start, end), "acronym" if _is_acronym(text[start:end]) else "name")
-    for span, rule in _of_technical_text(rest, types):
+    for span, rule in _find_technical_mentions(rest, types):
         types.setdefault(span, rule)
     spans = sorted(types, key=lambda span: (span[0], -span[1]))
     return [
@@ -74,19 +84,22 @@ def _extract(text: str) -> list[Mention]:
     ]
 
 
-def _of_technical_text(text: str, found: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], str]]:
-    """Codes, quantities and phrases, where names are few: elsewhere they would join passages by chance."""
-    room = 1 - _share(text, found) / _MOST_NAMES
+def _find_technical_mentions(text: str, found: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield codes, quantities and phrases in a text with few names.
+
+    In other texts they would link passages by chance.
+    """
+    room = 1 - _compute_share(text, found) / _MAX_NAME_SHARE
     if room <= 0:
         return
     yield from ((match.span(), "acronym") for match in _CODE.finditer(text))
-    yield from ((span, "quantity") for span in quantities(text))
+    yield from ((span, "quantity") for span in find_quantities(text))
     count = round(room * _PHRASES_PER_WORD * (text.count(" ") + 1))
-    yield from ((span, "phrase") for span in phrases(text, count))
+    yield from ((span, "phrase") for span in find_phrases(text, count))
 
 
-def _share(text: str, spans: Iterable[tuple[int, int]]) -> float:
-    """How much of the text the spans cover, in [0, 1]."""
+def _compute_share(text: str, spans: Iterable[tuple[int, int]]) -> float:
+    """Return the share of the text that the spans cover, in [0, 1]."""
     covered = position = 0
     for start, end in sorted(spans):
         covered += max(0, end - max(start, position))
@@ -94,8 +107,8 @@ def _share(text: str, spans: Iterable[tuple[int, int]]) -> float:
     return covered / len(text) if text else 0.0
 
 
-def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with the spans made unreadable, at the same length."""
+def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with the spans replaced by unreadable characters, at the same length."""
     pieces = []
     position = 0
     for start, end in sorted(spans):
@@ -110,11 +123,11 @@ def _is_acronym(name: str) -> bool:
     return len(name) > 1 and name.isupper() and " " not in name
 
 
-_LONGEST_WORK = 12
-"""Words. What is longer between quotation marks is speech."""
+_MAX_WORK_WORDS = 12
+"""Most words of a work's title; longer text in quotation marks is speech."""
 
-_LONGEST_QUOTATION = 122
-"""Characters, with the marks."""
+_MAX_QUOTATION = 122
+"""Most characters between straight quotation marks, marks included."""
 
 _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
@@ -133,8 +146,8 @@ _DATE = re.compile(
       | (?<=\d[-–]){_YEAR}(?![\w%]|[.,]\d))""",
     re.VERBOSE,
 )
-"""Its first sign is looked for before what may stand before it, which would be looked for at each letter. So it is in
-the other patterns."""
+"""A date. The pattern searches for the first character before it looks behind: a lookbehind first is tried at each
+letter."""
 
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _UNIT = r"""(?:
@@ -166,99 +179,99 @@ _QUOTED = re.compile(
 )
 
 
-def dates(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of days, months of a year, years and decades."""
+def find_dates(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of days, months of a year, years and decades."""
     return (match.span() for match in _DATE.finditer(text))
 
 
-def quantities(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of numbers with a unit or a currency."""
+def find_quantities(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of numbers with a unit or a currency."""
     return (match.span() for match in _QUANTITY.finditer(text))
 
 
-def works(text: str) -> Iterator[tuple[int, int]]:
-    """Spans between quotation marks that may be titles: short, and not a clause cut out of a sentence."""
-    for start, end in _quoted(text):
+def find_works(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans in quotation marks that may be titles: short, and not a clause cut out of a sentence."""
+    for start, end in _find_quotations(text):
         while end > start and text[end - 1] in " ,.;:":
             end -= 1
         while end > start and text[start] == " ":
             start += 1
         work = text[start:end]
-        if work and not work[0].islower() and work.count(" ") < _LONGEST_WORK:
+        if work and not work[0].islower() and work.count(" ") < _MAX_WORK_WORDS:
             yield start, end
 
 
-def _quoted(text: str) -> Iterator[tuple[int, int]]:
+def _find_quotations(text: str) -> Iterator[tuple[int, int]]:
     for match in _QUOTED.finditer(text):
         yield match.span(match.lastindex or 0)
     if '"' in text:
-        yield from _between_straight_quotes(text)
+        yield from _find_straight_quotations(text)
 
 
-def _between_straight_quotes(text: str) -> Iterator[tuple[int, int]]:
-    """Pairs of marks in the order of a line; where their number is odd, the last has no partner."""
+def _find_straight_quotations(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans between pairs of straight marks on a line; the last of an odd number of marks has no partner."""
     offset = 0
     for line in text.splitlines(keepends=True):
         marks = [match.start() + offset for match in re.finditer('"', line)]
         offset += len(line)
         for opening, closing in zip(marks[::2], marks[1::2], strict=False):
-            if closing - opening <= _LONGEST_QUOTATION:
+            if closing - opening <= _MAX_QUOTATION:
                 yield opening + 1, closing
 
 
-_LONGEST = 4
-"""Words of a phrase."""
+_MAX_PHRASE_WORDS = 4
+"""Most words of a phrase."""
 
-_SHORTEST_WORD = 6
-"""Letters of a word that is a phrase by itself."""
+_MIN_WORD_LETTERS = 6
+"""Fewest letters of a single word that is a phrase."""
 
-_RARE = 3.0
-"""Weight of a word outside everyday English, relative to one of it."""
+_RARE_WEIGHT = 3.0
+"""Weight of a word outside everyday English, relative to an everyday word."""
 
 _PIECE = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*|[^\w\s]|\w+")
 _BREAKING_ENDING = re.compile(r"(?:ly|ed|n[’']t|[’'](?:re|ll|ve|d|m))$")
 _SENTENCE_END = re.compile(r"(?:\A|[.!?:;]|\n)\s*\Z")
 
 
-def phrases(text: str, count: int) -> list[tuple[int, int]]:
-    """Spans of every occurrence of the ``count`` most salient phrases of ``text``, in order."""
+def find_phrases(text: str, count: int) -> list[tuple[int, int]]:
+    """Return the spans of every occurrence of the ``count`` most salient phrases of ``text``, in order."""
     if count <= 0:
         return []
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for start, end in _candidates(text):
+    for start, end in _find_candidates(text):
         spans[text[start:end].lower()].append((start, end))
-    weights = {phrase: _weight(phrase, len(found)) for phrase, found in spans.items()}
+    weights = {phrase: _compute_weight(phrase, len(found)) for phrase, found in spans.items()}
     best = sorted((phrase for phrase in weights if weights[phrase] > 0), key=lambda phrase: (-weights[phrase], phrase))
     return sorted(span for phrase in best[:count] for span in spans[phrase])
 
 
-def _candidates(text: str) -> Iterator[tuple[int, int]]:
+def _find_candidates(text: str) -> Iterator[tuple[int, int]]:
     run: list[re.Match[str]] = []
     for piece in _PIECE.finditer(text):
         adjoins = bool(run) and text[run[-1].end() : piece.start()].isspace()
-        if _breaks(text, piece):
+        if _is_boundary(text, piece):
             if adjoins and piece.group() == "of" and run[-1].group().lower() in NOUNS_BEFORE_OF:
                 run.append(piece)
                 continue
-            yield from _in_run(run)
+            yield from _trim_run(run)
             run = []
         elif adjoins:
             run.append(piece)
         else:
-            yield from _in_run(run)
+            yield from _trim_run(run)
             run = [piece]
-    yield from _in_run(run)
+    yield from _trim_run(run)
 
 
-def _in_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """The last words of a run are its head: what is too long loses words at its beginning."""
+def _trim_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
+    """Yield the span of the last words of a run, which include its head; a long run loses words at its beginning."""
     if run and run[-1].group() == "of":
         run = run[:-1]
     if run:
-        yield run[max(0, len(run) - _LONGEST)].start(), run[-1].end()
+        yield run[max(0, len(run) - _MAX_PHRASE_WORDS)].start(), run[-1].end()
 
 
-def _breaks(text: str, piece: re.Match[str]) -> bool:
+def _is_boundary(text: str, piece: re.Match[str]) -> bool:
     word = piece.group()
     if not word.islower():
         if not word.istitle() or not _SENTENCE_END.search(text, max(0, piece.start() - 3), piece.start()):
@@ -267,9 +280,9 @@ def _breaks(text: str, piece: re.Match[str]) -> bool:
     return len(word) < 3 or word in BREAKING_WORDS or _BREAKING_ENDING.search(word) is not None
 
 
-def _weight(phrase: str, occurrences: int) -> float:
+def _compute_weight(phrase: str, count: int) -> float:
     words = phrase.split()
     rare = sum(word not in COMMON_WORDS for word in words)
-    if len(words) == 1 and (not rare or len(phrase) < _SHORTEST_WORD):
+    if len(words) == 1 and (not rare or len(phrase) < _MIN_WORD_LETTERS):
         return 0.0
-    return (_RARE * rare + len(words) - rare) * (1 + 0.5 * (occurrences - 1))
+    return (_RARE_WEIGHT * rare + len(words) - rare) * (1 + 0.5 * (count - 1))
