@@ -43,6 +43,7 @@ from polyad.indexing.semantic_units import SemanticUnitBuilder
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Failure, FloatArray
 from polyad.protocols.components import Embedder, TextKind, silent
+from polyad.protocols.store import Manifest
 from polyad.readers.files import FileReader
 from polyad.stores.sqlite import SqliteStore
 
@@ -247,7 +248,7 @@ def measured(files: Sequence[Path], embedder: str) -> Mapping[str, float]:
     seconds["reading"] = time.process_time() - started
     builder = SemanticUnitBuilder(splitter, RuleMentionExtractor(), model, SegmentationSettings())
     with tempfile.TemporaryDirectory() as folder:
-        with closing(SqliteStore.create(Path(folder), model.name, model.dimension, "rules")) as store:
+        with closing(SqliteStore.open(Path(folder), Manifest(model.name, model.dimension, "rules"))) as store:
             stages: list[Any] = [
                 Timed(stage, name, seconds)
                 for stage, name in (
@@ -259,7 +260,7 @@ def measured(files: Sequence[Path], embedder: str) -> Mapping[str, float]:
             ]
             counts = Indexer(*stages).index(found, silent)
             with store.read_transaction() as transaction:
-                passages = [text for rows in transaction.rows(transaction.documents()) for text in rows.texts]
+                passages = [text for rows in transaction.rows(transaction.changes().documents) for text in rows.texts]
         if counts.failures:
             raise RuntimeError(f"not indexed: {counts.failures}")
     in_files = sum(file.stat().st_size for file in files) / MEGABYTE

@@ -47,6 +47,8 @@ from polyad.evaluation.datasets.beir import Question, load_beir
 from polyad.evaluation.measures.ranking import recall
 from polyad.model import Document, Evidence, FloatArray, IndexedDocument
 from polyad.protocols.components import TextKind
+from polyad.protocols.lookups import get_all, get_digests, get_document_passages, get_sources, get_statistics
+from polyad.protocols.store import Manifest
 from polyad.snapshot.files import FOLDER
 from polyad.stores.sqlite import SqliteStore
 
@@ -164,7 +166,7 @@ class Place:
     def more(self) -> Iterator[IndexedDocument]:
         """Documents of the corpus that are not in the index."""
         with closing(SqliteStore.open(self.directory)) as store:
-            there = store.digests().keys()
+            there = get_digests(store).keys()
         documents = (item for item in self.corpus_of_size().documents() if item.document.id not in there)
         return embedded(documents, MadeUpEmbedder(self.options.dimension))
 
@@ -172,15 +174,15 @@ class Place:
         options = self.options
         datasets = [load_beir(options.benchmarks / name) for name in FOLDERS]
         directory = options.store / f"base-{options.dimension}"
-        if not SqliteStore.exists(directory):
+        if not Engine.exists(directory):
             with Engine.open(directory, embedder=MadeUpEmbedder(options.dimension)) as engine:
                 engine.index([dataset.corpus for dataset in datasets])
         queries = [query for dataset in datasets for query in dataset.queries]
         asked = {id for query in queries for id in query.gold}
         with closing(SqliteStore.open(directory)) as store:
-            ids = sorted(store.sources(), key=lambda id: (id not in asked, id))
-            passages = store.indexed_passages(ids)
-            base = [IndexedDocument(document, document.id, 0, ()) for document in store.documents(ids)]
+            ids = sorted(get_sources(store), key=lambda id: (id not in asked, id))
+            passages = get_document_passages(store, ids)
+            base = [IndexedDocument(document, document.id, 0, ()) for document in get_all(store, Document, ids)]
         own: dict[str, list[Any]] = {id: [] for id in ids}
         for item in passages:
             own[item.passage.document_id].append(item)
@@ -215,7 +217,7 @@ def write(place: Place) -> Results:
     embedder = MadeUpEmbedder(place.options.dimension)
     tenths = [Spent() for _ in range(10)]
     documents = edges = 0
-    with closing(SqliteStore.create(place.directory, embedder.name, embedder.dimension, "rules")) as store:
+    with closing(SqliteStore.open(place.directory, Manifest(embedder.name, embedder.dimension, "rules"))) as store:
         for item in embedded(corpus.documents(), embedder):
             with tenths[min(9, 10 * edges // place.size)].more():
                 store.put(item)
@@ -223,7 +225,7 @@ def write(place: Place) -> Results:
             edges += sum(len(passage.hyperedges) for passage in item.passages)
             if edges >= place.size:
                 break
-        statistics = store.statistics()
+        statistics = get_statistics(store)
     asked = corpus.questions(documents, place.options.questions)
     listed = [(query.id, query.text, sorted(query.gold)) for query in asked]
     (place.directory / QUESTIONS).write_text(json.dumps(listed), encoding="utf-8")
@@ -248,7 +250,7 @@ def snapshot(place: Place) -> Results:
     with engine, spent.more():
         engine.search("something", retriever="bm25")
     with closing(SqliteStore.open(place.directory)) as store:
-        passages = store.statistics().passages
+        passages = get_statistics(store).passages
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     return {
         "wall_s": spent.wall,
@@ -409,12 +411,12 @@ def _changes(place: Place, store: SqliteStore) -> Iterator[Callable[[], None]]:
     if place.options.change == "add":
         yield from (partial(store.put, item) for item in place.more())
         return
-    for id in store.digests():
+    for id in get_digests(store):
         if place.options.change == "remove":
             yield partial(store.remove, [id])
         else:
-            [document] = store.documents([id])
-            yield partial(store.put, IndexedDocument(document, "", 0, tuple(store.indexed_passages([id]))))
+            [document] = get_all(store, Document, [id])
+            yield partial(store.put, IndexedDocument(document, "", 0, tuple(get_document_passages(store, [id]))))
 
 
 def _by_threads(place: Place) -> list[float]:

@@ -21,6 +21,7 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols.components import Embedder
+from polyad.protocols.store import Manifest
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
@@ -75,7 +76,7 @@ def small_view_of(tmp_path: Path) -> Callable[[Spec, Embedder], MappedSnapshot]:
     """Makes the snapshot of passages whose hyperedges are given; an entity is the subject of the passage it titles."""
 
     def make(spec: Spec, embedder: Embedder) -> MappedSnapshot:
-        store = SqliteStore.create(tmp_path / "kb", embedder.name, embedder.dimension, "rules:1")
+        store = SqliteStore.open(tmp_path / "kb", Manifest(embedder.name, embedder.dimension, "rules:1"))
         for title, units in spec.items():
             store.put(_indexed(title, units, embedder))
         return SnapshotProvider(store, embedder.dimension).described(embedder)

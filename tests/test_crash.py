@@ -14,8 +14,9 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.model import Document, FloatArray
+from polyad.model import Document, Entity, FloatArray
 from polyad.protocols.components import TextKind
+from polyad.protocols.lookups import get_all, get_digests, get_document_passages, get_incidences
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 
@@ -75,17 +76,17 @@ def hits(store: SqliteStore, question: str, k: int) -> list[tuple[str, float]]:
 
 def contents(directory: Path) -> dict[str, object]:
     store = SqliteStore.open(directory)
-    passages = store.indexed_passages(list(store.digests()))
+    passages = get_document_passages(store, list(get_digests(store)))
     edges = [edge for item in passages for edge in item.hyperedges]
     result: dict[str, object] = {
-        "digests": store.digests(),
-        "documents": store.documents(list(store.digests())),
+        "digests": get_digests(store),
+        "documents": get_all(store, Document, list(get_digests(store))),
         "passages": [item.passage for item in passages],
         "passage vectors": [item.vector.tobytes() for item in passages],
         "hyperedges": [edge.hyperedge for edge in edges],
         "hyperedge vectors": [edge.vector.tobytes() for edge in edges],
-        "incidences": store.incidences([edge.hyperedge.id for edge in edges]),
-        "entities": store.all_entities(),
+        "incidences": get_incidences(store, [edge.hyperedge.id for edge in edges]),
+        "entities": get_all(store, Entity),
         "words": hits(store, "Anna 17 met Bob in edition two", 50),
     }
     store.close()
@@ -95,11 +96,11 @@ def contents(directory: Path) -> dict[str, object]:
 def assert_no_document_is_half_there(directory: Path, sizes: dict[str, set[tuple[int, int]]]) -> int:
     """Each document has the passages and hyperedges of one of its editions; how many documents there are."""
     store = SqliteStore.open(directory)
-    items = store.indexed_passages(list(store.digests()))
+    items = get_document_passages(store, list(get_digests(store)))
     counted = counts(store)
     for id, size in counted.items():
         assert size in sizes[id]
-    texts = {document.id: document.text for document in store.documents(list(store.digests()))}
+    texts = {document.id: document.text for document in get_all(store, Document, list(get_digests(store)))}
     for passage in (item.passage for item in items):
         assert texts[passage.document_id][passage.start : passage.end] == passage.text
     assert len(hits(store, "Anna met Bob", 100_000)) == len(items)
@@ -109,9 +110,9 @@ def assert_no_document_is_half_there(directory: Path, sizes: dict[str, set[tuple
 
 def counts(store: SqliteStore) -> dict[str, tuple[int, int]]:
     """How many passages and hyperedges each document has, by its id."""
-    passages, hyperedges = dict.fromkeys(store.digests(), 0), dict.fromkeys(store.digests(), 0)
+    passages, hyperedges = dict.fromkeys(get_digests(store), 0), dict.fromkeys(get_digests(store), 0)
     with store.read_transaction() as transaction:
-        for rows in transaction.rows(transaction.documents()):
+        for rows in transaction.rows(transaction.changes().documents):
             owner = dict(zip(rows.passage_numbers.tolist(), rows.document_ids, strict=True))
             for id in owner.values():
                 passages[id] += 1

@@ -37,8 +37,10 @@ from polyad.language_models.scripted import (
     Spoken,
 )
 from polyad.language_models.scripted.extractor import passage_asked_about
-from polyad.model import Document, Incidence, Usage
+from polyad.model import Document, Entity, Incidence, Usage
 from polyad.protocols.components import BudgetCheck, Prompt, Reply
+from polyad.protocols.lookups import get_all, get_digests, get_document_passages, get_statistics
+from polyad.protocols.store import ENTITY_VECTORS
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.counting import count_tokens
@@ -122,22 +124,22 @@ def search_text(store: SqliteStore, question: str, k: int) -> list[tuple[str, fl
 def contents(directory: Path) -> dict[str, object]:
     """All that is in an index but the replies, as values that compare; vectors bit for bit."""
     store = SqliteStore.open(directory)
-    passages = store.indexed_passages(list(store.digests()))
+    passages = get_document_passages(store, list(get_digests(store)))
     edges = [edge for item in passages for edge in item.hyperedges]
-    entities = store.all_entities()
-    vectors = store.entity_vectors([entity.key for entity in entities])
+    entities = get_all(store, Entity)
+    vectors = store.get_values(ENTITY_VECTORS)
     result: dict[str, object] = {
-        "digests": store.digests(),
-        "documents": store.documents(list(store.digests())),
+        "digests": get_digests(store),
+        "documents": get_all(store, Document, list(get_digests(store))),
         "passages": [item.passage for item in passages],
         "passage vectors": [item.vector.tobytes() for item in passages],
         "hyperedges": [edge.hyperedge for edge in edges],
         "hyperedge vectors": [edge.vector.tobytes() for edge in edges],
         "incidences": [edge.incidences for edge in edges],
         "entities": entities,
-        "entity vectors": {key: (digest, vector.tobytes()) for key, (digest, vector) in vectors.items()},
+        "entity vectors": vectors,
         "words": [search_text(store, text, 3) for text in ("Town 17", "Isk burned", "Person 3")],
-        "tokens": store.statistics().tokens,
+        "tokens": get_statistics(store).tokens,
     }
     store.close()
     return result
@@ -316,7 +318,7 @@ def test_a_run_never_costs_more_than_it_may_and_the_next_pays_for_the_rest(
     assert rest.is_complete
     assert rest.usage.calls == 120 - spent.calls
     store = SqliteStore.open(tmp_path)
-    assert store.statistics().cost == pytest.approx(spent.cost + rest.usage.cost)
+    assert get_statistics(store).cost == pytest.approx(spent.cost + rest.usage.cost)
     store.close()
     assert contents(tmp_path) == fresh
 

@@ -22,7 +22,8 @@ from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import Request, Say, ScriptedServer, Spoken
 from polyad.language_models.scripted.extractor import passage_asked_about
 from polyad.language_models.scripted.untidy import Untidy
-from polyad.model import Document, IndexedPassage
+from polyad.model import Document, Entity, IndexedPassage
+from polyad.protocols.lookups import get_all, get_digests, get_document_passages
 from polyad.stores.sqlite import SqliteStore
 
 STYLES = ["compact", "paper"]
@@ -99,8 +100,8 @@ def index(
 def contents(directory: Path) -> list[object]:
     """All that is in an index, as values that compare."""
     store = SqliteStore.open(directory)
-    passages = store.indexed_passages(list(store.digests()))
-    found: list[object] = [store.digests(), store.all_entities()]
+    passages = get_document_passages(store, list(get_digests(store)))
+    found: list[object] = [get_digests(store), get_all(store, Entity)]
     found += [(item.passage, item.digest, item.vector.tobytes()) for item in passages]
     found += [(edge.hyperedge, edge.incidences, edge.vector.tobytes()) for item in passages for edge in item.hyperedges]
     store.close()
@@ -248,9 +249,11 @@ def test_after_two_runs_with_faults_the_index_is_as_without(tmp_path: Path, styl
     )
     assert (requests, more) == (PASSAGES, PASSAGES // 20), "no reply was paid for twice"
     sound, kb = SqliteStore.open(tmp_path / "sound"), SqliteStore.open(tmp_path / "kb")
-    assert kb.digests() == sound.digests()
+    assert get_digests(kb) == get_digests(sound)
     unscored = set(untidy.spoilt["unscored"])
-    for ours, theirs in zip(*(store.indexed_passages(list(store.digests())) for store in (kb, sound)), strict=True):
+    for ours, theirs in zip(
+        *(get_document_passages(store, list(get_digests(store))) for store in (kb, sound)), strict=True
+    ):
         if ours.passage.text in unscored:
             assert {edge.hyperedge.score for edge in ours.hyperedges} == {5.0}
             assert without_scores(ours) == without_scores(theirs)

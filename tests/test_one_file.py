@@ -10,7 +10,10 @@ import pytest
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.model import Argument, Document, HyperedgeKind
+from polyad.protocols.lookups import get_document_kinds, get_kinds, get_sources
+from polyad.protocols.store import StoredDocument
 from polyad.stores.sqlite import SqliteStore
+from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
 
 EMBEDDER = HashingEmbedder(8)
 
@@ -29,9 +32,9 @@ def steps(directory: Path) -> int:
     taken = [0]
     with closing(SqliteStore.open(directory)) as store, store._database.reading() as connection:
         connection.set_progress_handler(lambda: taken.__setitem__(0, taken[0] + 1), 1)
-        assert store.kinds() == {HyperedgeKind.SEMANTIC_UNIT}
-        assert list(store.sources(["shelf/3.txt"])) == ["shelf/3.txt"]
-        assert store.kinds_of_documents([HyperedgeKind.FACT]) == {}
+        assert get_kinds(store) == {HyperedgeKind.SEMANTIC_UNIT}
+        assert list(get_sources(store, ["shelf/3.txt"])) == ["shelf/3.txt"]
+        assert get_document_kinds(store, [HyperedgeKind.FACT]) == {}
         connection.set_progress_handler(None, 1)
     return taken[0]
 
@@ -44,16 +47,19 @@ def test_what_is_asked_before_and_after_takes_no_longer_in_a_larger_index(tmp_pa
 def test_nothing_is_counted_and_no_source_of_another_place_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    directory, sources = index_of(tmp_path / "kb", 5), SqliteStore.sources
+    directory, get = index_of(tmp_path / "kb", 5), SqliteReadTransaction.get
     read: list[str] = []
 
-    def noted(store: SqliteStore, places: list[str] | None = None) -> dict[str, str]:
-        found = sources(store, places)
-        read.extend(found)
+    def noted(
+        transaction: SqliteReadTransaction, record_type: type[StoredDocument], ids: list[str] | None = None
+    ) -> dict[str, StoredDocument]:
+        found = get(transaction, record_type, ids) if ids is not None else get(transaction, record_type)
+        if record_type is StoredDocument:
+            read.extend(found)
         return found
 
-    monkeypatch.setattr(SqliteStore, "sources", noted)
-    monkeypatch.delattr(SqliteStore, "statistics")
+    monkeypatch.setattr(SqliteReadTransaction, "get", noted)
+    monkeypatch.delattr(SqliteReadTransaction, "count")
     monkeypatch.chdir(tmp_path)
     Path("note.txt").write_text("The ferry to Tarn leaves at noon.", encoding="utf-8")
     with Engine.open(directory, embedder=EMBEDDER, create=False) as engine:
@@ -66,10 +72,10 @@ def test_sources_are_those_of_files_of_their_records_and_of_folders_alone(tmp_pa
     with Engine.open(tmp_path, embedder=EMBEDDER) as engine:
         engine.index_documents(Document(f"id {source}", "", "It lies in Tarn.", source) for source in named)
     with closing(SqliteStore.open(tmp_path)) as store:
-        assert sorted(store.sources(["a.jsonl"]).values()) == ["a.jsonl:1", "a.jsonl:12"]
-        assert sorted(store.sources(["a", "a/c"]).values()) == ["a/b.txt", "a/c/d.txt"]
-        assert sorted(store.sources(["a0.txt", "b"]).values()) == ["a0.txt"]
-        assert sorted(store.sources().values()) == sorted(named)
+        assert sorted(get_sources(store, ["a.jsonl"]).values()) == ["a.jsonl:1", "a.jsonl:12"]
+        assert sorted(get_sources(store, ["a", "a/c"]).values()) == ["a/b.txt", "a/c/d.txt"]
+        assert sorted(get_sources(store, ["a0.txt", "b"]).values()) == ["a0.txt"]
+        assert sorted(get_sources(store).values()) == sorted(named)
 
 
 def test_the_documents_of_other_kinds_are_known_among_many(tmp_path: Path) -> None:
@@ -77,5 +83,5 @@ def test_the_documents_of_other_kinds_are_known_among_many(tmp_path: Path) -> No
     with Engine.open(index_of(tmp_path, 5), embedder=EMBEDDER) as engine:
         engine.index_documents([given])
     with closing(SqliteStore.open(tmp_path)) as store:
-        assert store.kinds() == {HyperedgeKind.SEMANTIC_UNIT, HyperedgeKind.TUPLE}
-        assert store.kinds_of_documents([HyperedgeKind.TUPLE]) == {"fact": HyperedgeKind.TUPLE}
+        assert get_kinds(store) == {HyperedgeKind.SEMANTIC_UNIT, HyperedgeKind.TUPLE}
+        assert get_document_kinds(store, [HyperedgeKind.TUPLE]) == {"fact": HyperedgeKind.TUPLE}

@@ -12,6 +12,7 @@ import pytest
 from polyad import Engine
 from polyad.evaluation.datasets.beir import Question
 from polyad.model import Document, IndexedDocument
+from polyad.protocols.lookups import get_document_passages
 from polyad.text.keys import entity_key
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -31,7 +32,7 @@ def text(tmp_path: Path) -> RenamedText:
         engine.index_documents(DOCUMENTS)
         store = engine._store
         base = [
-            IndexedDocument(document, document.id, 0, tuple(store.indexed_passages([document.id])))
+            IndexedDocument(document, document.id, 0, tuple(get_document_passages(store, [document.id])))
             for document in DOCUMENTS
         ]
     return RenamedText(base, [QUERY], kept=0)

@@ -22,6 +22,7 @@ from polyad.errors import IndexMismatchError, NotFoundError, StoreError, StoreNo
 from polyad.model import (
     SUBJECT,
     Document,
+    Entity,
     FloatArray,
     Hyperedge,
     HyperedgeKind,
@@ -29,26 +30,43 @@ from polyad.model import (
     IndexedDocument,
     IndexedHyperedge,
     IndexedPassage,
+    Origin,
     Passage,
     Usage,
 )
-from polyad.protocols.store import IN_COMMON_WORDS, Changes, EntityAggregate, Store, StoredRows, StoreKind
+from polyad.protocols.lookups import (
+    check_manifest,
+    find_duplicates,
+    find_passages_by_digest,
+    get_all,
+    get_digests,
+    get_document_passages,
+    get_incidences,
+    get_statistics,
+    get_version,
+)
+from polyad.protocols.store import (
+    ENTITY_VECTORS,
+    IN_COMMON_WORDS,
+    PENDING_VECTORS,
+    REPLIES,
+    Changes,
+    EntityAggregate,
+    Manifest,
+    Store,
+    StoredRows,
+    StoreOpener,
+)
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 
 Opener = Callable[[], Store]
-"""Opens the one index of a test, and makes it the first time; each call is another handle on it."""
+"""Opens the index of a test, which the first call creates; each call returns another handle."""
 
+MANIFEST = Manifest("test", 4, "rules")
 
-KINDS: dict[str, StoreKind] = {"sqlite": SqliteStore}
-"""One line for each implementation of the protocols."""
-
-
-def open_kind(kind: StoreKind, directory: Path) -> Store:
-    return kind.create(directory, "test", 4, "rules")
-
-
-STORES: dict[str, Callable[[Path], Store]] = {name: partial(open_kind, kind) for name, kind in KINDS.items()}
+STORES: dict[str, StoreOpener] = {"sqlite": SqliteStore.open}
+"""One line for each implementation of the protocol."""
 
 
 @pytest.fixture(params=sorted(STORES))
@@ -56,7 +74,7 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opene
     opened: list[Store] = []
 
     def opener() -> Store:
-        opened.append(STORES[request.param](tmp_path / "index"))
+        opened.append(STORES[request.param](tmp_path / "index", MANIFEST))
         return opened[-1]
 
     yield opener
@@ -117,10 +135,10 @@ def passage_of(document: Document, position: int, text: str, members: Sequence[M
 def stored_rows(store: Store) -> list[StoredRows]:
     """The rows of all documents."""
     with store.read_transaction() as transaction:
-        return list(transaction.rows(transaction.documents()))
+        return list(transaction.rows(transaction.changes().documents))
 
 
-def changes_of(store: Store, since: int) -> Changes | None:
+def changes_of(store: Store, since: int) -> Changes:
     with store.read_transaction() as transaction:
         return transaction.changes(since)
 
@@ -146,17 +164,17 @@ def contents(store: Store) -> dict[str, object]:
         )
         key_of |= rows.entity_keys
     edge_ids = sorted(id for id, *_ in hyperedges)
-    statistics = store.statistics()
+    statistics = get_statistics(store)
     return {
-        "digests": store.digests(),
-        "documents": store.documents(list(store.digests())),
-        "passages": store.passages(sorted(id for id, *_ in passages)),
+        "digests": get_digests(store),
+        "documents": get_all(store, Document, list(get_digests(store))),
+        "passages": get_all(store, Passage, sorted(id for id, *_ in passages)),
         "rows of passages": sorted(passages),
-        "hyperedges": store.hyperedges(edge_ids),
+        "hyperedges": get_all(store, Hyperedge, edge_ids),
         "rows of hyperedges": sorted(hyperedges),
-        "incidences": store.incidences(edge_ids),
+        "incidences": get_incidences(store, edge_ids),
         "pairs": sorted((key_of[entity], edge, strength) for entity, edge, strength in pairs),
-        "entities": store.entities(sorted(key_of.values())),
+        "entities": get_all(store, Entity, sorted(key_of.values())),
         "sizes": (
             statistics.documents,
             statistics.passages,
@@ -192,51 +210,49 @@ def entity_keys(store: Store) -> list[str]:
 # Making and opening
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("open_index", STORES.values(), ids=STORES)
 @pytest.mark.parametrize("as_place", [Path, str])
-def test_a_store_is_made_once_and_opened_where_it_is(
-    kind: StoreKind, as_place: Callable[[Path], str | Path], tmp_path: Path
+def test_a_store_is_created_once_and_then_opened(
+    open_index: StoreOpener, as_place: Callable[[Path], str | Path], tmp_path: Path
 ) -> None:
     place = as_place(tmp_path / "index")
-    assert not kind.exists(place)
     with pytest.raises(StoreNotFoundError, match="no index"):
-        kind.open(place)
-    with closing(kind.create(place, "test", 4, "rules")) as made:
-        made.put(indexed("a", "Anna."))
-    assert kind.exists(place)
-    with closing(kind.create(place, "test", 4, "rules")) as found:
-        assert list(found.digests()) == ["a"]
+        open_index(place)
+    with closing(open_index(place, MANIFEST)) as store:
+        store.put(indexed("a", "Anna."))
+        assert store.verify() == []
+    with closing(open_index(place, MANIFEST)) as store:
+        assert list(get_digests(store)) == ["a"]
     with pytest.raises(IndexMismatchError, match="'test', not 'other'"):
-        kind.create(place, "other", 4, "rules")
-    with closing(kind.open(place)) as opened:
-        assert (opened.manifest.embedder, opened.manifest.mentions) == ("test", "rules")
-        opened.check(embedder="test", mentions="rules")
+        open_index(place, Manifest("other", 4, "rules"))
+    with closing(open_index(place)) as store:
+        assert (store.manifest.embedder, store.manifest.mentions) == ("test", "rules")
+        check_manifest(store.manifest, embedder="test", mentions="rules")
         with pytest.raises(IndexMismatchError, match="'rules', not 'other'"):
-            opened.check(mentions="other")
-        assert opened.verify() == []
+            check_manifest(store.manifest, mentions="other")
 
 
 # Documents
 
 
 def test_a_new_store_is_empty_in_every_respect(store: Store) -> None:
-    assert store.digests() == {}
+    assert get_digests(store) == {}
     assert contents(store)["sizes"] == (0, 0, 0, 0, 0, 0)
     assert stored_rows(store) == []
     assert search_text(store, "anything", 5) == []
-    assert store.known_passages(["x"]) == {}
-    assert store.documents([]) == []
+    assert find_passages_by_digest(store, ["x"]) == {}
+    assert get_all(store, Document, []) == []
     assert (store.manifest.embedder, store.manifest.dimension, store.manifest.mentions) == ("test", 4, "rules")
 
 
 def test_what_was_put_can_be_read(store: Store) -> None:
     document = indexed("a", "Anna left.", "She came back.")
     store.put(document)
-    assert store.documents(["a"]) == [document.document]
-    assert store.passages(["a#0001", "a#0000"]) == [document.passages[1].passage, document.passages[0].passage]
-    assert store.hyperedges(["a#0001/000"]) == [document.passages[1].hyperedges[0].hyperedge]
-    assert store.incidences(["a#0000/000"]) == {"a#0000/000": list(document.passages[0].hyperedges[0].incidences)}
-    statistics = store.statistics()
+    assert get_all(store, Document, ["a"]) == [document.document]
+    assert get_all(store, Passage, ["a#0001", "a#0000"]) == [document.passages[1].passage, document.passages[0].passage]
+    assert get_all(store, Hyperedge, ["a#0001/000"]) == [document.passages[1].hyperedges[0].hyperedge]
+    assert get_incidences(store, ["a#0000/000"]) == {"a#0000/000": list(document.passages[0].hyperedges[0].incidences)}
+    statistics = get_statistics(store)
     assert (statistics.documents, statistics.passages, statistics.hyperedges, statistics.tokens) == (1, 2, 2, 5)
     assert statistics.disk_bytes > 0
 
@@ -244,10 +260,10 @@ def test_what_was_put_can_be_read(store: Store) -> None:
 def test_digests_are_sorted_by_id(store: Store) -> None:
     for id in ("b", "é", "a", "Z", "中"):
         store.put(indexed(id, id))
-    assert list(store.digests()) == ["Z", "a", "b", "é", "中"]
-    assert store.digests()["b"] == "digest of ('b',)"
-    assert store.digests(["é", "none", "Z"]) == {"Z": "digest of ('Z',)", "é": "digest of ('é',)"}
-    assert store.digests([]) == {}
+    assert list(get_digests(store)) == ["Z", "a", "b", "é", "中"]
+    assert get_digests(store)["b"] == "digest of ('b',)"
+    assert get_digests(store, ["é", "none", "Z"]) == {"Z": "digest of ('Z',)", "é": "digest of ('é',)"}
+    assert get_digests(store, []) == {}
 
 
 def test_putting_an_id_again_replaces_all_that_came_from_it(store: Store, open_store: Opener) -> None:
@@ -258,7 +274,7 @@ def test_putting_an_id_again_replaces_all_that_came_from_it(store: Store, open_s
     assert entity_keys(store) == ["anna"]
     assert found(store, "old words more") == []
     with pytest.raises(NotFoundError, match="a#0001"):
-        store.passages(["a#0001"])
+        get_all(store, Passage, ["a#0001"])
 
 
 def test_removing_a_document_restores_the_earlier_index(store: Store) -> None:
@@ -273,38 +289,38 @@ def test_removing_a_document_restores_the_earlier_index(store: Store) -> None:
 def test_removing_an_unknown_document_removes_none(store: Store) -> None:
     store.put(indexed("a", "Anna."))
     store.put(indexed("b", "Bob."))
-    before, version = contents(store), store.version()
+    before, version = contents(store), get_version(store)
     with pytest.raises(NotFoundError, match=r"'no such'.*and 1 more"):
         store.remove(["a", "no such", "nor this", "b"])
     assert contents(store) == before
-    assert store.version() == version
+    assert get_version(store) == version
 
 
 def test_removing_a_document_twice_in_one_call_removes_it(store: Store) -> None:
     store.put(indexed("a", "Anna."))
     store.remove(["a", "a"])
-    assert store.digests() == {}
+    assert get_digests(store) == {}
 
 
 def test_reading_what_is_not_there_names_it(store: Store) -> None:
     store.put(indexed("a", "Anna."))
     with pytest.raises(NotFoundError, match="document 'x'"):
-        store.documents(["a", "x"])
+        get_all(store, Document, ["a", "x"])
     with pytest.raises(NotFoundError, match="passage 'x'"):
-        store.passages(["x"])
+        get_all(store, Passage, ["x"])
     with pytest.raises(NotFoundError, match="hyperedge 'x'"):
-        store.hyperedges(["x"])
+        get_all(store, Hyperedge, ["x"])
     with pytest.raises(NotFoundError, match="entity 'x'"):
-        store.entities(["anna", "x"])
+        get_all(store, Entity, ["anna", "x"])
 
 
 def test_reading_keeps_the_order_and_the_repetitions_asked_for(store: Store) -> None:
     for number in range(1200):  # more than is bound to one statement
         store.put(indexed(f"d{number}", f"text {number}", members={0: [Member(f"entity {number}")]}))
     wanted = [f"d{number}" for number in range(1199, -1, -1)] + ["d7"]
-    assert [document.id for document in store.documents(wanted)] == wanted
+    assert [document.id for document in get_all(store, Document, wanted)] == wanted
     keys = [f"entity {number}" for number in range(1199, -1, -1)]
-    assert [entity.key for entity in store.entities(keys)] == keys
+    assert [entity.key for entity in get_all(store, Entity, keys)] == keys
 
 
 # Atomicity
@@ -317,28 +333,28 @@ def broken(document: IndexedDocument) -> IndexedDocument:
 
 def test_a_put_that_fails_half_way_leaves_the_earlier_state(store: Store) -> None:
     store.put(indexed("a", "Anna left.", members={0: [Member("anna", "Anna")]}))
-    before, version = contents(store), store.version()
+    before, version = contents(store), get_version(store)
     for id in ("a", "b"):
         with pytest.raises(StoreError):
             store.put(broken(indexed(id, "Other words.", "More of them.", members={0: [Member("other")]})))
     assert contents(store) == before
-    assert store.version() == version
+    assert get_version(store) == version
     assert found(store, "other words") == []
     store.put(indexed("b", "Bob."))  # and the store still works
-    assert list(store.digests()) == ["a", "b"]
+    assert list(get_digests(store)) == ["a", "b"]
 
 
 def test_documents_put_together_are_there_all_or_none(store: Store) -> None:
     store.put(indexed("b", "Bob.", members={0: [Member("bob")]}))
-    before, version = contents(store), store.version()
+    before, version = contents(store), get_version(store)
     with pytest.raises(StoreError):
         store.put(indexed("a", "Anna."), indexed("b", "Other words."), broken(indexed("c", "Carl.")))
     assert contents(store) == before
     store.put()
-    assert store.version() == version
+    assert get_version(store) == version
     store.put(indexed("a", "Anna."), indexed("c", "Carl."))
-    assert list(store.digests()) == ["a", "b", "c"]
-    assert store.version() > version
+    assert list(get_digests(store)) == ["a", "b", "c"]
+    assert get_version(store) > version
 
 
 @settings(max_examples=40, deadline=None)
@@ -348,12 +364,12 @@ def test_documents_put_together_are_there_all_or_none(store: Store) -> None:
 )
 @pytest.mark.parametrize("open_other", STORES.values(), ids=STORES)
 def test_documents_put_together_are_stored_as_one_by_one(
-    open_other: Callable[[Path], Store], given_ids: list[tuple[str, str]], size: int
+    open_other: StoreOpener, given_ids: list[tuple[str, str]], size: int
 ) -> None:
     documents = [indexed(id, text, members={0: [Member(text), Member(id)]}) for id, text in given_ids]
     with ExitStack() as stack:
         together, one_by_one = (
-            stack.enter_context(closing(open_other(Path(stack.enter_context(tempfile.TemporaryDirectory())))))
+            stack.enter_context(closing(open_other(stack.enter_context(tempfile.TemporaryDirectory()), MANIFEST)))
             for _ in range(2)
         )
         for start in range(0, len(documents), size):
@@ -363,7 +379,7 @@ def test_documents_put_together_are_stored_as_one_by_one(
         assert contents(together) == contents(one_by_one)
         with together.read_transaction() as transaction, one_by_one.read_transaction() as other:
             assert list(transaction.entity_keys()) == list(other.entity_keys())
-            assert transaction.documents() == other.documents()
+            assert transaction.changes().documents == other.changes().documents
 
 
 def test_a_put_that_is_interrupted_leaves_the_earlier_state(store: Store) -> None:
@@ -387,24 +403,24 @@ def test_a_put_that_is_interrupted_leaves_the_earlier_state(store: Store) -> Non
 
 
 def test_version_grows_with_every_change_of_documents_and_only_then(store: Store) -> None:
-    versions = [store.version()]
+    versions = [get_version(store)]
     store.put(indexed("a", "Anna."))
-    versions.append(store.version())
+    versions.append(get_version(store))
     store.put(indexed("a", "Anna again."))
-    versions.append(store.version())
+    versions.append(get_version(store))
     store.remove(["a"])
-    versions.append(store.version())
+    versions.append(get_version(store))
     assert versions == sorted(set(versions))
     store.charge(Usage(1, 2, 3, 0.5))
-    stored_rows(store), search_text(store, "anna", 3), store.statistics()
-    assert store.version() == versions[-1]
+    stored_rows(store), search_text(store, "anna", 3), get_statistics(store)
+    assert get_version(store) == versions[-1]
 
 
 def test_another_handle_sees_what_was_committed(store: Store, open_store: Opener) -> None:
     other = open_store()
-    version = other.version()
+    version = get_version(other)
     store.put(indexed("a", "Anna."))
-    assert other.version() > version
+    assert get_version(other) > version
     assert contents(other) == contents(store)
 
 
@@ -428,7 +444,7 @@ def act(store: Store, actions: Actions) -> None:
         if id:
             store.put(indexed(id, *values))
         else:
-            store.remove([there for there in values if there in store.digests()])
+            store.remove([there for there in values if there in get_digests(store)])
 
 
 def passages_by_document(store: Store) -> dict[str, list[int]]:
@@ -445,13 +461,12 @@ class Mirror:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.version = store.version()
+        self.version = get_version(store)
         self.passages = {number for numbers in passages_by_document(store).values() for number in numbers}
 
     def advance(self) -> Changes:
         """Drop what was removed; read what was written, which no number seen before is of."""
         changes = changes_of(self.store, self.version)
-        assert changes is not None
         dropped = {number for first, last in changes.removed for number in range(first, last + 1)}
         written = passages_by_document(self.store)
         latest = max(self.passages, default=0)
@@ -465,42 +480,35 @@ class Mirror:
 @settings(max_examples=40, deadline=None)
 @given(actions=st.lists(ACTIONS, max_size=4))
 @pytest.mark.parametrize("open_other", STORES.values(), ids=STORES)
-def test_what_is_advanced_by_changes_is_what_is_read_anew(
-    open_other: Callable[[Path], Store], actions: list[Actions]
-) -> None:
-    with tempfile.TemporaryDirectory() as directory, closing(open_other(Path(directory))) as store:
+def test_what_is_advanced_by_changes_is_what_is_read_anew(open_other: StoreOpener, actions: list[Actions]) -> None:
+    with tempfile.TemporaryDirectory() as directory, closing(open_other(directory, MANIFEST)) as store:
         mirror = Mirror(store)
         documents: set[int] = set()
         for some in actions:
-            before = store.digests()
+            before = get_digests(store)
             act(store, some)
             changes = mirror.advance()
             assert mirror.passages == Mirror(store).passages
-            assert mirror.version == store.version()
+            assert mirror.version == get_version(store)
             assert not documents & set(changes.documents)
             assert list(changes.documents) == sorted(changes.documents)
-            written = {id for id, _ in some if id} & set(store.digests())
+            written = {id for id, _ in some if id} & set(get_digests(store))
             assert len(changes.documents) == len(written)
-            assert written >= set(store.digests()) - set(before)
+            assert written >= set(get_digests(store)) - set(before)
             documents |= set(changes.documents)
         everything = changes_of(store, 0)
-        assert everything is not None
-        assert len(everything.documents) == len(store.digests())
+        assert len(everything.documents) == len(get_digests(store))
         assert documents >= set(everything.documents)
 
 
 def test_changes_name_what_was_removed_replaced_and_written(store: Store) -> None:
-    def since(version: int) -> Changes:
-        changes = changes_of(store, version)
-        assert changes is not None
-        return changes
-
+    since = partial(changes_of, store)
     store.put(indexed("a", "Anna.", "Rome."))
     store.put(indexed("b", "Bob."))
     first = since(0)
-    assert (first.version, first.removed, len(first.documents)) == (store.version(), (), 2)
+    assert (first.version, first.removed, len(first.documents)) == (get_version(store), (), 2)
     numbers = passages_by_document(store)
-    assert since(first.version) == Changes(first.version, (), ())
+    assert (since(first.version).removed, since(first.version).documents) == ((), ())
 
     item = indexed("a", "Anna.", "Rome.")
     store.put(replace(item, document=replace(item.document, metadata={"year": 1})))  # passages as they were
@@ -520,17 +528,20 @@ def test_changes_name_what_was_removed_replaced_and_written(store: Store) -> Non
 
 def test_a_failed_change_is_not_among_the_changes(store: Store) -> None:
     store.put(indexed("a", "Anna."))
-    version = store.version()
+    version = get_version(store)
     with pytest.raises(StoreError):
         store.put(broken(indexed("a", "Other words.")))
     with pytest.raises(NotFoundError):
         store.remove(["a", "unknown"])
-    assert changes_of(store, version) == Changes(version, (), ())
+    changes = changes_of(store, version)
+    assert (changes.removed, changes.documents) == ((), ())
 
 
 def test_changes_since_a_version_still_to_come_are_unknown(store: Store) -> None:
     store.put(indexed("a", "Anna."))
-    assert changes_of(store, store.version() + 1) is None
+    unknown = changes_of(store, get_version(store) + 1)
+    assert unknown.is_complete
+    assert len(unknown.documents) == 1
 
 
 def test_the_passages_of_a_document_have_consecutive_numbers_in_its_order(store: Store) -> None:
@@ -565,7 +576,7 @@ def test_known_passages_equal_what_was_put(store: Store) -> None:
     }
     document = indexed("a", "Anna left Rome.", "Nothing is named.", members=members)
     store.put(document)
-    known = store.known_passages(["digest of Nothing is named.", "unknown", "digest of Anna left Rome."])
+    known = find_passages_by_digest(store, ["digest of Nothing is named.", "unknown", "digest of Anna left Rome."])
     assert {digest: flattened(passage) for digest, passage in known.items()} == {
         passage.digest: flattened(passage) for passage in document.passages
     }
@@ -580,7 +591,7 @@ def test_known_passages_keep_their_hyperedges_in_order(store: Store) -> None:
         for n in range(1500)
     )
     store.put(replace(document, passages=(replace(passage, hyperedges=many),)))
-    known = store.known_passages([passage.digest])[passage.digest]
+    known = find_passages_by_digest(store, [passage.digest])[passage.digest]
     assert [item.hyperedge.text for item in known.hyperedges] == [f"fact {n}" for n in range(1500)]
 
 
@@ -588,9 +599,9 @@ def test_a_passage_that_two_documents_share_is_known_while_one_of_them_is_there(
     store.put(indexed("a", "Anna."))
     store.put(indexed("b", "Anna."))
     store.remove(["a"])
-    assert store.known_passages(["digest of Anna."])["digest of Anna."].passage.document_id == "b"
+    assert find_passages_by_digest(store, ["digest of Anna."])["digest of Anna."].passage.document_id == "b"
     store.remove(["b"])
-    assert store.known_passages(["digest of Anna."]) == {}
+    assert find_passages_by_digest(store, ["digest of Anna."]) == {}
 
 
 def test_a_duplicate_has_all_the_content_of_one_written_earlier(store: Store) -> None:
@@ -603,13 +614,13 @@ def test_a_duplicate_has_all_the_content_of_one_written_earlier(store: Store) ->
     put("titled", "Anna.", "Rome.", title="Anna")
     put("b", "Anna.", "Rome.")
     put("a", "Anna.", "Rome.")
-    every = sorted(store.digests())
-    assert store.duplicates(every) == {"b": "c", "a": "c"}
-    assert store.duplicates(["a", "c", "unknown"]) == {"a": "c"}
+    every = sorted(get_digests(store))
+    assert find_duplicates(store, every) == {"b": "c", "a": "c"}
+    assert find_duplicates(store, ["a", "c", "unknown"]) == {"a": "c"}
     put("c", "Anna.", "Rome.")
-    assert store.duplicates(every) == {"a": "b", "c": "b"}
+    assert find_duplicates(store, every) == {"a": "b", "c": "b"}
     store.remove(["b"])
-    assert store.duplicates(every) == {"c": "a"}
+    assert find_duplicates(store, every) == {"c": "a"}
 
 
 def test_passages_without_a_digest_make_no_duplicates(store: Store) -> None:
@@ -617,7 +628,7 @@ def test_passages_without_a_digest_make_no_duplicates(store: Store) -> None:
         item = indexed(id, "Anna.")
         passages = tuple(replace(passage, digest="") for passage in item.passages)
         store.put(replace(item, document=replace(item.document, title=""), passages=passages))
-    assert store.duplicates(["a", "b"]) == {}
+    assert find_duplicates(store, ["a", "b"]) == {}
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -631,11 +642,11 @@ def test_any_text_and_span_comes_back_as_it_was_put(store: Store, text: str, dat
     edges = (replace(passage.hyperedges[0], hyperedge=edge),)
     store.put(replace(document, passages=(replace(passage, hyperedges=edges),)))
 
-    assert store.documents(["a"]) == [document.document]
-    assert store.hyperedges([edge.id]) == [edge]
-    known = store.known_passages([passage.digest])[passage.digest]
+    assert get_all(store, Document, ["a"]) == [document.document]
+    assert get_all(store, Hyperedge, [edge.id]) == [edge]
+    known = find_passages_by_digest(store, [passage.digest])[passage.digest]
     assert flattened(known) == flattened(replace(passage, hyperedges=edges))
-    assert store.entities([text])[0].name == text
+    assert get_all(store, Entity, [text])[0].name == text
     store.remove(["a"])
     assert found(store, text) == []
 
@@ -644,13 +655,13 @@ def test_control_characters_in_a_text_end_nothing(store: Store) -> None:
     text = "before \x00 after \x1f end"
     document = indexed("a", text, members={0: [Member("n\x00m", "N\x00M")]})
     store.put(document)
-    assert store.passages(["a#0000"])[0].text == text
-    assert store.hyperedges(["a#0000/000"])[0].text == text
-    assert flattened(store.known_passages(["digest of " + text])["digest of " + text]) == flattened(
+    assert get_all(store, Passage, ["a#0000"])[0].text == text
+    assert get_all(store, Hyperedge, ["a#0000/000"])[0].text == text
+    assert flattened(find_passages_by_digest(store, ["digest of " + text])["digest of " + text]) == flattened(
         document.passages[0]
     )
     assert found(store, "after end") == ["a#0000"]
-    assert store.entities(["n\x00m"])[0].name == "N\x00M"
+    assert get_all(store, Entity, ["n\x00m"])[0].name == "N\x00M"
     store.remove(["a"])
     assert found(store, "before after end") == []
 
@@ -674,7 +685,7 @@ def test_an_entity_is_named_and_typed_by_vote_and_scored_by_its_best_incidence(s
         3: [Member("who", "who", type="organisation", description="It advises.", score=5)],
     }
     store.put(indexed("a", "one", "two", "three", "four", members=members))
-    (entity,) = store.entities(["who"])
+    (entity,) = get_all(store, Entity, ["who"])
     assert (entity.name, entity.type, entity.score) == ("WHO", "organisation", 90)
     assert entity.description == "A band.\nIt advises."
 
@@ -682,30 +693,30 @@ def test_an_entity_is_named_and_typed_by_vote_and_scored_by_its_best_incidence(s
 def test_a_tie_of_names_or_types_goes_to_the_first_in_order(store: Store) -> None:
     store.put(indexed("b", "one", members={0: [Member("x", "Xavier", type="b")]}))
     store.put(indexed("a", "two", members={0: [Member("x", "X.", type="c")]}))
-    assert [(e.name, e.type) for e in store.entities(["x"])] == [("X.", "b")]
+    assert [(e.name, e.type) for e in get_all(store, Entity, ["x"])] == [("X.", "b")]
 
 
 def test_an_entity_without_any_type_has_none_and_an_untyped_majority_does_not_outvote_one(store: Store) -> None:
     members = {0: [Member("x"), Member("y")], 1: [Member("x"), Member("y", type="city")], 2: [Member("y")]}
     store.put(indexed("a", "one", "two", "three", members=members))
-    assert [entity.type for entity in store.entities(["x", "y"])] == ["", "city"]
+    assert [entity.type for entity in get_all(store, Entity, ["x", "y"])] == ["", "city"]
 
 
 def test_an_entity_is_gone_with_its_last_incidence(store: Store) -> None:
     store.put(indexed("a", "one", members={0: [Member("x", "X", score=3), Member("y")]}))
     store.put(indexed("b", "two", members={0: [Member("x", "Xaver", score=9)]}))
     store.remove(["b"])
-    assert [(e.name, e.score) for e in store.entities(["x"])] == [("X", 3)]
+    assert [(e.name, e.score) for e in get_all(store, Entity, ["x"])] == [("X", 3)]
     store.remove(["a"])
     assert entity_keys(store) == []
     with pytest.raises(NotFoundError):
-        store.entities(["x"])
+        get_all(store, Entity, ["x"])
 
 
 def test_an_entity_may_play_two_parts_in_one_hyperedge(store: Store) -> None:
     members = {0: [Member("x", "X", SUBJECT), Member("x", "X", "object"), Member("w", "W")]}
     store.put(indexed("a", "one", members=members))
-    assert [part.role for part in store.incidences(["a#0000/000"])["a#0000/000"]] == ["", "object", SUBJECT]
+    assert [part.role for part in get_incidences(store, ["a#0000/000"])["a#0000/000"]] == ["", "object", SUBJECT]
     assert contents(store)["pairs"] == [("w", "a#0000/000", 0), ("x", "a#0000/000", 0), ("x", "a#0000/000", 1)]
 
 
@@ -719,7 +730,7 @@ def test_rows_come_as_documents_did_and_agree_with_the_ids(store: Store) -> None
     (rows,) = stored_rows(store)
     assert list(rows.document_ids) == ["m", "m", "B", "B", "é", "é", "a", "a"]
     assert list(rows.passage_ids) == [f"{id}#000{place}" for id in ("m", "B", "é", "a") for place in (0, 1)]
-    assert list(rows.texts) == [f"{one.title}\n{one.text}" for one in store.passages(rows.passage_ids)]
+    assert list(rows.texts) == [f"{one.title}\n{one.text}" for one in get_all(store, Passage, rows.passage_ids)]
     for numbers in (rows.passage_numbers, rows.hyperedge_numbers):
         assert (np.diff(numbers) > 0).all()
     for id, text, stored in zip(rows.passage_ids, rows.texts, rows.passage_vectors, strict=True):
@@ -734,7 +745,7 @@ def test_rows_come_as_documents_did_and_agree_with_the_ids(store: Store) -> None
             edge,
             part.strength if part.role == SUBJECT else 0 if part.name in ("B", "Anna") else IN_COMMON_WORDS,
         )
-        for edge, parts in store.incidences(rows.hyperedge_ids).items()
+        for edge, parts in get_incidences(store, rows.hyperedge_ids).items()
         for part in parts
     ]
     assert contents(store)["pairs"] == sorted(stored_parts)
@@ -746,7 +757,7 @@ def test_a_moment_shows_the_key_of_every_entity_in_the_order_of_numbers(store: S
     store.remove(["d007"])
     with store.read_transaction() as transaction:
         keys = list(transaction.entity_keys())
-        [rows] = list(transaction.rows(list(transaction.documents())[:3]))
+        [rows] = list(transaction.rows(list(transaction.changes().documents)[:3]))
     assert len(keys) == 450
     assert [number for number, _ in keys] == sorted(number for number, _ in keys)
     assert dict(keys).items() >= rows.entity_keys.items()
@@ -757,7 +768,7 @@ def test_rows_of_some_documents_are_theirs_alone(store: Store) -> None:
     for number in range(900):  # more than is bound to one statement
         store.put(indexed(f"d{number:03}", f"text {number}", members={0: [Member(f"e{number}"), Member("all")]}))
     with store.read_transaction() as transaction:
-        documents = list(transaction.documents())
+        documents = list(transaction.changes().documents)
         some = list(transaction.rows(documents[100:850]))
     assert documents == sorted(documents)
     assert [id for rows in some for id in rows.document_ids] == [f"d{number:03}" for number in range(100, 850)]
@@ -782,46 +793,46 @@ def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(s
     with store.read_transaction() as transaction:
         version, passages, origins = (
             transaction.version,
-            transaction.passages([second, 99]),
-            transaction.origins(["b", "x"]),
+            transaction.get(Passage, [second, 99]),
+            transaction.get(Origin, ["b", "x"]),
         )
-        hyperedges = transaction.hyperedges([edges[0], 99])
-        now = transaction.entities([(anna, 0, edges[1]), (99, 0, edges[1]), (rome, 0, edges[1])])
-        (earlier,) = transaction.entities([(anna, 0, edges[0])])
-        later = transaction.entities([(rome, *edges), (anna, *edges)])
-    assert version == store.version()
-    assert passages == {second: store.passages(["b#0000"])[0]}
-    assert hyperedges == {edges[0]: store.hyperedges(["a#0000/000"])[0]}
-    assert origins == {"b": store.origins(["b"])[0]}
+        hyperedges = transaction.get(Hyperedge, [edges[0], 99])
+        now = transaction.aggregates([(anna, 0, edges[1]), (99, 0, edges[1]), (rome, 0, edges[1])])
+        (earlier,) = transaction.aggregates([(anna, 0, edges[0])])
+        later = transaction.aggregates([(rome, *edges), (anna, *edges)])
+    assert version == get_version(store)
+    assert passages == {second: get_all(store, Passage, ["b#0000"])[0]}
+    assert hyperedges == {edges[0]: get_all(store, Hyperedge, ["a#0000/000"])[0]}
+    assert origins == {"b": get_all(store, Origin, ["b"])[0]}
     keys = ["anna", "", "rome"]
     whole = [tally and (tally.entity(key), tally.hyperedges) for tally, key in zip(now, keys, strict=True)]
-    assert whole == [(store.entities(["anna"])[0], 2), None, (store.entities(["rome"])[0], 1)]
+    assert whole == [(get_all(store, Entity, ["anna"])[0], 2), None, (get_all(store, Entity, ["rome"])[0], 1)]
     assert earlier is not None
     assert (earlier.entity("anna").name, earlier.score, earlier.hyperedges) == ("Anna", 100, 1)
     assert later[0] is None
     assert later[1] is not None
-    together = EntityAggregate.of_all([earlier, later[1]])
+    together = EntityAggregate.sum([earlier, later[1]])
     assert (together.entity("anna"), together.hyperedges) == whole[0]
     store.remove(["a"])
     with store.read_transaction() as transaction:
-        assert list(transaction.passages([first, second])) == [second]
-        assert list(transaction.hyperedges(edges)) == [edges[1]]
-        left = transaction.entities([(anna, 0, edges[1]), (rome, 0, edges[1])])
+        assert list(transaction.get(Passage, [first, second])) == [second]
+        assert list(transaction.get(Hyperedge, edges)) == [edges[1]]
+        left = transaction.aggregates([(anna, 0, edges[1]), (rome, 0, edges[1])])
         assert [tally and tally.hyperedges for tally in left] == [1, None]
-        assert transaction.origins(["a"]) == {}
+        assert transaction.get(Origin, ["a"]) == {}
 
 
 def test_a_moment_does_not_see_what_is_written_meanwhile(store: Store, open_store: Opener) -> None:
     store.put(indexed("a", "Anna."))
     writer = open_store()
     with store.read_transaction() as transaction:
-        (before,) = transaction.rows(transaction.documents())
+        (before,) = transaction.rows(transaction.changes().documents)
         writer.put(indexed("a", "Other words."))
         writer.put(indexed("b", "More."))
-        (after,) = transaction.rows(transaction.documents())
+        (after,) = transaction.rows(transaction.changes().documents)
         assert (list(after.texts), list(after.document_ids)) == (list(before.texts), ["a"])
-        assert [one.text for one in transaction.passages(before.passage_numbers.tolist()).values()] == ["Anna."]
-        assert transaction.changes(transaction.version) == Changes(transaction.version, (), ())
+        assert [one.text for one in transaction.get(Passage, before.passage_numbers.tolist()).values()] == ["Anna."]
+        assert transaction.changes(transaction.version).documents == ()
     assert [list(rows.document_ids) for rows in stored_rows(store)] == [["a", "b"]]
 
 
@@ -858,12 +869,12 @@ def test_a_passage_has_a_title_of_its_own(store: Store) -> None:
         for one, name in zip(item.passages, ["Pumps", "Valves"], strict=True)
     )
     store.put(replace(item, passages=passages))
-    assert [passage.title for passage in store.passages(["works#0001", "works#0000"])] == [
+    assert [passage.title for passage in get_all(store, Passage, ["works#0001", "works#0000"])] == [
         "Works / Valves",
         "Works / Pumps",
     ]
-    assert [one.passage.title for one in store.indexed_passages(["works"])] == ["Works / Pumps", "Works / Valves"]
-    assert store.documents(["works"])[0].title == item.document.title
+    assert [one.passage.title for one in get_document_passages(store, ["works"])] == ["Works / Pumps", "Works / Valves"]
+    assert get_all(store, Document, ["works"])[0].title == item.document.title
     assert found(store, "valves") == ["works#0001"]
     store.remove(["works"])
     assert found(store, "valves") == []
@@ -939,102 +950,63 @@ def test_a_question_of_stop_words_alone_is_still_looked_for(store: Store) -> Non
 # What is derived and what was spent
 
 
-def test_what_was_charged_is_on_the_account(store: Store, open_store: Opener) -> None:
+def test_usage_is_added_to_the_account_of_the_index(store: Store, open_store: Opener) -> None:
     store.charge(Usage(1, 10, 5, 0.25))
-    open_store().charge(Usage(2, 1, 1, 0.5))
-    assert store.statistics().cost == 0.75
+    assert open_store().charge(Usage(2, 1, 1, 0.5)) == Usage(3, 11, 6, 0.75)
+    assert store.charge(Usage()) == Usage(3, 11, 6, 0.75)
+    assert get_statistics(store).cost == 0.75
 
 
-def test_vectors_of_entities_are_replaced_and_go_with_their_entity(store: Store) -> None:
+# Values
+
+
+@pytest.mark.parametrize("namespace", ["anything", PENDING_VECTORS, REPLIES])
+def test_values_are_stored_replaced_and_deleted(store: Store, open_store: Opener, namespace: str) -> None:
+    assert store.get_values(namespace, ["a"]) == store.get_values(namespace) == {}
+    store.put_values(namespace, {"a": b"one", "b \x00 中": b"\x00\xff", "c": b""})
+    assert open_store().get_values(namespace, ["a", "none", "c"]) == {"a": b"one", "c": b""}
+    store.put_values(namespace, {"a": b"two", "c": None, "none": None})
+    assert open_store().get_values(namespace) == {"a": b"two", "b \x00 中": b"\x00\xff"}
+    store.put_values(namespace, {})
+    store.put_values(namespace, None)
+    store.put_values(namespace, None)
+    assert open_store().get_values(namespace) == {}
+
+
+def test_namespaces_are_independent_and_no_part_of_the_documents(store: Store) -> None:
+    store.put(indexed("a", "Anna met Bob."))
+    before, version = contents(store), get_version(store)
+    store.put_values("one", {"a": b"1"})
+    store.put_values("two", {"a": b"2", "anna": b"3"}, is_optional=True)
+    store.put_values("one", None)
+    assert (contents(store), get_version(store)) == (before, version)
+    store.remove(["a"])
+    assert store.get_values("two") == {"a": b"2", "anna": b"3"}
+
+
+def test_many_values_are_read_at_once(store: Store) -> None:
+    store.put_values("many", {str(number): str(number).encode() for number in range(1200)})
+    assert len(store.get_values("many", [str(number) for number in range(2000)])) == 1200
+
+
+def test_values_of_entities_are_deleted_with_their_entity(store: Store) -> None:
     store.put(indexed("a", "one", members={0: [Member("anna"), Member("bert")]}))
-    store.keep_entity_vectors({"anna": ("old", vector(1)), "nobody": ("x", vector(1))})
-    store.keep_entity_vectors({"anna": ("new", vector(2)), "bert": ("b", vector(3))})
-    assert list(store.entity_vectors(["bert", "nobody"])) == ["bert"]
-    kept = store.entity_vectors(["anna", "bert"])
-    assert {key: digest for key, (digest, _) in kept.items()} == {"anna": "new", "bert": "b"}
-    assert np.array_equal(kept["anna"][1], vector(2))
-    store.put(indexed("a", "one", members={0: [Member("bert")]}))
-    assert set(store.entity_vectors(["anna", "bert"])) <= {"bert"}
+    store.put(indexed("b", "two", members={0: [Member("bert")]}))
+    store.put_values(ENTITY_VECTORS, {"anna": b"1", "bert": b"2"})
+    store.remove(["a"])
+    assert store.get_values(ENTITY_VECTORS) == {"bert": b"2"}
 
 
 # Strange contents
 
 
-def waiting(*document_ids: str) -> dict[str, tuple[str, FloatArray]]:
-    """A vector that waits for each document, under a digest that is the document's id with a stroke."""
-    return {f"{id}'": (id, vector(position, 1)) for position, id in enumerate(document_ids)}
-
-
-def pending(store: Store) -> dict[str, list[float]]:
-    return {digest: made.tolist() for digest, made in store.pending_vectors(["a'", "b'", "c'", "d'"]).items()}
-
-
-def test_vectors_wait_for_their_document_and_go_when_it_comes(store: Store, open_store: Opener) -> None:
-    assert pending(store) == {}
-    store.keep_pending_vectors(waiting("a", "b", "c"))
-    assert pending(open_store()) == {
-        "a'": vector(0, 1).tolist(),
-        "b'": vector(1, 1).tolist(),
-        "c'": vector(2, 1).tolist(),
-    }
-    store.put(indexed("a", "Anna met Bob."))
-    assert pending(store).keys() == {"b'", "c'"}
-    store.put(indexed("b", "Bob left."))
-    store.keep_pending_vectors(waiting("b"))
-    store.remove(["b"])
-    assert pending(store).keys() == {"c'"}
-
-
-def test_what_was_built_anew_is_known_by_its_run_until_that_is_over(store: Store, open_store: Opener) -> None:
-    version = store.version()
-    assert store.redone("one") == set()
-    store.drop_redone("one")
-    store.keep_redone("one", ["a", "b"])
-    store.keep_redone("one", ["b", "\x00 中"])
-    store.keep_redone("two", ["a"])
-    other = open_store()
-    assert (other.redone("one"), other.redone("two"), other.redone("three")) == ({"a", "b", "\x00 中"}, {"a"}, set())
-    store.drop_redone("one")
-    assert (other.redone("one"), other.redone("two")) == (set(), {"a"})
-    store.drop_redone("two")
-    assert (other.redone("two"), store.version()) == (set(), version)
-
-
-def test_a_vector_that_waits_already_is_left_alone(store: Store) -> None:
-    store.keep_pending_vectors(waiting("a"))
-    store.keep_pending_vectors({"a'": ("b", vector(9, 9)), "b'": ("b", vector(1, 2))})
-    assert pending(store) == {"a'": vector(0, 1).tolist(), "b'": vector(1, 2).tolist()}
-    store.put(indexed("b", "Bob left."))
-    assert pending(store).keys() == {"a'"}
-
-
-def test_vectors_that_wait_in_vain_are_dropped(store: Store) -> None:
-    store.drop_pending_vectors()
-    store.keep_pending_vectors(waiting("a", "b", "c"))
-    store.drop_pending_vectors({"b", "d"})
-    assert pending(store).keys() == {"b'"}
-    store.drop_pending_vectors()
-    assert pending(store) == {}
-    store.keep_pending_vectors(waiting("d"))
-    assert pending(store).keys() == {"d'"}
-
-
-def test_vectors_that_wait_are_no_part_of_the_index(store: Store) -> None:
-    store.put(indexed("a", "Anna met Bob."))
-    before, version = contents(store), store.version()
-    store.keep_pending_vectors(waiting("a", "b"))
-    assert (contents(store), store.version()) == (before, version)
-    store.drop_pending_vectors()
-    assert (contents(store), store.version()) == (before, version)
-
-
 def test_very_long_ids_and_names_are_kept(store: Store) -> None:
     id = "path/" * 20_000
     store.put(indexed(id, "Anna.", members={0: [Member("k" * 100_000, "K" * 100_000)]}))
-    assert store.documents([id])[0].id == id
-    assert store.entities(["k" * 100_000])[0].name == "K" * 100_000
+    assert get_all(store, Document, [id])[0].id == id
+    assert get_all(store, Entity, ["k" * 100_000])[0].name == "K" * 100_000
     store.remove([id])
-    assert store.digests() == {}
+    assert get_digests(store) == {}
 
 
 @pytest.mark.parametrize("place", ["id", "title", "text", "name"])
@@ -1077,7 +1049,7 @@ def test_readers_do_not_wait_for_a_writer_and_see_the_state_before_it(store: Sto
         release.set()
         writer.join()
     assert seen == [before] * 4
-    assert store.passages(["a#0001"])[0].text == "And more."
+    assert get_all(store, Passage, ["a#0001"])[0].text == "And more."
 
 
 def test_threads_may_write_side_by_side(store: Store) -> None:
@@ -1091,7 +1063,7 @@ def test_threads_may_write_side_by_side(store: Store) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
-    assert len(store.digests()) == 40
+    assert len(get_digests(store)) == 40
     assert entity_keys(store) == sorted([*(f"e{n}" for n in range(15) if n % 3), "shared"])
     assert len(found(store, "words", k=100)) == 40
 
@@ -1100,5 +1072,5 @@ def test_a_closed_store_says_so(open_store: Opener) -> None:
     store = open_store()
     store.close()
     with pytest.raises(StoreError, match="closed"):
-        store.digests()
+        get_digests(store)
     store.close()

@@ -66,27 +66,9 @@ def embedder(rest, settings):
     return Tarn(16)
 
 
-class Boxed:
-    """A store in a box within its directory."""
-
-    @staticmethod
-    def inside(place):
-        return Path(str(place).partition("://")[2], "box")
-
-    def exists(self, place):
-        return SqliteStore.exists(self.inside(place))
-
-    def create(self, place, embedder, dimension, mentions, *, replies=None):
-        return SqliteStore.create(self.inside(place), embedder, dimension, mentions, replies=replies)
-
-    def open(self, place, *, replies=None):
-        return SqliteStore.open(self.inside(place), replies=replies)
-
-    def replies(self, place, file=None):
-        return SqliteStore.replies(self.inside(place), file)
-
-
-BOXED = Boxed()
+def open_boxed(place, manifest=None, *, replies=None):
+    """Open a store in a box within its directory."""
+    return SqliteStore.open(Path(str(place).partition("://")[2], "box"), manifest, replies=replies)
 '''
 
 POINTS = """
@@ -100,7 +82,7 @@ longest = tarn:RETRIEVAL
 tarn = tarn:embedder
 
 [polyad.stores]
-boxed = tarn:BOXED
+boxed = tarn:open_boxed
 """
 
 

@@ -11,6 +11,7 @@ from polyad.indexing import embedding
 from polyad.indexing.embedding import SAVE_SECONDS, PendingVectors, embed_texts
 from polyad.model import FloatArray
 from polyad.protocols.components import TextKind
+from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import SqliteStore
 
 
@@ -82,7 +83,7 @@ class Failing(Remembering):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore.create(tmp_path / "index", "test", 16, "rules")
+    store = SqliteStore.open(tmp_path / "index", Manifest("test", 16, "rules"))
     yield store
     store.close()
 
@@ -90,10 +91,9 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteStore) -> None:
     assert SAVE_SECONDS == 2
     failing, second, told = Failing(5), Remembering(), list[int]()
-    owners = ["a"] * len(TEXTS)
     with pytest.raises(EmbedderError):
-        embed_texts(failing, TEXTS, lambda done: None, PendingVectors(store, TEXTS, owners, failing.seconds))
-    vectors = embed_texts(second, TEXTS, told.append, PendingVectors(store, TEXTS, owners))
+        embed_texts(failing, TEXTS, lambda done: None, PendingVectors(store, TEXTS, failing.seconds))
+    vectors = embed_texts(second, TEXTS, told.append, PendingVectors(store, TEXTS))
     assert vectors.tobytes() == HashingEmbedder(16).encode(TEXTS, "passage").tobytes()
     kept = [text for call in failing.calls[:4] for text in call]  # the fifth came less than two seconds later
     assert sorted(kept + [text for call in second.calls for text in call]) == sorted(TEXTS)
@@ -102,11 +102,11 @@ def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteS
 
 
 def test_what_is_embedded_at_once_is_not_kept(store: SqliteStore) -> None:
-    embed_texts(Remembering(), TEXTS, lambda done: None, PendingVectors(store, TEXTS, ["a"] * len(TEXTS), lambda: 0.0))
-    assert PendingVectors(store, TEXTS, ["a"] * len(TEXTS)).load() == {}
+    embed_texts(Remembering(), TEXTS, lambda done: None, PendingVectors(store, TEXTS, lambda: 0.0))
+    assert PendingVectors(store, TEXTS).load() == {}
 
 
 def test_half_a_character_is_embedded_too(store: SqliteStore) -> None:
     texts, clock = ["half \ud83d"], iter([0.0, 9.0, 9.0])
-    embed_texts(Remembering(), texts, lambda done: None, PendingVectors(store, texts, ["a"], lambda: next(clock)))
-    assert list(PendingVectors(store, texts, ["a"]).load()) == [0]
+    embed_texts(Remembering(), texts, lambda done: None, PendingVectors(store, texts, lambda: next(clock)))
+    assert list(PendingVectors(store, texts).load()) == [0]

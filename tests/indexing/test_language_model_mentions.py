@@ -10,7 +10,7 @@ from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Usage
 from polyad.protocols.components import Prompt, Reply
-from polyad.stores.sqlite import SqliteReplies
+from polyad.stores.sqlite import SqliteValueFile
 
 
 def scripted(*outcomes: str | LanguageModelError) -> ScriptedLanguageModel:
@@ -151,7 +151,7 @@ def test_a_reply_cut_short_says_so() -> None:
 
 
 def test_a_reply_that_cannot_be_read_is_not_kept(tmp_path: Path) -> None:
-    replies = SqliteReplies(tmp_path / "replies.sqlite")
+    replies = SqliteValueFile(tmp_path / "replies.sqlite")
     model = scripted("I cannot help with that.", '{"entities": ["Babbage"]}')
     extractor = LanguageModelMentionExtractor(CachedLanguageModel(model, replies, lambda _: None))
     with pytest.raises(LanguageModelError, match="I cannot help"):

@@ -16,6 +16,8 @@ from polyad.indexing.semantic_units import SemanticUnitBuilder
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, FloatArray
 from polyad.protocols.components import TextKind, silent
+from polyad.protocols.lookups import get_digests
+from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import SqliteStore
 
 
@@ -125,7 +127,7 @@ class CountingEmbedder(HashingEmbedder):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore.create(tmp_path, "test", 16, "rules")) as made:
+    with closing(SqliteStore.open(tmp_path, Manifest("test", 16, "rules"))) as made:
         yield made
 
 
@@ -139,7 +141,7 @@ def test_a_document_whose_metadata_cannot_be_kept_is_reported_and_the_rest_is_in
     other = Document("e", "Otter", "The otter eats fish.")
     counts = index(store, CountingEmbedder(16), document({"parts": {}}), other)
     assert [failure.id for failure in counts.failures] == ["d"]
-    assert store.digests().keys() == {"e"}
+    assert get_digests(store).keys() == {"e"}
 
 
 def test_a_file_that_was_only_touched_is_unchanged_and_other_metadata_is_an_update_that_embeds_nothing(

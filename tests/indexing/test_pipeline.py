@@ -30,11 +30,31 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.language_models.scripted import Line, ScriptedLanguageModel
 from polyad.language_models.scripted.extractor import passage_asked_about
-from polyad.model import Document, Failure, FloatArray, IndexedPassage, Location, Mention, Passage, Section, Usage
+from polyad.model import (
+    Document,
+    Entity,
+    Failure,
+    FloatArray,
+    Hyperedge,
+    IndexedPassage,
+    Location,
+    Mention,
+    Passage,
+    Section,
+    Usage,
+)
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Prompt, TextKind
-from polyad.protocols.store import Replies, Store
+from polyad.protocols.lookups import (
+    get_all,
+    get_digests,
+    get_document_passages,
+    get_incidences,
+    get_statistics,
+    get_version,
+)
+from polyad.protocols.store import Manifest, Store, ValueStore
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.stores.sqlite import SqliteReplies, SqliteStore
+from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 
 SENTENCES = [
     "Anna Keller was born in Oslo and studied physics in Paris before the war.",
@@ -56,12 +76,12 @@ FOLDERS = tempfile.TemporaryDirectory()
 """Removed when the interpreter ends; examples of Hypothesis have no ``tmp_path`` of their own."""
 
 
-def make_replies() -> SqliteReplies:
-    return SqliteReplies(Path(tempfile.mkdtemp(dir=FOLDERS.name)) / "replies.sqlite")
+def make_replies() -> SqliteValueFile:
+    return SqliteValueFile(Path(tempfile.mkdtemp(dir=FOLDERS.name)) / "replies.sqlite")
 
 
 def make_store(dimension: int = 16) -> SqliteStore:
-    return SqliteStore.create(Path(tempfile.mkdtemp(dir=FOLDERS.name)), "test", dimension, "rules")
+    return SqliteStore.open(Path(tempfile.mkdtemp(dir=FOLDERS.name)), Manifest("test", dimension, "rules"))
 
 
 class CountingEmbedder:
@@ -141,29 +161,29 @@ def search_text(store: Store, question: str, k: int) -> list[tuple[str, float]]:
 
 def passages_of(store: Store) -> list[Passage]:
     """All passages, by id."""
-    return [item.passage for item in store.indexed_passages(list(store.digests()))]
+    return [item.passage for item in get_document_passages(store, list(get_digests(store)))]
 
 
 def hyperedge_ids(store: Store) -> list[str]:
-    return [edge.id for edge in store.all_hyperedges()]
+    return [edge.id for edge in get_all(store, Hyperedge)]
 
 
 def contents(store: Store) -> dict[str, object]:
     """All that is in a store, as values that compare; vectors bit for bit."""
-    ids = list(store.digests())
-    passages = store.indexed_passages(ids)
+    ids = list(get_digests(store))
+    passages = get_document_passages(store, ids)
     edges = [edge for item in passages for edge in item.hyperedges]
     return {
-        "digests": store.digests(),
-        "documents": store.documents(ids),
+        "digests": get_digests(store),
+        "documents": get_all(store, Document, ids),
         "passages": [item.passage for item in passages],
         "passage vectors": [item.vector.tobytes() for item in passages],
         "hyperedges": [edge.hyperedge for edge in edges],
         "hyperedge vectors": [edge.vector.tobytes() for edge in edges],
         "incidences": [edge.incidences for edge in edges],
-        "entities": store.all_entities(),
+        "entities": get_all(store, Entity),
         "words": [search_text(store, question, k) for question in QUESTIONS for k in (1, 3, 100)],
-        "tokens": store.statistics().tokens,
+        "tokens": get_statistics(store).tokens,
     }
 
 
@@ -201,7 +221,7 @@ def apply(runs: Iterable[list[Document] | set[str]], store: Store, indexer: Inde
     for run in runs:
         if isinstance(run, set):
             known = run & survivors.keys()
-            store.remove(sorted(known & store.digests().keys()))  # a document that was left is not there
+            store.remove(sorted(known & get_digests(store).keys()))  # a document that was left is not there
             for id in known:
                 del survivors[id]
         else:
@@ -247,7 +267,7 @@ def fact_indexer_of(
     embedder: Embedder | None = None,
     split: SplitSettings = SMALL,
     facts: FactSettings | None = None,
-    replies: Replies | None = None,
+    replies: ValueStore | None = None,
 ) -> Indexer:
     splitter = SentenceSplitter(split)
     cached = CachedLanguageModel(model, replies or make_replies(), store.charge)
@@ -311,7 +331,7 @@ def test_indexing_twice_embeds_nothing_and_writes_nothing() -> None:
     store, embedder = make_store(), CountingEmbedder()
     documents = [Document(str(n), "", text_of(n % 5, 1)) for n in range(6)]
     first = index(indexer_of(store, embedder), *documents)
-    version = store.version()
+    version = get_version(store)
     embedder.texts.clear()
 
     again = index(indexer_of(store, embedder), *documents)
@@ -319,7 +339,7 @@ def test_indexing_twice_embeds_nothing_and_writes_nothing() -> None:
     assert (first.added, first.unchanged) == (6, 0)
     assert (again.added, again.updated, again.unchanged, again.passages) == (0, 0, 6, 0)
     assert embedder.texts == []
-    assert store.version() == version
+    assert get_version(store) == version
 
 
 LONG = [
@@ -350,7 +370,7 @@ def test_each_passage_and_unit_is_embedded_once_and_no_sentence() -> None:
     split, segmentation = SplitSettings(passage_tokens=200), SegmentationSettings(max_words=50)
     document = Document("a", "Oslo", " ".join(LONG))
     index(indexer_of(store, embedder, split=split, segmentation=segmentation), document)
-    passages, edges = passages_of(store), store.all_hyperedges()
+    passages, edges = passages_of(store), get_all(store, Hyperedge)
     texts = {passage.text for passage in passages} | {edge.text for edge in edges}
     assert len(edges) > len(passages) > 1
     assert sorted(embedder.texts) == sorted(f"Oslo\n{text}" for text in texts)
@@ -397,7 +417,9 @@ def test_other_headings_make_other_passages() -> None:
     assert titles(Section("Life", 0, len(text))) == ["Life"]
     assert titles(Section("Work", 0, len(text))) == ["Work"]
     assert titles(Section("Work", 0, end), Section("Fire", end + 1, len(text))) == ["Work", "Fire"]
-    subjects = [item.entity_key for items in store.incidences(["a#0001/000"]).values() for item in items if item.role]
+    subjects = [
+        item.entity_key for items in get_incidences(store, ["a#0001/000"]).values() for item in items if item.role
+    ]
     assert subjects == ["fire"]
 
 
@@ -409,7 +431,7 @@ def test_a_moved_or_renamed_document_reuses_its_vectors() -> None:
     store, embedder = make_store(), CountingEmbedder()
     document = Document("old.txt", "Oslo", " ".join(LONG))
     index(indexer_of(store, embedder), document)
-    before = store.indexed_passages(["old.txt"])
+    before = get_document_passages(store, ["old.txt"])
     embedder.texts.clear()
 
     moved = Document("new/name.txt", document.title, document.text)
@@ -417,10 +439,10 @@ def test_a_moved_or_renamed_document_reuses_its_vectors() -> None:
     store.remove(["old.txt"])
 
     assert embedder.texts == []
-    after = store.indexed_passages(list(store.digests()))
+    after = get_document_passages(store, list(get_digests(store)))
     assert vectors_of(after) == vectors_of(before)
     assert hyperedge_ids(store)[0] == "new/name.txt#0000/000"
-    assert {edge.passage_id for edge in store.all_hyperedges()} == {item.passage.id for item in after}
+    assert {edge.passage_id for edge in get_all(store, Hyperedge)} == {item.passage.id for item in after}
 
 
 def test_text_inserted_in_front_moves_the_passages_behind_it_without_embedding_them() -> None:
@@ -430,7 +452,7 @@ def test_text_inserted_in_front_moves_the_passages_behind_it_without_embedding_t
     embedder.texts.clear()
     index(indexer_of(store, embedder, split=one_each), Document("a", "", f"{LONG[40]}\n\n{' '.join(LONG[:20])}"))
     assert set(embedder.texts) == {LONG[40]}
-    document = store.documents(["a"])[0]
+    document = get_all(store, Document, ["a"])[0]
     for passage in passages_of(store):
         assert passage.text == document.text[passage.start : passage.end]
 
@@ -484,7 +506,7 @@ def test_a_document_whose_extraction_fails_is_reported_and_the_rest_lands(error:
     )
     assert counts.failures == (Failure("bad", reason),)
     assert counts.added == 2
-    assert list(store.digests()) == ["c", "good"]
+    assert list(get_digests(store)) == ["c", "good"]
 
 
 def test_a_failed_update_leaves_the_earlier_document() -> None:
@@ -513,7 +535,7 @@ def test_an_error_that_is_no_documents_fault_ends_the_run(error: Exception) -> N
 def test_an_embedder_that_fails_on_one_text_costs_one_document() -> None:
     store = make_store()
     assert index(indexer_of(store, Fussy()), BAD, GOOD).failures == (Failure("bad", "too unlucky"),)
-    assert list(store.digests()) == ["good"]
+    assert list(get_digests(store)) == ["good"]
 
 
 def test_failures_of_the_reader_are_passed_into_the_report() -> None:
@@ -527,7 +549,7 @@ def test_failures_of_the_reader_are_passed_into_the_report() -> None:
 def test_a_document_without_text_is_a_failure(text: str) -> None:
     store = make_store()
     assert index(indexer_of(store), Document("a", "Title", text)).failures == (Failure("a", "it has no text"),)
-    assert store.digests() == {}
+    assert get_digests(store) == {}
 
 
 @pytest.mark.parametrize(
@@ -544,7 +566,7 @@ def test_half_a_character_anywhere_is_a_failure_that_can_be_printed(document: Do
     (failure,) = counts.failures
     assert f"{failure.id} {failure.reason}".encode()
     assert "\\ud800" in failure.reason
-    assert list(store.digests()) == ["good"]
+    assert list(get_digests(store)) == ["good"]
 
 
 def test_a_name_that_an_extractor_spelt_with_half_a_character_costs_one_document() -> None:
@@ -556,14 +578,14 @@ def test_a_name_that_an_extractor_spelt_with_half_a_character_costs_one_document
 
     store = make_store()
     assert [failure.id for failure in index(indexer_of(store, extractor=Odd()), GOOD, BAD).failures] == ["bad"]
-    assert list(store.digests()) == ["good"]
+    assert list(get_digests(store)) == ["good"]
 
 
 def test_an_id_that_comes_twice_in_a_run_is_a_failure_unless_the_content_is_the_same() -> None:
     store = make_store()
     counts = index(indexer_of(store), GOOD, Document("good", "", "Something else."), GOOD)
     assert (counts.added, counts.unchanged, len(counts.failures)) == (1, 1, 1)
-    assert store.documents(["good"]) == [GOOD]
+    assert get_all(store, Document, ["good"]) == [GOOD]
     reason = "it has the id of an earlier document with other content; only that one is indexed"
     assert counts.failures == (Failure("good", reason),)
 
@@ -577,7 +599,7 @@ def test_of_an_id_that_comes_twice_the_first_stays_wherever_the_second_was_read(
         assert (counts.added, counts.updated, counts.unchanged) == (added, 0, unchanged)
         reason = "b.jsonl:5 has the id of an earlier document with other content, a.jsonl:1; only that one is indexed"
         assert counts.failures == (Failure("x", reason),)
-    assert store.documents(["x"]) == [first]
+    assert get_all(store, Document, ["x"]) == [first]
 
 
 def test_progress_is_told_of_every_item_whatever_became_of_it() -> None:
@@ -618,7 +640,7 @@ def test_a_builder_is_given_passages_with_their_place_in_the_document() -> None:
 
 
 def names_of(store: Store) -> list[str]:
-    return [entity.name for entity in store.all_entities()]
+    return [entity.name for entity in get_all(store, Entity)]
 
 
 def without_reply_about(sign: str, error: LanguageModelError) -> ScriptedLanguageModel:
@@ -637,9 +659,9 @@ def test_a_passage_without_a_reply_is_indexed_by_its_text_and_reported() -> None
     )
     assert counts.failures == (Failure("a#0002", "busy; its text is indexed, new facts are missing: index it again"),)
     assert (counts.added, counts.passages, counts.hyperedges) == (1, 4, 3)
-    assert store.digests() == {"a": ""}
+    assert get_digests(store) == {"a": ""}
     assert search_text(store, "Number 2", 1)[0][0] == "a#0002"
-    assert [edge.passage_id for edge in store.all_hyperedges()] == [
+    assert [edge.passage_id for edge in get_all(store, Hyperedge)] == [
         "a#0000",
         "a#0001",
         "a#0003",
@@ -667,7 +689,7 @@ def test_facts_that_are_there_are_not_lost_when_they_cannot_be_extracted_anew() 
     counts = index(fact_indexer_of(store, failing, split=ONE_EACH, facts=gleaning), changed)
     assert (counts.updated, len(counts.failures)) == (1, 4)
     assert hyperedge_ids(store) == [id for id in before if not id.startswith("a#0002")], "its text is new"
-    assert store.digests() == {"a": ""}
+    assert get_digests(store) == {"a": ""}
     whole = fact_indexer_of(store, ScriptedLanguageModel(extracted), split=ONE_EACH, facts=gleaning)
     assert index(whole, changed).failures == ()
     assert set(before) <= set(hyperedge_ids(store))
@@ -698,7 +720,7 @@ def test_a_run_that_is_stopped_keeps_the_documents_that_are_whole() -> None:
     items = [GOOD, Document("b", "", "It stops here."), Document("c", "", "And it goes on.")]
     counts = index(fact_indexer_of(store, stopping), *items)
     assert (counts.added, counts.unprocessed, counts.stop_reason) == (2, 1, "enough")
-    assert list(store.digests()) == ["c", "good"]
+    assert list(get_digests(store)) == ["c", "good"]
 
 
 def test_a_run_that_is_stopped_reads_no_further_batch() -> None:
@@ -725,7 +747,7 @@ def test_of_a_document_that_is_left_no_passage_is_said_to_be_indexed() -> None:
     store = make_store()
     counts = index(fact_indexer_of(store, ScriptedLanguageModel(reply), split=ONE_EACH), FOUR)
     assert (counts.unprocessed, counts.stop_reason, counts.failures) == (1, "enough", ())
-    assert store.digests() == {}
+    assert get_digests(store) == {}
 
 
 def test_a_run_that_is_stopped_asks_for_no_other_document_even_where_the_embedder_failed() -> None:
@@ -760,7 +782,7 @@ def test_pending_are_the_passages_that_indexing_would_build() -> None:
     store = make_store()
     indexer = indexer_of(store, split=ONE_EACH)
     assert pending(indexer, FOUR, Failure("x", "y"), Document("empty", "", " ")) == [f"a#{n:04}" for n in range(4)]
-    assert store.digests() == {}
+    assert get_digests(store) == {}
     index(indexer, FOUR)
     assert pending(indexer, FOUR) == []
     assert pending(indexer, Document("a", "", FOUR.text.replace("Street 2", "Lane 2"))) == ["a#0002"]
@@ -836,4 +858,4 @@ def test_what_waits_for_a_document_that_is_not_met_again_is_dropped() -> None:
 
 def waiting(store: Store, embedder: CountingEmbedder) -> list[int]:
     """The positions of those of an embedder's texts whose vectors wait in the store."""
-    return list(embedding.PendingVectors(store, embedder.texts, [""] * len(embedder.texts)).load())
+    return list(embedding.PendingVectors(store, embedder.texts).load())

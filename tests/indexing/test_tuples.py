@@ -12,8 +12,10 @@ from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexCounts
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuples import TupleBuilder
-from polyad.model import Argument, ArgumentType, Document, HyperedgeKind, Incidence, Passage
+from polyad.model import Argument, ArgumentType, Document, Hyperedge, HyperedgeKind, Incidence, Passage
 from polyad.protocols.components import silent
+from polyad.protocols.lookups import get_all, get_hyperedge_ids, get_incidences
+from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import SqliteStore
 
 TEXT = "give: giver Alice, recipient Bob, gift Book"
@@ -46,7 +48,7 @@ def parts(found: DraftHyperedge) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore.create(tmp_path, "hashing:16", 16, "none")
+    store = SqliteStore.open(tmp_path, Manifest("hashing:16", 16, "none"))
     yield store
     store.close()
 
@@ -57,7 +59,7 @@ def index(store: SqliteStore, documents: Sequence[Document]) -> IndexCounts:
 
 
 def facts(store: SqliteStore) -> set[frozenset[tuple[str, str]]]:
-    members = store.incidences([edge.id for edge in store.all_hyperedges()])
+    members = get_incidences(store, [edge.id for edge in get_all(store, Hyperedge)])
     return {frozenset((part.role, part.entity_key) for part in incidences) for incidences in members.values()}
 
 
@@ -139,7 +141,7 @@ def test_prose_among_facts_is_reported_and_the_facts_are_indexed(store: SqliteSt
 def test_who_got_what_is_kept_where_pairs_would_lose_it(tmp_path: Path) -> None:
     found = []
     for name, documents in (("one", BOOK_FOR_BOB), ("other", PEN_FOR_BOB)):
-        store = SqliteStore.create(tmp_path / name, "hashing:16", 16, "none")
+        store = SqliteStore.open(tmp_path / name, Manifest("hashing:16", 16, "none"))
         assert index(store, documents).failures == ()
         found.append(facts(store))
         store.close()
@@ -152,13 +154,13 @@ def test_who_got_what_is_kept_where_pairs_would_lose_it(tmp_path: Path) -> None:
 
 def test_equal_facts_under_two_ids_stay_two_hyperedges(store: SqliteStore) -> None:
     index(store, [gift("Alice", "Bob", "Book", "g"), gift("Alice", "Bob", "Book", "g~2")])
-    assert store.memberships("alice") == ["g#0000/000", "g~2#0000/000"]
+    assert get_hyperedge_ids(store, "alice") == ["g#0000/000", "g~2#0000/000"]
 
 
 def test_a_fact_of_a_long_text_stays_one_hyperedge(store: SqliteStore) -> None:
     text = "Alice gave Bob the Book in the year 1961, as everyone in the village knew. " * 20
     index(store, [Document("long", "", text, arguments=(Argument("giver", "Alice"),))])
-    assert store.memberships("alice") == ["long#0000/000"]
+    assert get_hyperedge_ids(store, "alice") == ["long#0000/000"]
 
 
 def test_another_role_for_the_same_entity_and_text_is_a_change(store: SqliteStore) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
@@ -17,12 +17,13 @@ from polyad.language_models.reply_cache import CachedLanguageModel, reply_key
 from polyad.language_models.scripted import Refused, Request, ScriptedLanguageModel, ScriptedServer, Spoken
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
-from polyad.stores.sqlite import SqliteReplies
+from polyad.protocols.store import REPLIES
+from polyad.stores.sqlite import SqliteValueFile
 
 
 @pytest.fixture
-def replies(tmp_path: Path) -> Iterator[SqliteReplies]:
-    with closing(SqliteReplies(tmp_path / "replies.sqlite")) as opened:
+def replies(tmp_path: Path) -> Iterator[SqliteValueFile]:
+    with closing(SqliteValueFile(tmp_path / "replies.sqlite")) as opened:
         yield opened
 
 
@@ -38,7 +39,7 @@ def shout(prompt: Prompt) -> str:
     return prompt.user.upper()
 
 
-def test_a_reply_is_asked_for_once_and_then_free(replies: SqliteReplies) -> None:
+def test_a_reply_is_asked_for_once_and_then_free(replies: SqliteValueFile) -> None:
     inner = ScriptedLanguageModel(shout)
     first = CachedLanguageModel(inner, replies, no_account).complete([Prompt(user="a")])[0]
     again = CachedLanguageModel(inner, replies, no_account).complete([Prompt(user="a")])[0]
@@ -48,7 +49,7 @@ def test_a_reply_is_asked_for_once_and_then_free(replies: SqliteReplies) -> None
     assert len(inner.prompts) == 1
 
 
-def test_only_what_is_new_goes_out_and_the_order_stays(replies: SqliteReplies) -> None:
+def test_only_what_is_new_goes_out_and_the_order_stays(replies: SqliteValueFile) -> None:
     inner = ScriptedLanguageModel(shout)
     model = CachedLanguageModel(inner, replies, no_account)
     model.complete([Prompt(user="b")])
@@ -58,20 +59,20 @@ def test_only_what_is_new_goes_out_and_the_order_stays(replies: SqliteReplies) -
     assert sum(outcome.usage.calls for outcome in outcomes if isinstance(outcome, Reply)) == 2
 
 
-def test_failures_are_not_kept(replies: SqliteReplies) -> None:
+def test_failures_are_not_kept(replies: SqliteValueFile) -> None:
     model = CachedLanguageModel(ScriptedLanguageModel([LanguageModelError("busy"), "fine"]), replies, no_account)
     failed = model.complete([Prompt(user="a"), Prompt(user="a")])
     assert [str(outcome) for outcome in failed] == ["busy", "busy"]
     assert texts(model.complete([Prompt(user="a")])) == ["fine"]
 
 
-def test_a_cut_reply_stays_marked_as_cut(replies: SqliteReplies) -> None:
+def test_a_cut_reply_stays_marked_as_cut(replies: SqliteValueFile) -> None:
     model = CachedLanguageModel(ScriptedLanguageModel([Reply("and", Usage(1), truncated=True)]), replies, no_account)
     outcomes = [model.complete([Prompt(user="a")])[0] for _ in range(2)]
     assert [outcome.truncated for outcome in outcomes if isinstance(outcome, Reply)] == [True, True]
 
 
-def test_a_streamed_reply_is_kept_and_recalled_in_one_piece(replies: SqliteReplies) -> None:
+def test_a_streamed_reply_is_kept_and_recalled_in_one_piece(replies: SqliteValueFile) -> None:
     model = CachedLanguageModel(ScriptedLanguageModel(["one two"]), replies, no_account)
     pieces: list[str] = []
     assert not model.stream(Prompt(user="a"), pieces.append).cached
@@ -80,7 +81,7 @@ def test_a_streamed_reply_is_kept_and_recalled_in_one_piece(replies: SqliteRepli
     assert texts(model.complete([Prompt(user="a")])) == ["one two"]
 
 
-def test_on_outcome_hears_every_reply_once(replies: SqliteReplies) -> None:
+def test_on_outcome_hears_every_reply_once(replies: SqliteValueFile) -> None:
     model = CachedLanguageModel(ScriptedLanguageModel(shout), replies, no_account)
     model.complete([Prompt(user="b")])
     heard: list[tuple[int, str]] = []
@@ -88,7 +89,7 @@ def test_on_outcome_hears_every_reply_once(replies: SqliteReplies) -> None:
     assert sorted(heard) == [(0, "A"), (1, "B"), (2, "A")]
 
 
-def test_what_was_paid_for_before_a_crash_is_kept(replies: SqliteReplies) -> None:
+def test_what_was_paid_for_before_a_crash_is_kept(replies: SqliteValueFile) -> None:
     class Crashing:
         name = "scripted"
 
@@ -120,16 +121,16 @@ def test_what_was_paid_for_before_a_crash_is_kept(replies: SqliteReplies) -> Non
 
 
 def test_concurrent_replies_reach_the_store_in_the_calling_thread(
-    replies: SqliteReplies, monkeypatch: pytest.MonkeyPatch
+    replies: SqliteValueFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writers: list[threading.Thread] = []
-    keep = SqliteReplies.keep
+    put_values = SqliteValueFile.put_values
 
-    def spied(self: SqliteReplies, replies: Iterable[tuple[str, Reply]]) -> None:
+    def spied(self: SqliteValueFile, namespace: str, values: Mapping[str, bytes | None]) -> None:
         writers.append(threading.current_thread())
-        keep(self, replies)
+        put_values(self, namespace, values)
 
-    monkeypatch.setattr(SqliteReplies, "keep", spied)
+    monkeypatch.setattr(SqliteValueFile, "put_values", spied)
 
     def reply(request: Request) -> Spoken:
         user = request["messages"][-1]["content"]
@@ -147,7 +148,7 @@ def test_concurrent_replies_reach_the_store_in_the_calling_thread(
     assert writers == [threading.current_thread()] * 19
 
 
-def test_what_failures_cost_is_on_the_account(replies: SqliteReplies) -> None:
+def test_what_failures_cost_is_on_the_account(replies: SqliteValueFile) -> None:
     spent = Usage(3, 30, 60, 0.03)
     inner = ScriptedLanguageModel([LanguageModelError("only thoughts", spent), "fine"])
     account: list[Usage] = []
@@ -178,7 +179,7 @@ def test_the_key_depends_on_everything_that_decides_the_reply() -> None:
     )
 
 
-def test_a_refused_reply_is_paid_for_and_asked_again(replies: SqliteReplies) -> None:
+def test_a_refused_reply_is_paid_for_and_asked_again(replies: SqliteValueFile) -> None:
     def refuse(position: int, reply: Reply | LanguageModelError) -> None:
         raise LanguageModelError("unreadable")
 
@@ -191,7 +192,7 @@ def test_a_refused_reply_is_paid_for_and_asked_again(replies: SqliteReplies) -> 
     assert account == [Usage(1, 10, 10, 0.01)] * 2
 
 
-def test_a_recalled_reply_can_be_refused_too(replies: SqliteReplies) -> None:
+def test_a_recalled_reply_can_be_refused_too(replies: SqliteValueFile) -> None:
     model = CachedLanguageModel(ScriptedLanguageModel(["first", "second"]), replies, no_account)
     model.complete([Prompt(user="a")])
 
@@ -202,7 +203,7 @@ def test_a_recalled_reply_can_be_refused_too(replies: SqliteReplies) -> None:
     assert texts(model.complete([Prompt(user="a")], refuse_first)) == ["second"]
 
 
-def test_a_closed_gate_lets_nothing_more_be_asked(replies: SqliteReplies) -> None:
+def test_a_closed_gate_lets_nothing_more_be_asked(replies: SqliteValueFile) -> None:
     def gate(prompt: Prompt, spent: Usage) -> None:
         if prompt.user != "a":
             raise NoMoreRepliesError("enough")
@@ -216,12 +217,12 @@ def test_a_closed_gate_lets_nothing_more_be_asked(replies: SqliteReplies) -> Non
     assert len(inner.prompts) == 1
 
 
-def served(server: ScriptedServer, replies: SqliteReplies, cache_name: str = "") -> CachedLanguageModel:
+def served(server: ScriptedServer, replies: SqliteValueFile, cache_name: str = "") -> CachedLanguageModel:
     settings = LanguageModelSettings(model="m", base_url=server.base_url, cache_name=cache_name)
     return CachedLanguageModel(OpenAILanguageModel(settings), replies, no_account)
 
 
-def test_a_model_of_the_same_name_at_another_endpoint_is_asked_itself(replies: SqliteReplies) -> None:
+def test_a_model_of_the_same_name_at_another_endpoint_is_asked_itself(replies: SqliteValueFile) -> None:
     with ScriptedServer(["here"]) as here, ScriptedServer(["there"]) as there:
         assert texts(served(here, replies).complete([Prompt(user="a")])) == ["here"]
         assert served(there, replies).known([Prompt(user="a")]) == [None]
@@ -231,7 +232,7 @@ def test_a_model_of_the_same_name_at_another_endpoint_is_asked_itself(replies: S
         assert len(here.requests) == 1
 
 
-def test_a_key_in_the_address_may_change_without_paying_again(replies: SqliteReplies) -> None:
+def test_a_key_in_the_address_may_change_without_paying_again(replies: SqliteValueFile) -> None:
     with ScriptedServer(["here"]) as server:
         for query in ("?api-key=old", "?api-key=new"):
             settings = LanguageModelSettings(model="m", base_url=server.base_url + query)
@@ -240,14 +241,14 @@ def test_a_key_in_the_address_may_change_without_paying_again(replies: SqliteRep
         assert len(server.requests) == 1
 
 
-def test_endpoints_of_one_cache_name_share_their_replies(replies: SqliteReplies) -> None:
+def test_endpoints_of_one_cache_name_share_their_replies(replies: SqliteValueFile) -> None:
     with ScriptedServer(["here"]) as here, ScriptedServer(["there"]) as there:
         assert texts(served(here, replies, "mine").complete([Prompt(user="a")])) == ["here"]
         assert texts(served(there, replies, "mine").complete([Prompt(user="a")])) == ["here"]
 
 
-def test_replies_kept_by_the_name_alone_are_found_where_that_is_set_and_only_there(replies: SqliteReplies) -> None:
-    replies.keep([(reply_key("m", Prompt(user="a")), Reply("earlier", Usage(1)))])
+def test_replies_kept_by_the_name_alone_are_found_where_that_is_set_and_only_there(replies: SqliteValueFile) -> None:
+    replies.put_values(REPLIES, {reply_key("m", Prompt(user="a")): b'{"text": "earlier", "truncated": false}'})
     with ScriptedServer(["new"]) as server:
         assert texts(served(server, replies, "m").complete([Prompt(user="a")])) == ["earlier"]
         assert texts(served(server, replies).complete([Prompt(user="a")])) == ["new"]

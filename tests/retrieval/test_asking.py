@@ -10,7 +10,7 @@ from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.language_models.scripted import Line, ScriptedLanguageModel
 from polyad.protocols.components import Prompt
 from polyad.retrieval.asking import PAUSE, BestEffortPrompter
-from polyad.stores.sqlite import SqliteReplies
+from polyad.stores.sqlite import SqliteValueFile
 
 
 def number(reply: str) -> int | None:
@@ -39,7 +39,7 @@ def test_without_a_reply_there_is_no_advice_but_a_warning(caplog: pytest.LogCapt
 def test_a_reply_that_cannot_be_read_is_asked_for_again_the_next_time(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    replies = SqliteReplies(tmp_path / "replies.sqlite")
+    replies = SqliteValueFile(tmp_path / "replies.sqlite")
     model = CachedLanguageModel(ScriptedLanguageModel(["Gladly!", "7"]), replies, lambda _: None)
     prompter = BestEffortPrompter(model, "zero is taken")
     prompt = Prompt(user="How many?")

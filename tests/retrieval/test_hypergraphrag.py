@@ -19,6 +19,7 @@ from polyad.model import (
     SUBJECT,
     Argument,
     Document,
+    Entity,
     Evidence,
     FloatArray,
     Hyperedge,
@@ -32,7 +33,9 @@ from polyad.model import (
     Query,
 )
 from polyad.protocols.components import Prompt, TextKind
+from polyad.protocols.lookups import get_all, get_digests, get_document_passages, get_hyperedge_ids
 from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.store import Manifest
 from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever, HyperGraphRAGSettings
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
@@ -102,7 +105,7 @@ TABLE: dict[str, Vector] = {
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     """Similarity to the question times score: p1/0 8, p3/0 6, p2/0 4.5; to "Ada": Ada 80, Bob 60, Cy 0."""
-    opened = SqliteStore.create(tmp_path, "table", 3, "rules")
+    opened = SqliteStore.open(tmp_path, Manifest("table", 3, "rules"))
     put(opened, "p1", X, ((0.6, 0.8, 0.0), 10.0, {"Ada": (80.0, ""), "Bob": (100.0, "")}))
     put(opened, "p2", X, (Y, 4.5, {"Bob": (40.0, SUBJECT), "Cy": (60.0, "")}))
     put(opened, "p3", Z, ((0.8, 0.6, 0.0), 10.0, {"Cy": (10.0, SUBJECT)}))
@@ -312,21 +315,21 @@ def test_names_that_are_put_together_are_one_text(store: SqliteStore) -> None:
 
 
 def test_a_question_that_names_nothing_meets_the_entities_itself(tmp_path: Path) -> None:
-    with_bob_alone = SqliteStore.create(tmp_path, "table", 3, "rules")
+    with_bob_alone = SqliteStore.open(tmp_path, Manifest("table", 3, "rules"))
     put(with_bob_alone, "p", X, (Y, 10.0, {"Bob": (100.0, "")}))
     assert entities(retrieved(with_bob_alone, names=())) == [("Bob", 80.0)]
     with_bob_alone.close()
 
 
 def test_the_strongest_entity_brings_a_hyperedge_in_and_the_first_of_equals(tmp_path: Path) -> None:
-    twins = SqliteStore.create(tmp_path, "table", 3, "rules")
+    twins = SqliteStore.open(tmp_path, Manifest("table", 3, "rules"))
     put(twins, "p", X, (Y, 10.0, {"Bob": (75.0, ""), "Ada": (45.0, "")}))
     assert reached(retrieved(twins, entity_threshold=40.0))["p/0"][1] == ("Ada",), "both are at 45"
     twins.close()
 
 
 def test_an_entity_that_many_passages_mention_says_less_of_each(tmp_path: Path) -> None:
-    store = SqliteStore.create(tmp_path, "table", 3, "rules")
+    store = SqliteStore.open(tmp_path, Manifest("table", 3, "rules"))
     for number in range(4):
         put(store, f"p{number}", X, (X, 1.0, {"Ada": (100.0, "")}))
     put(store, "p4", X, (X, 1.0, {"Bob": (90.0, "")}))
@@ -337,7 +340,7 @@ def test_an_entity_that_many_passages_mention_says_less_of_each(tmp_path: Path) 
 
 
 def test_what_many_passages_are_about_says_less_of_each(tmp_path: Path) -> None:
-    store = SqliteStore.create(tmp_path, "table", 3, "rules")
+    store = SqliteStore.open(tmp_path, Manifest("table", 3, "rules"))
     put(store, "a", X, (Y, 10.0, {"Ada": (1.0, ""), "Bob": (1.0, "")}))
     for number in range(4):
         put(store, f"p{number}", X, (X, 1.0, {"Ada": (1.0, SUBJECT)}))
@@ -356,7 +359,7 @@ def random_store(directory: Path, random: np.random.Generator) -> SqliteStore:
         x, y, z = (drawn / np.linalg.norm(drawn)).tolist()
         return x, y, z
 
-    store = SqliteStore.create(directory, "table", 3, "rules")
+    store = SqliteStore.open(directory, Manifest("table", 3, "rules"))
     for number in range(8):
         own = [
             (
@@ -381,13 +384,13 @@ def test_what_is_retrieved_is_what_the_definition_says(tmp_path: Path, seed: int
     evidence = retrieved(
         store, top_k_entities=k_v, top_k_hyperedges=k_h, entity_threshold=tau_v, hyperedge_threshold=tau_h
     )
-    snapshots = {snapshot.key: snapshot for snapshot in store.all_entities()}
-    edges = [edge for item in store.indexed_passages(list(store.digests())) for edge in item.hyperedges]
+    snapshots = {snapshot.key: snapshot for snapshot in get_all(store, Entity)}
+    edges = [edge for item in get_document_passages(store, list(get_digests(store))) for edge in item.hyperedges]
     of_name = {key: float(np.dot(TABLE[snapshot.name], X)) * snapshot.score for key, snapshot in snapshots.items()}
     r_v = sorted((key for key in snapshots if of_name[key] > tau_v), key=lambda key: (-of_name[key], key))[:k_v]
     of_edge = {edge.hyperedge.id: float(edge.vector @ np.array(Y)) * edge.hyperedge.score for edge in edges}
     r_h = sorted((id for id in of_edge if of_edge[id] > tau_h), key=lambda id: (-of_edge[id], id))[:k_h]
-    k_all = {id for key in r_v for id in store.memberships(key)} | set(r_h)
+    k_all = {id for key in r_v for id in get_hyperedge_ids(store, key)} | set(r_h)
 
     assert [found.entity.key for found in evidence.entities] == r_v
     found = reached(evidence)

@@ -29,7 +29,7 @@ from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.hypermemory.search import HyperMemorySettings
 from polyad.retrieval.question_names import QuestionNames
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.stores.sqlite import SqliteReplies, SqliteStore
+from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 from polyad.text.counting import count_tokens
 from tests.over import Over
 
@@ -288,7 +288,7 @@ def test_a_reply_that_cannot_be_used_is_asked_for_again_the_next_time(tmp_path: 
         engine.index_documents(DOCUMENTS)
     store = SqliteStore.open(tmp_path / "kb")
     unusable, usable = ScriptedLanguageModel(lambda _: "Perhaps."), Oracle(EDGES, ENTITIES)
-    replies = SqliteReplies(tmp_path / "replies.sqlite")
+    replies = SqliteValueFile(tmp_path / "replies.sqlite")
     first, second, third = (
         retriever_of(view_of(store), CachedLanguageModel(model, replies, store.charge)).retrieve(CHAIN, 5)
         for model in (unusable, usable, ScriptedLanguageModel([]))

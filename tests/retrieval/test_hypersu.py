@@ -28,6 +28,7 @@ from polyad.model import (
 )
 from polyad.protocols.components import Embedder, Prompt, TextKind
 from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.store import Manifest
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.clues import ClueAgent, LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.retriever import HyperSURetriever, HyperSUSettings
@@ -87,7 +88,7 @@ def view_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Spec, int], S
 
     def make(spec: Spec, dimension: int) -> Snapshot:
         folder: Path = tmp_path_factory.mktemp("index")
-        store = SqliteStore.create(folder, "table", dimension, "rules")
+        store = SqliteStore.open(folder, Manifest("table", dimension, "rules"))
         for title, (vector, units) in spec.items():
             store.put(indexed(title, vector, units))
         return SnapshotProvider(store, dimension).current()

@@ -5,13 +5,15 @@ import pytest
 
 from polyad.config import SplitSettings
 from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine.catalogue import Catalogue
 from polyad.errors import ConfigurationError
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.split import SentenceSplitter
 from polyad.indexing.tuples import TupleBuilder
 from polyad.model import Argument, ArgumentType, Document
 from polyad.protocols.components import silent
-from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
+from polyad.protocols.store import Manifest
+from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, roles_taken
 from polyad.stores.sqlite import SqliteStore
 
 FACTS = {
@@ -24,7 +26,7 @@ FACTS = {
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore.create(tmp_path, "hashing:16", 16, "none")
+    store = SqliteStore.open(tmp_path, Manifest("hashing:16", 16, "none"))
     documents = [
         Document(id, "", f"gift {id}", arguments=tuple(Argument(role, name) for role, name in arguments))
         for id, arguments in FACTS.items()
@@ -48,7 +50,7 @@ def test_the_missing_role_is_read_from_the_fact_that_has_all_bound_ones(store: S
 
 
 def test_every_role_of_the_index_is_known(store: SqliteStore) -> None:
-    assert store.roles() == ["gift", "giver", "recipient", "year"]
+    assert Catalogue(store, None, dict).role_names() == ["gift", "giver", "recipient", "year"]
 
 
 def test_an_entity_counts_only_in_its_bound_role(store: SqliteStore) -> None:
@@ -129,7 +131,7 @@ DOSES = {
 
 @pytest.fixture
 def doses(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore.create(tmp_path / "doses", "hashing:16", 16, "none")
+    store = SqliteStore.open(tmp_path / "doses", Manifest("hashing:16", 16, "none"))
     documents = [
         Document(id, "", f"dose {id}", arguments=tuple(arguments), relation="dose" if id < "d4" else "other")
         for id, arguments in DOSES.items()
@@ -181,7 +183,7 @@ def test_values_are_found_exactly_and_by_their_order(doses: SqliteStore, asked: 
 
 
 def test_facts_are_asked_for_by_their_relation_with_a_limit(doses: SqliteStore) -> None:
-    assert doses.relations() == {"dose": 3, "other": 4}
+    assert Catalogue(doses, None, dict).relations() == {"dose": 3, "other": 4}
     assert [one.relation for one in answer_roles(doses, {}, relation="dose")] == ["dose"] * 3
     assert [one.hyperedge_id[:2] for one in answer_roles(doses, {}, relation="dose", limit=2)] == ["d1", "d2"]
     assert [one.hyperedge_id[:2] for one in answer_roles(doses, ["dose>=0"], relation="other")] == ["d4", "d5"]
@@ -234,15 +236,15 @@ AMOUNTS = {
 def test_numbers_are_compared_across_decimal_prefixes_and_across_nothing_else(
     tmp_path: Path, asked: list[str], ids: str
 ) -> None:
-    store = SqliteStore.create(tmp_path / "amounts", "hashing:16", 16, "none")
+    store = SqliteStore.open(tmp_path / "amounts", Manifest("hashing:16", 16, "none"))
     documents = [
         Document(id, "", id, arguments=(Argument("dose", value, "number", unit),))
         for id, (value, unit) in AMOUNTS.items()
     ]
     Indexer(store, HashingEmbedder(16), SentenceSplitter(SplitSettings()), TupleBuilder()).index(documents, silent)
     assert "".join(binding.hyperedge_id[0] for binding in answer_roles(store, asked)) == ids
-    assert store.units("dose") == {"": 1, "IU": 1, "g": 2, "kg": 2, "mg": 3, "mg/kg": 1, "\u03bcg": 1}
-    assert store.units("nothing") == {}
+    assert count_units(store, "dose") == {"": 1, "IU": 1, "g": 2, "kg": 2, "mg": 3, "mg/kg": 1, "\u03bcg": 1}
+    assert count_units(store, "nothing") == {}
     store.close()
 
 

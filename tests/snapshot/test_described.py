@@ -24,6 +24,8 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols.components import TextKind
+from polyad.protocols.lookups import get_version
+from polyad.protocols.store import ENTITY_VECTORS, Manifest
 from polyad.snapshot.described import LONGEST, Undescribed, entity_text
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
@@ -62,7 +64,7 @@ def put(store: SqliteStore, id: str, scored: float = 100, /, **entities: str) ->
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    opened = SqliteStore.create(tmp_path, "hashing:8", DIMENSION, "rules")
+    opened = SqliteStore.open(tmp_path, Manifest("hashing:8", DIMENSION, "rules"))
     yield opened
     opened.close()
 
@@ -83,8 +85,8 @@ def vectors(store: SqliteStore, embedder: CountingEmbedder) -> FloatArray:
     return by_key(keeper_of(store).described(embedder))
 
 
-def kept_vectors(store: SqliteStore) -> dict[str, tuple[str, FloatArray]]:
-    return store.entity_vectors([entity.key for entity in store.all_entities()])
+def kept_vectors(store: SqliteStore) -> dict[str, bytes]:
+    return store.get_values(ENTITY_VECTORS)
 
 
 def test_the_text_of_an_entity_is_its_name_and_what_is_said_of_it() -> None:
@@ -147,9 +149,9 @@ def test_an_entity_that_goes_and_comes_back_as_another_is_embedded_anew(store: S
 
 def test_keeping_vectors_does_not_change_the_version_of_the_index(store: SqliteStore) -> None:
     put(store, "a", ada="a woman")
-    version = store.version()
+    version = get_version(store)
     vectors(store, CountingEmbedder())
-    assert store.version() == version
+    assert get_version(store) == version
 
 
 def test_a_view_that_moves_on_embeds_only_what_changed(store: SqliteStore) -> None:
@@ -309,6 +311,9 @@ import sys
 from pathlib import Path
 import numpy as np
 from polyad.embedders.hashing import HashingEmbedder
+from polyad.model import Entity
+from polyad.protocols.lookups import get_all
+from polyad.protocols.store import ENTITY_VECTORS
 from polyad.stores.sqlite import SqliteStore
 from polyad.snapshot.provider import SnapshotProvider
 
@@ -318,7 +323,7 @@ sys.stdin.readline()
 for _ in range(20):
     snapshot = SnapshotProvider(store, 8).described(HashingEmbedder(8))
     made = snapshot.vectors("entity", np.arange(snapshot.row_count("entity")))
-    store.keep_entity_vectors({entity.key: ("old", made[0]) for entity in store.all_entities()[::2]})
+    store.put_values(ENTITY_VECTORS, {entity.key: b"old" for entity in get_all(store, Entity)[::2]}, is_optional=True)
 print(made.sum())
 """
 
@@ -357,7 +362,7 @@ def test_a_view_that_others_move_on_meanwhile_is_described_all_the_same(
 
     def settled_later() -> MappedSnapshot:
         put(store, "b", bob="a man")
-        keeper.current(at_least=store.version())
+        keeper.current(at_least=get_version(store))
         return settled()
 
     monkeypatch.setattr(keeper, "_settled", settled_later)

@@ -20,6 +20,7 @@ from polyad.errors import StaleSnapshotError
 from polyad.model import (
     SUBJECT,
     Document,
+    Entity,
     Evidence,
     FloatArray,
     Hyperedge,
@@ -33,8 +34,9 @@ from polyad.model import (
     Timings,
 )
 from polyad.protocols.components import TextKind
+from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.snapshot import Kind
-from polyad.protocols.store import EntityAggregate
+from polyad.protocols.store import EntityAggregate, Manifest
 from polyad.snapshot.arrivals import rows_of
 from polyad.snapshot.columns import Column
 from polyad.snapshot.files import SnapshotFiles
@@ -109,7 +111,7 @@ STEPS = st.lists(
 
 
 def new_store(folder: Path) -> SqliteStore:
-    return SqliteStore.create(Path(tempfile.mkdtemp(dir=folder)), EMBEDDER.name, EMBEDDER.dimension, "rules")
+    return SqliteStore.open(Path(tempfile.mkdtemp(dir=folder)), Manifest(EMBEDDER.name, EMBEDDER.dimension, "rules"))
 
 
 def act(store: SqliteStore, documents: dict[str, Content], actions: Sequence[tuple[str, Content | None]]) -> None:
@@ -321,13 +323,13 @@ def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
 ) -> None:
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._KEPT", 0)
     read: list[int] = []
-    passages = SqliteReadTransaction.passages
+    get = SqliteReadTransaction.get
 
-    def counted(transaction: SqliteReadTransaction, numbers: Sequence[int]) -> dict[int, Passage]:
-        read.extend(numbers)
-        return passages(transaction, numbers)
+    def counted(transaction: SqliteReadTransaction, record_type: type[Passage], ids: list[int]) -> dict[int, Passage]:
+        read.extend(ids)
+        return get(transaction, record_type, ids)
 
-    monkeypatch.setattr(SqliteReadTransaction, "passages", counted)
+    monkeypatch.setattr(SqliteReadTransaction, "get", counted)
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
     snapshot = keeper.current()
     first, both = snapshot.passages([0]), snapshot.passages([1, 0, 1])
@@ -349,13 +351,13 @@ def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
 ) -> None:
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
     asked: list[list[int]] = []
-    entities = SqliteReadTransaction.entities
+    aggregates = SqliteReadTransaction.aggregates
 
     def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
         asked.append([after for _, after, _ in some])
-        return entities(transaction, some)
+        return aggregates(transaction, some)
 
-    monkeypatch.setattr(SqliteReadTransaction, "entities", noted)
+    monkeypatch.setattr(SqliteReadTransaction, "aggregates", noted)
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
     isk, bo = (keeper.current().find_entity_rows([key])[key] for key in ("isk", "bo ray"))
     last = keeper.current().hyperedge_numbers.last()
@@ -382,14 +384,14 @@ def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
     monkeypatch.setattr("polyad.snapshot.entity_aggregates.PART", 4)
     read: list[int] = []
-    entities = SqliteReadTransaction.entities
+    aggregates = SqliteReadTransaction.aggregates
 
     def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        found = entities(transaction, some)
+        found = aggregates(transaction, some)
         read.extend(tally.hyperedges for tally in found if tally)
         return found
 
-    monkeypatch.setattr(SqliteReadTransaction, "entities", noted)
+    monkeypatch.setattr(SqliteReadTransaction, "aggregates", noted)
     for number in range(30):
         store.put(note(number))
     return read
@@ -398,12 +400,12 @@ def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(store: SqliteStore, counted: list[int]) -> None:
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
     isk = keeper.current().find_entity_rows(["isk"])["isk"]
-    assert keeper.current().entities([isk]) == store.entities(["isk"])
+    assert keeper.current().entities([isk]) == get_all(store, Entity, ["isk"])
     assert sorted(counted) == [4] * 8
     for id, most in (("c7", 3), ("c29", 3), ("a", 3)):
         store.remove([id])
         counted.clear()
-        assert keeper.current().entities([isk]) == store.entities(["isk"])
+        assert keeper.current().entities([isk]) == get_all(store, Entity, ["isk"])
         assert sum(counted) <= most
 
 
@@ -416,7 +418,7 @@ def test_what_was_counted_of_a_common_entity_for_a_later_view_serves_the_one_bef
         snapshots.append(keeper.current())
         isk = snapshots[-1].find_entity_rows(["isk"])["isk"]
         expected.append(snapshots[-1].entities_made([isk]))
-        assert expected[-1] == store.entities(["isk"])
+        assert expected[-1] == get_all(store, Entity, ["isk"])
         store.put(note(number))
     for snapshot, entity in [*zip(snapshots, expected, strict=True)][::-1]:
         counted.clear()
@@ -449,7 +451,7 @@ def test_a_view_that_must_have_reached_a_version_waits_for_it(store: SqliteStore
     store.put(indexed("c", ((BELL,),)))
     with keeper._moving:
         assert keeper.current() is first, "another thread moves it on: this one does not wait"
-    assert keeper.current(at_least=store.version()).version == store.version()
+    assert keeper.current(at_least=get_version(store)).version == get_version(store)
 
 
 def test_an_index_made_anew_in_the_same_place_is_read_whole(store: SqliteStore, tmp_path: Path) -> None:
@@ -458,7 +460,7 @@ def test_an_index_made_anew_in_the_same_place_is_read_whole(store: SqliteStore, 
         store.put(indexed("c", ((BELL,),)))
     assert keeper.current().passage_count == 3
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyad.stores.sqlite.store.REMEMBERED_VERSIONS", 1)
+        patch.setattr("polyad.stores.sqlite.store.LOG_LENGTH", 1)
         for _ in range(3):
             store.put(indexed("d", ((BELL,),)))
         moved = keeper.current()

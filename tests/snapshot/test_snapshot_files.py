@@ -15,7 +15,8 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.model import BoolArray, Document, IntArray
+from polyad.model import BoolArray, Document, Entity, IntArray
+from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.store import EntityAggregate
 from polyad.snapshot.files import FOLDER, SnapshotFiles, arrays_of, view_from
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
@@ -64,7 +65,7 @@ def test_what_was_kept_is_what_is_loaded(store: SqliteStore) -> None:
     assert snapshot is not None
     made = SnapshotProvider(store, EMBEDDER.dimension).current()
     assert contents(snapshot) == contents(made)
-    assert snapshot.version == store.version()
+    assert snapshot.version == get_version(store)
     assert snapshot.entities([0]) == made.entities([0])
     assert contents(view_from(dict(arrays_of(snapshot)), snapshot.all_vectors(), store)) == contents(made)
 
@@ -74,9 +75,9 @@ def test_a_view_kept_at_an_earlier_version_is_moved_on(store: SqliteStore, tmp_p
         engine.remove("moreau")
     kept = loaded(store)
     assert kept is not None
-    assert kept.version < store.version()
+    assert kept.version < get_version(store)
     snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
-    assert snapshot.version == store.version()
+    assert snapshot.version == get_version(store)
     assert snapshot.find_entity_rows(["ines clara moreau"]) == {}
     assert snapshot.passage_count == 2
 
@@ -148,7 +149,7 @@ def test_the_view_of_another_index_is_not_taken_for_its_own(store: SqliteStore, 
     shutil.rmtree(other)
     shutil.copytree(store.directory / FOLDER, other)
     with closing(SqliteStore.open(tmp_path / "other")) as second:
-        assert second.version() == store.version()
+        assert get_version(second) == get_version(store)
         assert loaded(second) is None
         snapshot = SnapshotProvider(second, EMBEDDER.dimension, SnapshotFiles(second.directory)).current()
         assert {passage.text for passage in snapshot.passages(range(3))} == {"Other words."}
@@ -190,7 +191,7 @@ def test_a_view_is_the_same_whose_documents_were_read_in_blocks(
     expected = made(None)
     shutil.rmtree(store.directory / FOLDER)
     monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
-    monkeypatch.setattr("polyad.stores.sqlite.read_transaction._BATCH", 1)
+    monkeypatch.setattr("polyad.stores.sqlite.read_transaction._DOCUMENTS_PER_BATCH", 1)
     assert made(SnapshotFiles(store.directory) if is_kept else None) == expected
     assert len(list((store.directory / FOLDER).glob("arrays-*"))) == is_kept
 
@@ -207,7 +208,7 @@ def test_the_subject_of_a_name_is_looked_for_once_however_many_blocks_are_read(
 
     monkeypatch.setattr(SubjectNames, "subjects_of", noted)
     monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
-    monkeypatch.setattr("polyad.stores.sqlite.read_transaction._BATCH", 1)
+    monkeypatch.setattr("polyad.stores.sqlite.read_transaction._DOCUMENTS_PER_BATCH", 1)
     snapshot = SnapshotProvider(store, EMBEDDER.dimension).current()
     entities = np.arange(snapshot.row_count("entity"))
     assert sorted(told) == sorted(snapshot.ids("entity", entities[~snapshot.graph.are_subjects(entities)]))
@@ -224,7 +225,7 @@ def test_searches_go_on_while_a_view_is_written(store: SqliteStore, monkeypatch:
         ):
             patch.setattr(SnapshotFiles, "keep", keep)
             engine.index_documents([Document("isk", "Isk", "The Isk is a river.")])
-        seen.append(keeper.current(store.version()).passage_count)
+        seen.append(keeper.current(get_version(store)).passage_count)
         keep(files, snapshot, state)
 
     keeper.current()
@@ -257,13 +258,13 @@ def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came
     shutil.rmtree(store.directory / FOLDER)
     SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
     asked: list[int] = []
-    entities = SqliteReadTransaction.entities
+    aggregates = SqliteReadTransaction.aggregates
 
     def noted(transaction: SqliteReadTransaction, some: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
         asked.extend(after for _, after, _ in some)
-        return entities(transaction, some)
+        return aggregates(transaction, some)
 
-    monkeypatch.setattr(SqliteReadTransaction, "entities", noted)
+    monkeypatch.setattr(SqliteReadTransaction, "aggregates", noted)
     keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
     snapshot = keeper.current()
     (aldby,) = snapshot.find_entity_rows(["aldby"]).values()
@@ -289,4 +290,4 @@ def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came
     (left,) = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current().entities([aldby])
     assert asked == [], "what came since was counted when the snapshot was kept again"
     monkeypatch.undo()
-    assert [left] == store.entities(["aldby"])
+    assert [left] == get_all(store, Entity, ["aldby"])

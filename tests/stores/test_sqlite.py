@@ -19,26 +19,38 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polyad.engine import Engine
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.model import (
     Document,
+    Entity,
     Hyperedge,
     HyperedgeKind,
     Incidence,
     IndexedDocument,
     IndexedHyperedge,
     IndexedPassage,
+    Origin,
     Passage,
     Usage,
 )
-from polyad.protocols.store import Changes, StoredRows
+from polyad.protocols.lookups import (
+    check_manifest,
+    get_all,
+    get_digests,
+    get_document_passages,
+    get_incidences,
+    get_statistics,
+    get_version,
+)
+from polyad.protocols.store import ENTITY_VECTORS, Changes, Manifest, StoredRows
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import FILE_NAME, SqliteStore
 
 
 def create(directory: Path) -> SqliteStore:
-    return SqliteStore.create(directory, "e", 4, "rules")
+    return SqliteStore.open(directory, Manifest("e", 4, "rules"))
 
 
 def document(id: str) -> IndexedDocument:
@@ -56,10 +68,10 @@ def with_hyperedge(id: str) -> IndexedDocument:
 def stored_rows(store: SqliteStore) -> list[StoredRows]:
     """The rows of all documents."""
     with store.read_transaction() as transaction:
-        return list(transaction.rows(transaction.documents()))
+        return list(transaction.rows(transaction.changes().documents))
 
 
-def changes_of(store: SqliteStore, since: int) -> Changes | None:
+def changes_of(store: SqliteStore, since: int) -> Changes:
     with store.read_transaction() as transaction:
         return transaction.changes(since)
 
@@ -77,7 +89,7 @@ def execute(directory: Path, *statements: str) -> None:
 def test_opening_where_there_is_no_index_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(StoreNotFoundError, match="polyad index"):
         SqliteStore.open(tmp_path)
-    assert not SqliteStore.exists(tmp_path)
+    assert not Engine.exists(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -85,8 +97,8 @@ def test_an_index_is_opened_again_with_what_it_was_built_with(tmp_path: Path) ->
     create(tmp_path / "new" / "folder").close()
     store = SqliteStore.open(tmp_path / "new" / "folder")
     assert (store.manifest.embedder, store.manifest.dimension, store.manifest.mentions) == ("e", 4, "rules")
-    store.check(embedder="e", mentions="rules")
-    store.check()
+    check_manifest(store.manifest, embedder="e", mentions="rules")
+    check_manifest(store.manifest)
 
 
 @pytest.mark.parametrize(
@@ -96,21 +108,23 @@ def test_an_index_is_opened_again_with_what_it_was_built_with(tmp_path: Path) ->
 def test_another_embedder_or_extractor_is_a_mismatch(tmp_path: Path, embedder: str, mentions: str, named: str) -> None:
     create(tmp_path).put(document("a"))
     with pytest.raises(IndexMismatchError, match=named):
-        SqliteStore.create(tmp_path, embedder, 4, mentions)
-    assert list(create(tmp_path).digests()) == ["a"]
+        SqliteStore.open(tmp_path, Manifest(embedder, 4, mentions))
+    assert list(get_digests(create(tmp_path))) == ["a"]
 
 
-def test_another_format_is_a_mismatch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("format_version", [5, 6, 999])
+def test_an_index_of_another_format_names_the_command_that_builds_it_again(tmp_path: Path, format_version: int) -> None:
     create(tmp_path).close()
-    execute(tmp_path, "UPDATE manifest SET value = '999' WHERE key = 'format_version'")
-    with pytest.raises(IndexMismatchError, match="format 999"):
+    execute(tmp_path, f"UPDATE manifest SET value = '{format_version}' WHERE key = 'format_version'")
+    with pytest.raises(IndexMismatchError, match=rf"format {format_version}, .* polyad index PATH --store {tmp_path}"):
         SqliteStore.open(tmp_path)
+    assert Engine.exists(tmp_path)
 
 
 @pytest.mark.parametrize("contents", [b"This is no database at all. " * 400, b"SQLite format 3\x00" + b"\xff" * 4080])
 def test_a_damaged_file_is_an_error_and_left_as_it_is(tmp_path: Path, contents: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(contents)
-    assert SqliteStore.exists(tmp_path)
+    assert Engine.exists(tmp_path)
     with pytest.raises(StoreError, match="damaged or not an index"):
         SqliteStore.open(tmp_path)
     with pytest.raises(StoreError, match="damaged or not an index"):
@@ -127,7 +141,7 @@ def test_a_file_damaged_in_the_middle_is_an_error_when_it_is_read(tmp_path: Path
     contents = path.read_bytes()
     path.write_bytes(contents[: len(contents) // 2] + b"\xa5" * (len(contents) - len(contents) // 2))
     with pytest.raises(StoreError):
-        SqliteStore.open(tmp_path).documents([f"document {number}" for number in range(300)])
+        get_all(SqliteStore.open(tmp_path), Document, [f"document {number}" for number in range(300)])
 
 
 @pytest.mark.parametrize(
@@ -150,7 +164,8 @@ def test_a_file_damaged_in_the_middle_is_an_error_when_it_is_read(tmp_path: Path
         "UPDATE incidence SET entity = 99",
         "UPDATE incidence SET entity = -1",
         "UPDATE entity SET number = 9000000000000000",
-        "UPDATE entity_vector SET vector = x'00'",
+        "UPDATE value SET value = x'00'",
+        "UPDATE value SET value = 'text'",
         "UPDATE manifest SET value = 'four' WHERE key = 'dimension'",
         "UPDATE manifest SET value = '0' WHERE key = 'dimension'",
         "UPDATE manifest SET value = x'00' WHERE key = 'embedder'",
@@ -159,29 +174,30 @@ def test_a_file_damaged_in_the_middle_is_an_error_when_it_is_read(tmp_path: Path
 def test_rows_that_are_not_as_they_were_written_say_that_the_file_is_damaged(tmp_path: Path, statement: str) -> None:
     with closing(create(tmp_path)) as store:
         store.put(with_hyperedge("a"))
-        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
+        store.put_values(ENTITY_VECTORS, {"a": b"vector"}, is_optional=True)
     execute(tmp_path, "PRAGMA foreign_keys = OFF", statement)
 
     def read_everything() -> None:
         with closing(SqliteStore.open(tmp_path)) as store:
-            for read in (store.documents, store.origins, store.indexed_passages):
-                read(["a"])
-            store.passages(["a#0"])
+            for record_type in (Document, Origin):
+                get_all(store, record_type, ["a"])
+            get_document_passages(store, ["a"])
+            get_all(store, Passage, ["a#0"])
             view_of(store)
-            store.hyperedges(["a#0/0"])
-            store.entity_vectors(["a"])
+            get_all(store, Hyperedge, ["a#0/0"])
+            store.get_values(ENTITY_VECTORS, ["a"])
 
     with pytest.raises(StoreError, match=r"damaged or not an index .*; restore it from a copy, or index again"):
         read_everything()
 
 
 def read_for_an_answer(store: SqliteStore) -> None:
-    store.documents(["a"])
-    store.passages(["a#0"])
-    store.hyperedges(["a#0/0"])
-    store.incidences(["a#0/0"])
-    store.entities(["a"])
-    store.entity_vectors(["a"])
+    get_all(store, Document, ["a"])
+    get_all(store, Passage, ["a#0"])
+    get_all(store, Hyperedge, ["a#0/0"])
+    get_incidences(store, ["a#0/0"])
+    get_all(store, Entity, ["a"])
+    store.get_values(ENTITY_VECTORS, ["a"])
 
 
 @pytest.mark.parametrize(
@@ -197,7 +213,7 @@ def read_for_an_answer(store: SqliteStore) -> None:
         ("UPDATE hyperedge SET score = 9.5", "hyperedge", "a#0/0"),
         ("UPDATE incidence SET name = 'b'", "incidence", "1/1/"),
         ("UPDATE entity SET key = 'b'", "entity", "b"),
-        ("UPDATE entity_vector SET digest = 'other'", "entity_vector", "1"),
+        ("UPDATE value SET value = x'00'", "value", "entity-vectors/a"),
         ("UPDATE passage SET checksum = checksum + 1", "passage", "a#0"),
     ],
 )
@@ -206,15 +222,15 @@ def test_a_row_that_is_another_than_was_written_is_no_answer(
 ) -> None:
     with closing(create(tmp_path)) as store:
         store.put(with_hyperedge("a"))
-        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
+        store.put_values(ENTITY_VECTORS, {"a": b"vector"}, is_optional=True)
         read_for_an_answer(store)
         assert store.verify() == []
     execute(tmp_path, statement)
     with closing(SqliteStore.open(tmp_path)) as store:
-        told = r"index\.sqlite' is damaged .*not as it was written\); restore it from a copy, or index again"
+        told = r"index\.sqlite' is damaged .*changed since it was written\); restore it from a copy, or index again"
         with pytest.raises(StoreError, match=told):
             read_for_an_answer(store)
-        if table != "entity_vector" and "document SET text" not in statement:  # snapshots show passages
+        if table != "value" and "document SET text" not in statement:  # snapshots show passages
             with pytest.raises(StoreError, match=told):
                 view_of(store)
         assert store.verify() == [(table, id)]
@@ -242,7 +258,7 @@ def test_rows_that_got_lost_are_missed(tmp_path: Path, statement: str, table: st
 def test_a_file_whose_message_of_damage_is_no_unicode_is_an_error(tmp_path: Path) -> None:
     create(tmp_path).close()
     execute(tmp_path, "PRAGMA writable_schema = ON", "UPDATE sqlite_master SET sql = CAST(x'c3ff' AS TEXT)")
-    assert SqliteStore.exists(tmp_path)
+    assert Engine.exists(tmp_path)
     with pytest.raises(StoreError, match="damaged or not an index"):
         SqliteStore.open(tmp_path)
 
@@ -266,13 +282,13 @@ def test_the_file_of_another_program_is_an_error_and_left_as_it_is(tmp_path: Pat
 
 def test_the_empty_file_of_a_run_killed_at_once_is_no_index_and_in_nobodys_way(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).touch()
-    assert not SqliteStore.exists(tmp_path)
+    assert not Engine.exists(tmp_path)
     with pytest.raises(StoreNotFoundError):
         SqliteStore.open(tmp_path)
     execute(tmp_path, "PRAGMA journal_mode = WAL")
-    assert not SqliteStore.exists(tmp_path)
+    assert not Engine.exists(tmp_path)
     create(tmp_path).close()
-    assert SqliteStore.exists(tmp_path)
+    assert Engine.exists(tmp_path)
 
 
 def test_a_path_that_cannot_be_a_directory_is_an_error(tmp_path: Path) -> None:
@@ -284,22 +300,23 @@ def test_a_path_that_cannot_be_a_directory_is_an_error(tmp_path: Path) -> None:
 def test_a_path_that_is_too_long_is_an_error_before_directories_are_made(tmp_path: Path) -> None:
     room = 504 - len(os.fsencode(tmp_path)) - len(f"/{FILE_NAME}")
     deep = tmp_path.joinpath("x" * 150, "x" * 100, "x" * (room - 253))
-    with pytest.raises(StoreError, match=r"has 505 bytes; SQLite opens those of at most 504; choose a shorter one"):
+    with pytest.raises(StoreError, match=r"has 505 bytes; SQLite opens paths of at most 504; choose a shorter one"):
         create(deep.with_name(deep.name + "x"))
     assert list(tmp_path.iterdir()) == []
     create(deep).close()
-    assert SqliteStore.exists(deep)
+    assert Engine.exists(deep)
 
 
 CREATE_WITHOUT_RIGHTS = """
 import os, sys
 from pathlib import Path
+from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import SqliteStore
 from polyad.errors import StoreError
 if os.geteuid() == 0:
     os.setuid(65534)  # a superuser may write anywhere
 try:
-    SqliteStore.create(Path(sys.argv[1]), "e", 4, "rules")
+    SqliteStore.open(Path(sys.argv[1]), Manifest("e", 4, "rules"))
 except StoreError as error:
     print("refused:", error)
 """
@@ -319,9 +336,10 @@ def test_a_directory_that_may_not_be_written_is_an_error() -> None:
 COUNT_WORDS = """
 import sys
 from pathlib import Path
+from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import SqliteStore
 from polyad.model import Document, IndexedDocument
-store = SqliteStore.create(Path(sys.argv[1]), "e", 4, "rules")
+store = SqliteStore.open(Path(sys.argv[1]), Manifest("e", 4, "rules"))
 for number in range(40):
     store.put(IndexedDocument(Document(f"{sys.argv[2]} {number}", "", "text"), "digest", 1, ()))
 """
@@ -334,11 +352,11 @@ def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
         store.put(with_hyperedge("a"))
     monkeypatch.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
     with closing(SqliteStore.open(tmp_path)) as store:
-        assert list(store.digests()) == ["a"]
+        assert list(get_digests(store)) == ["a"]
         assert view_of(store).find_entity_rows(["a", "b"]) == {"a": 0}
         store.charge(Usage(1, 10, 10, 0.5))
-        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
-        assert (store.statistics().cost, store.entity_vectors(["a"])) == (0, {})
+        store.put_values(ENTITY_VECTORS, {"a": b"vector"}, is_optional=True)
+        assert (get_statistics(store).cost, store.get_values(ENTITY_VECTORS, ["a"])) == (0, {})
         with pytest.raises(StoreError, match="may not be written"):
             store.remove(["a"])
 
@@ -351,16 +369,16 @@ def test_an_index_that_may_not_be_written_shows_what_others_write(
     with monkeypatch.context() as of_reader:
         of_reader.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
         reader = SqliteStore.open(tmp_path)
-    seen = [list(reader.digests())]
+    seen = [list(get_digests(reader))]
     with closing(create(tmp_path)) as writer:
         for id in "bc":
             writer.put(with_hyperedge(id))
-            seen.append(list(reader.digests()))
-    seen.append(list(reader.digests()))
+            seen.append(list(get_digests(reader)))
+    seen.append(list(get_digests(reader)))
     with closing(create(tmp_path)) as writer:
         writer.remove(["a", "b"])
-        seen.append(list(reader.digests()))
-    seen.append(list(reader.digests()))
+        seen.append(list(get_digests(reader)))
+    seen.append(list(get_digests(reader)))
     reader.close()
     assert seen == [["a"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c"], ["c"], ["c"]]
 
@@ -375,8 +393,8 @@ def test_an_index_that_may_not_be_written_and_changes_between_readings_is_opened
     for id in ("a", "b", "c"):
         with closing(create(tmp_path)) as writer:  # closed before the next reading: there is no log to see
             writer.put(with_hyperedge(id))
-        assert list(reader.digests())[-1] == id
-        assert reader.version() == len(reader.digests())
+        assert list(get_digests(reader))[-1] == id
+        assert get_version(reader) == len(get_digests(reader))
     reader.close()
 
 
@@ -398,7 +416,7 @@ def test_what_was_read_of_two_moments_is_an_error(tmp_path: Path, monkeypatch: p
         store = SqliteStore.open(tmp_path)
     with pytest.raises(StoreError, match="was changed by another process while it was read; try again"):
         stored_rows(store)
-    assert store.digests() == {"early": "digest"}
+    assert get_digests(store) == {"early": "digest"}
     store.close()
 
 
@@ -407,12 +425,12 @@ def test_keeping_vectors_does_not_wait_for_another_process_that_writes(tmp_path:
         store.put(with_hyperedge("a"))
         other.execute("BEGIN IMMEDIATE")
         started = time.monotonic()
-        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
+        store.put_values(ENTITY_VECTORS, {"a": b"vector"}, is_optional=True)
         assert time.monotonic() - started < 10, "writers wait for a minute"
         other.execute("ROLLBACK")
-        assert store.entity_vectors(["a"]) == {}
-        store.keep_entity_vectors({"a": ("digest", np.zeros(4, dtype=np.float32))})
-        assert list(store.entity_vectors(["a"])) == ["a"]
+        assert store.get_values(ENTITY_VECTORS, ["a"]) == {}
+        store.put_values(ENTITY_VECTORS, {"a": b"vector"}, is_optional=True)
+        assert list(store.get_values(ENTITY_VECTORS, ["a"])) == ["a"]
 
 
 def test_the_parts_of_a_code_count_together(tmp_path: Path) -> None:
@@ -435,8 +453,8 @@ def test_two_processes_may_make_and_fill_one_index_at_the_same_time(tmp_path: Pa
     writers = [subprocess.Popen([sys.executable, "-c", COUNT_WORDS, str(target), name]) for name in "ab"]
     assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
     store = SqliteStore.open(target)
-    assert len(store.digests()) == 80
-    assert store.version() == 80
+    assert len(get_digests(store)) == 80
+    assert get_version(store) == 80
 
 
 def test_an_index_that_many_make_in_the_same_moment_is_one_index_for_all(tmp_path: Path) -> None:
@@ -477,17 +495,17 @@ def test_a_view_is_of_one_moment_although_others_write_while_it_is_read(
         1,
     )
     assert snapshot.ids("entity", range(snapshot.row_count("entity"))) == ["early"]
-    assert len(writer.digests()) == 3
+    assert len(get_digests(writer)) == 3
 
 
 def test_the_log_of_changes_forgets_what_is_long_ago(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.stores.sqlite.store.REMEMBERED_VERSIONS", 5)
+    monkeypatch.setattr("polyad.stores.sqlite.store.LOG_LENGTH", 5)
     with closing(create(tmp_path)) as store:
         for _ in range(20):
             store.put(with_hyperedge("a"))
-        assert [changes_of(store, version) is None for version in range(13, 18)] == [True, True, False, False, False]
+        complete = [changes_of(store, version).is_complete for version in range(13, 18)]
+        assert complete == [True, True, False, False, False]
         changes = changes_of(store, 15)
-        assert changes is not None
         assert changes.removed == tuple((number, number) for number in range(15, 20))
     with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
         assert connection.execute("SELECT COUNT(*) FROM removal").fetchone() == (5,)
@@ -516,7 +534,7 @@ def test_no_number_is_given_twice_and_hyperedges_have_consecutive_ones_in_the_or
             for table, known in given.items():
                 for number, name in reader.execute(f"SELECT number, {column.get(table, 'id')} FROM {table}"):
                     assert known.setdefault(number, name) == name
-            for document in store.digests():
+            for document in get_digests(store):
                 rows = reader.execute(
                     "SELECT hyperedge.number FROM hyperedge JOIN passage ON passage.number = hyperedge.passage "
                     "WHERE passage.id LIKE ? ORDER BY hyperedge.id",
@@ -532,12 +550,13 @@ def test_an_index_may_be_copied_while_nobody_writes(tmp_path: Path) -> None:
     store.put(document("a"))
     store.close()
     shutil.copytree(tmp_path / "one", tmp_path / "two")
-    assert list(SqliteStore.open(tmp_path / "two").digests()) == ["a"]
+    assert list(get_digests(SqliteStore.open(tmp_path / "two"))) == ["a"]
 
 
 CLOSE_BESIDE_READERS = """
 import sys, threading
 from pathlib import Path
+from polyad.protocols.lookups import get_digests
 from polyad.stores.sqlite import SqliteStore
 from polyad.errors import StoreError
 
@@ -545,12 +564,12 @@ wrong = []
 
 def shown(store):
     with store.read_transaction() as moment:
-        return [id for rows in moment.rows(moment.documents()) for id in rows.passage_ids]
+        return [id for rows in moment.rows(moment.changes().documents) for id in rows.passage_ids]
 
 def read(store, started):
     try:
         while True:
-            if len(store.digests()) != 300 or len(shown(store)) != 300:
+            if len(get_digests(store)) != 300 or len(shown(store)) != 300:
                 wrong.append("another answer")
             started.set()
     except StoreError as error:
@@ -585,7 +604,7 @@ def test_closing_beside_readers_waits_for_what_they_read(tmp_path: Path) -> None
 def test_threads_that_ended_leave_no_file_open(tmp_path: Path) -> None:
     store = create(tmp_path)
     for _ in range(30):
-        thread = threading.Thread(target=store.digests)
+        thread = threading.Thread(target=get_digests, args=[store])
         thread.start()
         thread.join()
     mine = [link for link in Path("/proc/self/fd").iterdir() if str(tmp_path) in os.path.realpath(link)]

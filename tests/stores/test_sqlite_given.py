@@ -24,9 +24,13 @@ from polyad.model import (
     IndexedPassage,
     Passage,
 )
+from polyad.protocols.lookups import get_all, get_document_passages
+from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import FILE_NAME, SqliteStore
 from polyad.stores.sqlite.database import Database
 from polyad.text.literals import meets
+
+MANIFEST = Manifest("test", 4, "rules")
 
 NUMBERS = [
     "0",
@@ -97,7 +101,10 @@ def fact(id: str, relation: str, arguments: Sequence[Argument]) -> IndexedDocume
 def test_what_is_found_is_what_meets_the_conditions(
     facts: list[tuple[str, list[Argument]]], conditions: list[Condition], relation: str
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, closing(SqliteStore.create(folder, "test", 4, "rules")) as store:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(SqliteStore.open(folder, MANIFEST)) as store,
+    ):
         for place, (own, arguments) in enumerate(facts):
             store.put(fact(f"f{place}", own, arguments))
         expected = [
@@ -105,39 +112,44 @@ def test_what_is_found_is_what_meets_the_conditions(
             for place, (own, arguments) in enumerate(facts)
             if (not relation or own == relation) and meets(conditions, arguments)
         ]
-        assert store.given(relation, conditions) == expected
+        with store.read_transaction() as transaction:
+            assert transaction.find_tuples(relation, conditions) == expected
 
 
 @settings(max_examples=30, deadline=None)
 @given(facts=FACTS)
 def test_what_was_given_is_read_as_it_was_written(facts: list[tuple[str, list[Argument]]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, closing(SqliteStore.create(folder, "test", 4, "rules")) as store:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(SqliteStore.open(folder, MANIFEST)) as store,
+    ):
         documents = [fact(f"f{place}", *one) for place, one in enumerate(facts)]
         for document in documents:
             store.put(document)
-        kept = store.indexed_passages([document.document.id for document in documents])
+        kept = get_document_passages(store, [document.document.id for document in documents])
         for passage, document in zip(kept, documents, strict=True):
             assert passage.hyperedges[0].hyperedge == document.passages[0].hyperedges[0].hyperedge
         assert store.verify() == []
         store.remove([document.document.id for document in documents])
-        assert store.relations() == {}
+        with store.read_transaction() as transaction:
+            assert transaction.count("relation") == {}
 
 
 @pytest.mark.parametrize(
     ("damage", "table"),
     [
-        ("DELETE FROM argument WHERE place = 1", "given"),
+        ("DELETE FROM argument WHERE place = 1", "tuple"),
         ("UPDATE argument SET value = 'Zed' WHERE place = 1", "argument"),
-        ("UPDATE given SET relation = 'take'", "given"),
-        ("DELETE FROM given", "hyperedge"),
+        ("UPDATE tuple SET relation = 'take'", "tuple"),
+        ("DELETE FROM tuple", "hyperedge"),
     ],
 )
 def test_what_got_lost_or_changed_is_damage(tmp_path: Path, damage: str, table: str) -> None:
-    with closing(SqliteStore.create(tmp_path, "test", 4, "rules")) as store:
+    with closing(SqliteStore.open(tmp_path, MANIFEST)) as store:
         store.put(fact("f", "give", [Argument("giver", "Ada"), Argument("gift", "Pen")]))
     with closing(Database(tmp_path / FILE_NAME)) as database, database.writing() as connection:
         connection.execute(damage)
     with closing(SqliteStore.open(tmp_path)) as store:
         assert {where for where, _ in store.verify()} == {table}
         with pytest.raises(StoreError, match="damaged"):
-            store.hyperedges(["f#0/0"])
+            get_all(store, Hyperedge, ["f#0/0"])

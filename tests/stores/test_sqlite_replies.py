@@ -14,9 +14,8 @@ from polyad.errors import IndexMismatchError, StoreError
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document, Usage
 from polyad.protocols.components import Reply
-from polyad.stores.sqlite import SqliteReplies, SqliteStore
-
-PAID = Reply("text", Usage(1, 10, 10, 0.5))
+from polyad.protocols.store import REPLIES, Manifest
+from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 
 
 def answering() -> ScriptedLanguageModel:
@@ -60,20 +59,19 @@ def test_an_index_made_again_pays_for_nothing_twice(tmp_path: Path) -> None:
 def test_replies_that_may_not_be_written_are_read_and_none_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(SqliteReplies(tmp_path / "replies")) as replies:
-        replies.keep([("a", PAID)])
+    with closing(SqliteValueFile(tmp_path / "replies")) as replies:
+        replies.put_values(REPLIES, {"a": b"text"})
     monkeypatch.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
-    with closing(SqliteReplies(tmp_path / "replies")) as replies:
-        replies.keep([("b", PAID)])
-        replies.forget(["a"])
-        assert list(replies.known(["a", "b"])) == ["a"]
+    with closing(SqliteValueFile(tmp_path / "replies")) as replies:
+        replies.put_values(REPLIES, {"b": b"text", "a": None})
+        assert list(replies.get_values(REPLIES)) == ["a"]
 
 
 def test_where_no_file_may_be_made_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
-    replies = SqliteReplies(tmp_path / "replies", must_keep=False)
-    replies.keep([("a", PAID)])
-    assert replies.known(["a"]) == {}
+    replies = SqliteValueFile(tmp_path / "replies", is_required=False)
+    replies.put_values(REPLIES, {"a": b"text"})
+    assert replies.get_values(REPLIES) == {}
     replies.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -84,22 +82,22 @@ def test_a_damaged_file_of_replies_is_an_error_that_names_it(tmp_path: Path, con
     with pytest.raises(
         StoreError, match=r"replies' is damaged .*; restore it from a copy, or name another .*--replies"
     ):
-        SqliteReplies(tmp_path / "replies")
+        SqliteValueFile(tmp_path / "replies")
     assert (tmp_path / "replies").read_bytes() == contents
 
 
 def test_an_index_is_no_file_of_replies(tmp_path: Path) -> None:
-    SqliteStore.create(tmp_path, "e", 4, "rules").close()
+    SqliteStore.open(tmp_path, Manifest("e", 4, "rules")).close()
     with pytest.raises(StoreError, match="belongs to another program; name another file with --replies"):
-        SqliteReplies(tmp_path / "index.sqlite")
+        SqliteValueFile(tmp_path / "index.sqlite")
 
 
 def test_replies_of_another_format_are_a_mismatch(tmp_path: Path) -> None:
-    SqliteReplies(tmp_path / "replies").close()
+    SqliteValueFile(tmp_path / "replies").close()
     with closing(sqlite3.connect(tmp_path / "replies")) as connection:
         connection.execute("PRAGMA user_version = 999")
     with pytest.raises(IndexMismatchError, match="format 999 of replies"):
-        SqliteReplies(tmp_path / "replies")
+        SqliteValueFile(tmp_path / "replies")
 
 
 def test_a_directory_that_cannot_be_made_is_an_error_before_anything_is_paid(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 
 from polyad.errors import NotFoundError
 from polyad.model import Answer, Citation, Origin, Passage, ScoredPassage, Span
-from polyad.protocols.store import LookUps
+from polyad.protocols.lookups import get_all
+from polyad.protocols.store import Store
 
 LARGEST_NUMBER = 999
 """Larger numbers in brackets are not read as citations."""
@@ -222,7 +223,7 @@ def _numbers(bracket: str) -> list[int]:
     return list(numbers)
 
 
-def located(answer: Answer, store: LookUps) -> Answer:
+def located(answer: Answer, store: Store) -> Answer:
     """The answer with the title and the place of every passage it cites, also of those that hyperedges brought in."""
     places = {hit.passage.id: (hit.passage, hit.origin) for hit in answer.evidence.passages}
     for citation in answer.citations:
@@ -232,11 +233,11 @@ def located(answer: Answer, store: LookUps) -> Answer:
     return replace(answer, citations=tuple(citations))
 
 
-def _place(passage_id: str, store: LookUps) -> _Place | None:
+def _place(passage_id: str, store: Store) -> _Place | None:
     """The passage, and what its document is; None where it has been removed meanwhile."""
     try:
-        (passage,) = store.passages([passage_id])
-        (origin,) = store.origins([passage.document_id])
+        (passage,) = get_all(store, Passage, [passage_id])
+        (origin,) = get_all(store, Origin, [passage.document_id])
     except NotFoundError:
         return None
     return passage, origin

@@ -8,12 +8,21 @@ from dataclasses import replace
 from polyad.answering.summary import summarise
 from polyad.errors import ConfigurationError
 from polyad.indexing.facts.grounding import grounded_share
-from polyad.model import Document, Entity, Hyperedge, Incidence, Origin, Passage, Statistics
+from polyad.model import Document, Entity, Hyperedge, Incidence, IndexedHyperedge, Origin, Passage, Statistics
 from polyad.protocols.components import LanguageModel
+from polyad.protocols.lookups import (
+    find_entity_ids,
+    get_all,
+    get_hyperedge_ids,
+    get_incidences,
+    get_sources,
+    get_statistics,
+)
 from polyad.protocols.store import Store
-from polyad.retrieval.roles import RoleBinding, answer_roles, roles_taken
+from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, roles_taken
 from polyad.snapshot.vectors import RECALLED
 from polyad.text.keys import given_key, name_key
+from polyad.text.literals import one_line
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 
@@ -41,42 +50,43 @@ class Catalogue:
 
     def statistics(self) -> Statistics:
         """Sizes of the index, what it was built with, and how vectors near to a question are found in it."""
-        statistics = self._store.statistics()
+        statistics = get_statistics(self._store)
         found = [f"{share:.3f} of the nearest {RECALLED} of {kind}s" for kind, share in self._recall().items()]
         said = f"approximate, finds {', '.join(found)}" if found else "exact"
         return replace(statistics, settings={**statistics.settings, "nearest": said})
 
     def sources(self) -> dict[str, str]:
         """The source of every document, such as its file, by the document's id."""
-        return self._store.sources()
+        return get_sources(self._store)
 
     def entities(self) -> list[Entity]:
         """Every entity, sorted by key."""
-        return self._store.all_entities()
+        return get_all(self._store, Entity)
 
     def hyperedges(self) -> list[Hyperedge]:
         """Every hyperedge, sorted by id."""
-        return self._store.all_hyperedges()
+        return get_all(self._store, Hyperedge)
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
         """The incidences of each of some hyperedges, by its id; sorted by entity key."""
-        return self._store.incidences(hyperedge_ids)
+        return get_incidences(self._store, hyperedge_ids)
 
     def origin(self, document_id: str) -> Origin:
         """What is known of a document beside its text. Raises NotFoundError; so do the next four."""
-        return self._store.origins([document_id])[0]
+        return get_all(self._store, Origin, [document_id])[0]
 
     def document(self, id: str) -> Document:
         """A document, with its whole text."""
-        return self._store.documents([id])[0]
+        return get_all(self._store, Document, [id])[0]
 
     def passage(self, id: str) -> Passage:
         """A passage."""
-        return self._store.passages([id])[0]
+        return get_all(self._store, Passage, [id])[0]
 
     def hyperedge(self, id: str) -> tuple[Hyperedge, list[Incidence]]:
         """A hyperedge and its incidences."""
-        return self._store.hyperedges([id])[0], self._store.incidences([id])[id]
+        [item] = get_all(self._store, IndexedHyperedge, [id])
+        return item.hyperedge, list(item.incidences)
 
     def grounded(self, hyperedge: Hyperedge) -> float:
         """The share of a hyperedge's content words that stand in the text it is from, in [0, 1]. Raises NotFoundError.
@@ -93,12 +103,12 @@ class Catalogue:
         alone was given beside its id.
         """
         keys = dict.fromkeys(key for key in (name, given_key(name), name_key(name)) if key)
-        *exact, last = ((key, self._store.memberships(key)) for key in keys or [name])
+        *exact, last = ((key, get_hyperedge_ids(self._store, key)) for key in keys or [name])
         key, ids = next((one for one in exact if one[1]), last)
-        if not ids and len(known_by := self._store.called(name)) == 1:
+        if not ids and len(known_by := find_entity_ids(self._store, one_line(name))) == 1:
             key = given_key(known_by[0])
-            ids = self._store.memberships(key)
-        return self._store.entities([key])[0], ids
+            ids = get_hyperedge_ids(self._store, key)
+        return get_all(self._store, Entity, [key])[0], ids
 
     def summary(self, name: str) -> str:
         """What the documents say of an entity, in a few sentences; made by the language model once, and then kept.
@@ -120,7 +130,7 @@ class Catalogue:
         if not names:
             raise ConfigurationError("no entity is named; expected at least one name")
         postings = [set(self.entity(name)[1]) for name in names]
-        return self._store.hyperedges(sorted(set.intersection(*postings)))
+        return get_all(self._store, Hyperedge, sorted(set.intersection(*postings)))
 
     def roles(
         self,
@@ -138,15 +148,17 @@ class Catalogue:
 
     def relations(self) -> dict[str, int]:
         """How many facts there are of each relation, of those given as data; sorted by name."""
-        return self._store.relations()
+        with self._store.read_transaction() as transaction:
+            return transaction.count("relation")
 
     def role_names(self) -> list[str]:
         """Every role that is taken in any hyperedge, sorted."""
-        return self._store.roles()
+        with self._store.read_transaction() as transaction:
+            return list(transaction.count("role"))
 
     def units(self, role: str) -> dict[str, int]:
         """How many numbers given as data have each unit in a role, sorted by it; "" where they have none."""
-        return self._store.units(role)
+        return count_units(self._store, role)
 
     def roles_taken(self, name: str) -> list[str]:
         """The roles that an entity takes anywhere, sorted; none for a name that is no entity's."""

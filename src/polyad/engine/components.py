@@ -123,8 +123,3 @@ class Components:
         if self.language_model is None:
             raise NoLanguageModelError(what)
         return self.language_model
-
-    def close(self) -> None:
-        """Release what the language model holds."""
-        if self.language_model is not None:
-            self.language_model.close()

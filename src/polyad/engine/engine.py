@@ -33,7 +33,7 @@ from polyad.engine.file_runs import FileRuns, Selected, selected
 from polyad.engine.registry import Limits, make_builder, methods
 from polyad.engine.searching import RetrieverLike, Searcher
 from polyad.engine.streaming import AnswerStream
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.indexing.builders import METHOD_BY_KIND, HyperedgeBuilder, MethodAssignment
 from polyad.indexing.pipeline import Indexer
 from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
@@ -42,8 +42,9 @@ from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.model import Answer, Document, Evidence, Failure, HyperedgeKind, Usage
 from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Prompt, Reranker, silent
+from polyad.protocols.lookups import check_manifest, get_document_kinds, get_kinds, get_sources, get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import Store, StoreKind
+from polyad.protocols.store import REPLIES, Manifest, Store, StoredDocument, StoreOpener
 from polyad.readers.sources import MissingDocuments, gone, places_of
 from polyad.retrieval.selection import SearchOptions
 from polyad.snapshot.files import SnapshotFiles
@@ -85,7 +86,8 @@ class Engine:
     def __init__(self, store: Store, components: Components) -> None:
         self.components = components
         self._store = store
-        files = SnapshotFiles(store.directory, components.settings.of(NearestSettings)) if store.directory else None
+        directory = store.manifest.directory
+        files = SnapshotFiles(directory, components.settings.of(NearestSettings)) if directory else None
         self.catalogue = Catalogue(
             store, components.language_model, files.recall if files else dict, components.prompts
         )
@@ -100,7 +102,7 @@ class Engine:
         cls,
         place: str | Path,
         *,
-        store: StoreKind | None = None,
+        store: StoreOpener | None = None,
         embedder: str | Embedder | None = None,
         mentions: str | MentionExtractor | None = None,
         language_model: str | LanguageModelSettings | LanguageModel | None = None,
@@ -116,7 +118,7 @@ class Engine:
 
         Args:
             place: Where the index is kept: a directory, or ``NAME://...`` where another kind of stores has that name.
-            store: The kind of stores that keeps it, where its name is not in ``place``.
+            store: Opens the store, if its name is not in ``place``.
             embedder: A model's name (see :func:`polyad.engine.registry.load_embedder`) or an embedder. By default
                 the one the index was built with; for a new index, ``all-MiniLM-L6-v2``, or, with a warning, hashed
                 words where that model is not on this machine and cannot be fetched.
@@ -143,26 +145,27 @@ class Engine:
             IndexMismatchError: the index was built with another embedder or extractor.
             ConfigurationError: there is no such embedder, extractor, language model, reranker or store.
         """
-        kind, settings = store or registry.store_for(place), settings or Settings()
+        open_store, settings = store or registry.store_for(place), settings or Settings()
         settings = joined(preset, settings) if preset else settings
         registry.check(settings)
         told = Prompts(prompts)
         kept = Path(replies) if replies is not None else None
         if isinstance(language_model, str | LanguageModelSettings):
             language_model = registry.load_language_model(language_model)
-        if create and not kind.exists(place):
+        try:
+            opened = open_store(place, replies=kept)
+        except StoreNotFoundError:
+            if not create:
+                raise
             mentions = mentions or registry.DEFAULT_EXTRACTOR
             embedder = _loaded(embedder, settings)
             mentions = registry.load_extractor(mentions, language_model) if isinstance(mentions, str) else mentions
-            opened = kind.create(place, embedder.name, embedder.dimension, mentions.name, replies=kept)
-        else:
-            opened = kind.open(place, replies=kept)
+            opened = open_store(place, Manifest(embedder.name, embedder.dimension, mentions.name), replies=kept)
         try:
             paid = None
             if language_model is not None:
-                paid = CachedLanguageModel(
-                    language_model, kind.replies(place, kept), opened.charge, recalls=reply_cache
-                )
+                opened.get_values(REPLIES, ())  # an unusable file must be an error before anything is paid
+                paid = CachedLanguageModel(language_model, opened, opened.charge, recalls=reply_cache)
             if isinstance(reranker, str):
                 reranker = registry.load_reranker(reranker, settings.of(RerankerSettings))
             extractor = _extractor_of(opened, mentions, paid)
@@ -174,9 +177,15 @@ class Engine:
             raise
 
     @staticmethod
-    def exists(place: str | Path, store: StoreKind | None = None) -> bool:
-        """Whether there is an index in ``place``."""
-        return (store or registry.store_for(place)).exists(place)
+    def exists(place: str | Path, store: StoreOpener | None = None) -> bool:
+        """Return whether there is an index in ``place``, which may be damaged or of another format."""
+        try:
+            (store or registry.store_for(place))(place).close()
+        except StoreNotFoundError:
+            return False
+        except (StoreError, IndexMismatchError):
+            return True
+        return True
 
     def __enter__(self) -> Engine:
         return self
@@ -189,7 +198,6 @@ class Engine:
     def close(self) -> None:
         """Release the index's files."""
         self._store.close()
-        self.components.close()
 
     # Indexing
 
@@ -243,7 +251,7 @@ class Engine:
             MissingDocuments()
             if report.counts.stop_reason
             else gone(
-                self._store.sources(places_of(given.paths)), given.paths, runs.read, report.failures, runs.skipped
+                get_sources(self._store, places_of(given.paths)), given.paths, runs.read, report.failures, runs.skipped
             )
         )
         removed = set(missing.ids) - set(missing.spared) if prune else ()
@@ -259,7 +267,7 @@ class Engine:
 
     def _runs(self, paths: Sequence[Path], method: str, *, force: bool) -> tuple[FileRuns, RebuildCheckpoint | None]:
         """The runs over some files; where all is built anew, with what the same has done before it was stopped."""
-        given = selected(paths, self._store.sources()) if force else Selected(paths)
+        given = selected(paths, get_sources(self._store)) if force else Selected(paths)
         remembered = MethodAssignment(method) if method else self._remembered()
         runs = FileRuns(given, remembered, self.components.settings.of(ReadSettings), is_named=bool(method))
         model = self.components.language_model
@@ -268,14 +276,15 @@ class Engine:
 
     def _remembered(self) -> MethodAssignment:
         """By which method each document of the index is built, and new ones are."""
-        kinds = self._store.kinds()
+        kinds = get_kinds(self._store)
         default = self._default_method(kinds) if kinds else self._method
         others = {kind for kind in kinds if METHOD_BY_KIND[kind] != default}
         if not others:
             return MethodAssignment(default)
-        of_documents = self._store.kinds_of_documents(others)
-        origins = self._store.origins(list(of_documents))
-        sources = {id: origin.source for id, origin in zip(of_documents, origins, strict=True)}
+        of_documents = get_document_kinds(self._store, others)
+        with self._store.read_transaction() as transaction:
+            documents = transaction.get(StoredDocument, list(of_documents))
+        sources = {id: document.source for id, document in documents.items()}
         return MethodAssignment.from_index(default, of_documents, sources)
 
     @staticmethod
@@ -329,7 +338,7 @@ class Engine:
         model = self.components.language_model
         with model.asking_anew(redone) if model and redone is not None else nullcontext():
             counts = self._indexer(builder, method).index(documents, progress, files, checkpoint=redone)
-        self._searcher.written = self._store.version()
+        self._searcher.written = get_version(self._store)
         self._snapshots.settle()
         if methods[method].describes_entities and counts.passages:
             self._snapshots.described(embedder, progress)
@@ -387,7 +396,7 @@ class Engine:
             NotFoundError: one of them is not in the index; none was removed.
         """
         self._store.remove([document_ids] if isinstance(document_ids, str) else document_ids)
-        self._searcher.written = self._store.version()
+        self._searcher.written = get_version(self._store)
 
     # Asking
 
@@ -560,9 +569,9 @@ def _embedder_of(store: Store, given: str | Embedder | None) -> str | Embedder:
         IndexMismatchError: the index was built with another.
     """
     if given is None or isinstance(given, str):
-        store.check(embedder=registry.embedder_name(given) if given else None)
+        check_manifest(store.manifest, embedder=registry.embedder_name(given) if given else None)
         return store.manifest.embedder
-    store.check(embedder=given.name)
+    check_manifest(store.manifest, embedder=given.name)
     return given
 
 
@@ -573,7 +582,7 @@ def _extractor_of(
     if given in (None, store.manifest.mentions):
         return store.manifest.mentions
     extractor = registry.load_extractor(given, model) if isinstance(given, str) else given
-    store.check(mentions=extractor.name)
+    check_manifest(store.manifest, mentions=extractor.name)
     return extractor.with_language_model(model) if model and isinstance(extractor, _Asking) else extractor
 
 

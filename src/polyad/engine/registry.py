@@ -43,7 +43,7 @@ from polyad.indexing.semantic_units import SemanticUnitBuilder
 from polyad.indexing.tuples import TupleBuilder
 from polyad.language_models.no_language_model import NoLanguageModel
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reader, Reranker, Retriever
-from polyad.protocols.store import StoreKind
+from polyad.protocols.store import StoreOpener
 from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT, FileReader
 from polyad.readers.tuples import TupleReader
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
@@ -322,19 +322,19 @@ rerankers: Table[Callable[[str, RerankerSettings], Reranker]] = Table(
     ("cross-encoder:MODEL_OR_FOLDER", "endpoint:MODEL"),
 )
 
-stores: Table[StoreKind] = Table(
+stores: Table[StoreOpener] = Table(
     "stores",
     "store",
-    {"sqlite": "polyad.stores.sqlite:SqliteStore"},
-    lambda row: all(callable(getattr(row, name, None)) for name in ("exists", "create", "open", "replies")),
+    {"sqlite": "polyad.stores.sqlite:SqliteStore.open"},
+    callable,
 )
 
 
-def store_for(place: str | Path) -> StoreKind:
-    """The kind of stores whose name a place begins with, ``NAME://``; that of directories where there is none.
+def store_for(place: str | Path) -> StoreOpener:
+    """Return the opener of the stores whose name a place begins with, ``NAME://``; SQLite for a directory.
 
     Raises:
-        ConfigurationError: there is no such kind.
+        ConfigurationError: there is no store of this name.
     """
     scheme, separator, _ = str(place).partition("://")
     return stores[scheme if separator else DEFAULT_STORE]

@@ -16,6 +16,7 @@ from polyad.engine.registry import RetrieverSpec, retrievers
 from polyad.errors import ConfigurationError, StaleSnapshotError
 from polyad.model import Evidence, Query, Timings
 from polyad.protocols.components import Progress, Retriever, silent
+from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import Store
 from polyad.retrieval.nearest import NearestParts
@@ -131,7 +132,7 @@ class Searcher:
                     components.language_model is None
                 ):  # what that costs could not be written down in a store that is held
                     break
-                self._snapshots.current(at_least=self._store.version())
+                self._snapshots.current(at_least=get_version(self._store))
         else:
             return self._gather(question, wanted, chosen, self.prepare(chosen, progress))
         with self._snapshots.held(components.embedder if _retrieval(chosen).reads_entity_vectors else None) as snapshot:

@@ -10,7 +10,7 @@ import numpy as np
 
 from polyad.model import FloatArray
 from polyad.protocols.components import Embedder
-from polyad.protocols.store import Store
+from polyad.protocols.store import PENDING_VECTORS, Store
 
 BLOCK_CHARACTERS = 512_000
 """Characters of texts that are sorted by length together; usually all texts of one batch of documents."""
@@ -23,6 +23,10 @@ SAVE_SECONDS = 2.0
 """Seconds of embedding after which new vectors are saved. An interrupted run loses these and the call in progress."""
 
 
+MAX_PENDING = 100_000
+"""Saved vectors of one batch of documents at most: those of some 25 MB of text."""
+
+
 class PendingVectors:
     """Vectors of texts whose documents are not stored yet, saved in the store for a later run.
 
@@ -31,28 +35,26 @@ class PendingVectors:
     Args:
         store: The store that saves the vectors until the documents are stored.
         texts: The texts to embed.
-        document_ids: The id of the document of each text.
         clock: Returns the time in seconds.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        texts: Sequence[str],
-        document_ids: Sequence[str],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, store: Store, texts: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
-        self._document_ids = document_ids
         self._clock = clock
         self._saved_at = clock()
         self._unsaved: list[int] = []
+        self._saved: set[str] = set()
 
     def load(self) -> dict[int, FloatArray]:
         """Return the vectors that an earlier run saved, by the position of the text."""
-        vectors = self._store.pending_vectors(self._digests)
-        return {row: vectors[digest] for row, digest in enumerate(self._digests) if digest in vectors}
+        values = self._store.get_values(PENDING_VECTORS, self._digests)
+        self._saved.update(values)
+        return {
+            row: np.frombuffer(values[digest], dtype="<f4").astype(np.float32, copy=False)
+            for row, digest in enumerate(self._digests)
+            if digest in values
+        }
 
     def add(self, rows: Sequence[int], vectors: FloatArray) -> None:
         """Add new vectors, and save all unsaved vectors if the last save is long enough ago.
@@ -63,11 +65,18 @@ class PendingVectors:
         """
         self._unsaved += rows
         if self._clock() - self._saved_at >= SAVE_SECONDS:
-            self._store.keep_pending_vectors(
-                {self._digests[row]: (self._document_ids[row], vectors[row]) for row in self._unsaved}
-            )
+            rows = self._unsaved[: MAX_PENDING - len(self._saved)]
+            values = {self._digests[row]: vectors[row].astype("<f4", copy=False).tobytes() for row in rows}
+            self._store.put_values(PENDING_VECTORS, values)
+            self._saved.update(values)
             self._unsaved = []
             self._saved_at = self._clock()
+
+    def delete(self) -> None:
+        """Delete the saved vectors, once the documents are stored."""
+        if self._saved:
+            self._store.put_values(PENDING_VECTORS, dict.fromkeys(self._saved))
+            self._saved = set()
 
 
 def embed_texts(

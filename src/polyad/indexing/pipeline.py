@@ -14,7 +14,8 @@ from polyad.indexing.embedding import PendingVectors, embed_texts, format_embedd
 from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
 from polyad.model import Document, Failure, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols.components import Embedder, Progress, Splitter, silent
-from polyad.protocols.store import Store
+from polyad.protocols.lookups import find_duplicates, find_passages_by_digest, get_digests, get_document_passages
+from polyad.protocols.store import PENDING_VECTORS, Store
 from polyad.text.files import get_source_file
 
 INCOMPLETE = ""
@@ -25,7 +26,7 @@ BATCH_CHARACTERS = 200_000
 few enough that an interrupted run loses only seconds of work, except for a larger single document."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Run:
     """The state of one run.
 
@@ -34,12 +35,16 @@ class _Run:
         checkpoint: Completed documents of a full rebuild; None if unchanged documents are not built again.
         digests: Digest by document id, of each document of this run that is in the index or will be.
         origins: Source and content hash of each document of this run, by document id.
+        pending: Saved vectors of the documents that are embedded now.
+        has_failed_document: Whether building a document failed: the next run may need its saved vectors.
     """
 
     progress: RunProgress
     checkpoint: RebuildCheckpoint | None
     digests: dict[str, str] = field(default_factory=dict)
     origins: dict[str, tuple[str, str]] = field(default_factory=dict)
+    pending: PendingVectors | None = None
+    has_failed_document: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +149,9 @@ class Indexer:
             run.progress.end_batch(counts.passages, counts.hyperedges)
             if counts.stop_reason:
                 break
-        if not counts.stop_reason:  # the vectors of a failed document stay: the next run may need them
-            self._store.drop_pending_vectors(frozenset(attempted))
-        return counts + IndexCounts(duplicates=tuple(sorted(self._store.duplicates(attempted).items())))
+        if not counts.stop_reason and not run.has_failed_document:
+            self._store.put_values(PENDING_VECTORS, None)
+        return counts + IndexCounts(duplicates=tuple(sorted(find_duplicates(self._store, attempted).items())))
 
     def find_new_passages(
         self, items: Iterable[Document | Failure], checkpoint: RebuildCheckpoint | None = None
@@ -174,7 +179,7 @@ class Indexer:
         """Return the new and changed documents of a batch, and count the others."""
         failures, changes, unchanged = [], [], 0
         ids = [item.id for item in batch if item.id not in run.digests and _escape_surrogates(item.id) == item.id]
-        run.digests.update(self._store.digests(ids))
+        run.digests.update(get_digests(self._store, ids))
         for unchecked in batch:
             item = validate_document(unchecked) if isinstance(unchecked, Document) else unchecked
             if isinstance(item, Failure):
@@ -214,6 +219,7 @@ class Indexer:
             raise  # no document is at fault
         except Exception as error:  # any exception of a plug-in: one bad document must not end the run
             if len(changes) == 1:
+                run.has_failed_document = True
                 return IndexCounts(failures=(Failure(changes[0].document.id, _format_reason(error)),))
             counts = IndexCounts()
             for change in changes:
@@ -226,7 +232,7 @@ class Indexer:
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
         passages = [passage for own in by_document.values() for passage in own]
         digests = {passage.id: hash_passage(passage, self._method) for passage in passages}
-        found = {} if run.checkpoint is not None else self._store.known_passages(list(digests.values()))
+        found = {} if run.checkpoint is not None else find_passages_by_digest(self._store, list(digests.values()))
         return _Passages(
             by_document,
             digests,
@@ -262,8 +268,8 @@ class Indexer:
             place = _format_place(passage, documents[passage.document_id])
             run.progress.report(f"{place}, {count:,} of {len(rows):,} texts embedded", count / len(rows))
 
-        pending = PendingVectors(self._store, list(rows), [passage.document_id for passage in owners])
-        vectors = embed_texts(self._embedder, list(rows), report, pending)
+        run.pending = PendingVectors(self._store, list(rows))
+        vectors = embed_texts(self._embedder, list(rows), report, run.pending)
         embedded = {}
         for passage in new:
             result = built[passage.id]
@@ -293,7 +299,7 @@ class Indexer:
         document_ids = sorted({passage.document_id for passage in passages})
         stored = {
             (item.passage.document_id, item.passage.title, item.passage.text): item
-            for item in (self._store.indexed_passages(document_ids) if document_ids else ())
+            for item in (get_document_passages(self._store, document_ids) if document_ids else ())
         }
         previous = {}
         for passage in passages:
@@ -331,6 +337,8 @@ class Indexer:
             if len(documents) == 1:
                 return IndexCounts(failures=(Failure(documents[0].indexed.document.id, _format_reason(error)),))
             return sum((self._put([item], run) for item in documents), IndexCounts())
+        if run.pending is not None:
+            run.pending.delete()
         if run.checkpoint is not None:
             run.checkpoint.add(*(item.document.id for item in indexed))
         updated = sum(item.is_update for item in documents if item.indexed.passages)

@@ -220,8 +220,8 @@ class RebuildCheckpoint:
 
     def __init__(self, store: Store, run: Iterable[str]) -> None:
         self._store = store
-        self._run = hashlib.sha256(json.dumps(list(run)).encode()).hexdigest()
-        self._keys = store.redone(self._run)
+        self._namespace = f"rebuild-{hashlib.sha256(json.dumps(list(run)).encode()).hexdigest()}"
+        self._keys = set(store.get_values(self._namespace))
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -233,10 +233,10 @@ class RebuildCheckpoint:
         """Store that these steps are complete: document ids, or keys of language model replies."""
         new = [key for key in keys if key not in self._keys]
         if new:
-            self._store.keep_redone(self._run, new)
+            self._store.put_values(self._namespace, dict.fromkeys(new, b""))
             self._keys.update(new)
 
     def finish(self) -> None:
         """Delete the checkpoint; the next run with the same values starts from the beginning."""
-        self._store.drop_redone(self._run)
+        self._store.put_values(self._namespace, None)
         self._keys = set()

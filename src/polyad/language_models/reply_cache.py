@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
-from polyad.protocols.store import Replies
+from polyad.protocols.store import REPLIES, ValueStore
 from polyad.text.counting import count_tokens
 
 
@@ -51,7 +51,7 @@ class CachedLanguageModel:
     """
 
     def __init__(
-        self, model: LanguageModel, replies: Replies, charge: Callable[[Usage], None], *, recalls: bool = True
+        self, model: LanguageModel, replies: ValueStore, charge: Callable[[Usage], object], *, recalls: bool = True
     ) -> None:
         self._model = model
         self._replies = replies
@@ -87,7 +87,8 @@ class CachedLanguageModel:
         asked = self._asked_anew
         if not self._recalls:
             return {}
-        return self._replies.known(keys if asked is None else [key for key in keys if key in asked])
+        values = self._replies.get_values(REPLIES, keys if asked is None else [key for key in keys if key in asked])
+        return {key: _parse_reply(value) for key, value in values.items()}
 
     @property
     def name(self) -> str:
@@ -125,7 +126,7 @@ class CachedLanguageModel:
         known = self._known(list(positions))
         for key in list(known):
             if not _deliver(positions[key], known[key], outcomes, on_outcome):
-                self._replies.forget([key])
+                self._replies.put_values(REPLIES, {key: None})
                 del known[key]
             else:
                 self._recall(prompts[positions[key][0]], known[key])
@@ -135,7 +136,7 @@ class CachedLanguageModel:
             key = new[index]
             self._pay(key, outcome)
             if not _deliver(positions[key], outcome, outcomes, on_outcome) and isinstance(outcome, Reply):
-                self._replies.forget([key])
+                self._replies.put_values(REPLIES, {key: None})
 
         if new:
             self._model.complete([prompts[positions[key][0]] for key in new], keep, gate)
@@ -145,7 +146,7 @@ class CachedLanguageModel:
         """Keep a reply, and put what it or a failure cost on the accounts."""
         self._account.usage = self.usage + outcome.usage
         if isinstance(outcome, Reply):
-            self._replies.keep([(key, outcome)])
+            self._replies.put_values(REPLIES, {key: _format_reply(outcome)})
             if self._asked_anew is not None:
                 self._asked_anew.add(key)
         if outcome.usage.calls:
@@ -154,10 +155,6 @@ class CachedLanguageModel:
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """The model's own; see :class:`polyad.protocols.components.LanguageModel`."""
         return self._model.cost(prompt_tokens, completion_tokens)
-
-    def close(self) -> None:
-        """Release the replies."""
-        self._replies.close()
 
     def known(self, prompts: Sequence[Prompt]) -> list[str | None]:
         """Of each prompt, the reply that is here already and would cost nothing; None where there is none."""
@@ -216,6 +213,19 @@ def _deliver(
             is_accepted = False
         outcome = _recalled(outcome) if isinstance(outcome, Reply) else _repeated(outcome)
     return is_accepted
+
+
+def _format_reply(reply: Reply) -> bytes:
+    """Return the JSON of a reply, as it is stored; its costs are not stored."""
+    return json.dumps({"text": reply.text, "truncated": reply.truncated, "thoughts": reply.thoughts}).encode()
+
+
+def _parse_reply(value: bytes) -> Reply:
+    """Parse a stored reply; it costs nothing."""
+    fields = json.loads(value)
+    return Reply(
+        fields["text"], Usage(), cached=True, truncated=fields["truncated"], thoughts=fields.get("thoughts", "")
+    )
 
 
 def _recalled(reply: Reply) -> Reply:

@@ -1,82 +1,115 @@
-"""What an index is kept in: the protocols of stores, and the records that pass through them."""
+"""Protocols of stores (databases that hold an index), and the records that stores return."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol, TypeVar, overload
 
-from polyad.model import (
-    Condition,
-    Document,
-    Entity,
-    FloatArray,
-    Hyperedge,
-    HyperedgeKind,
-    Incidence,
-    IndexedDocument,
-    IndexedPassage,
-    IntArray,
-    Origin,
-    Passage,
-    Statistics,
-    Usage,
-)
-from polyad.protocols.components import Reply
+from polyad.model import Condition, Entity, FloatArray, IndexedDocument, IntArray, Usage
+
+RecordT = TypeVar("RecordT")
+"""A record type of :meth:`ReadTransaction.get`."""
+
+IdT = TypeVar("IdT", str, int)
+"""An id, or the primary key of a passage or hyperedge."""
 
 IN_COMMON_WORDS = -1.0
-"""The strength of an incidence that mentions its entity in words that are no name."""
+"""Strength of an incidence whose mention is written in common words, not as a name."""
+
+PENDING_VECTORS = "pending-vectors"
+"""Namespace of vectors of documents that are not stored yet, by the SHA-256 digest of the embedded text."""
+
+ENTITY_VECTORS = "entity-vectors"
+"""Namespace of entity vectors, by entity key. The store deletes a value together with its entity."""
+
+REPLIES = "replies"
+"""Namespace of cached replies of language models. Several indexes may share the values of this namespace."""
+
+Lookup = Literal[
+    "documents by source",
+    "documents by kind",
+    "duplicates by document",
+    "passages by document",
+    "passages by digest",
+    "hyperedges by entity",
+]
+"""A relation that :meth:`ReadTransaction.find` follows from values to ids."""
+
+Count = Literal["size", "kind", "relation", "role"]
+"""A quantity that :meth:`ReadTransaction.count` reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an index was built with: the embedder, whose vectors no other's may be compared with, and the extractor."""
+    """The properties of an index that are fixed when the index is created.
 
-    format_version: int
+    Attributes:
+        embedder: Name of the embedder of all vectors. Vectors of different embedders cannot be compared.
+        dimension: Length of the vectors.
+        mentions: Name of the mention extractor.
+        directory: Folder on this machine for files that are derived from the index; None if there is none.
+    """
+
     embedder: str
     dimension: int
     mentions: str
+    directory: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """The digest and the source of a stored document."""
+
+    digest: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What happened to an index between two versions, by the store's own numbers, which are never given again.
+    """The difference between two versions of an index, in primary keys, which are never reused.
 
-    Whoever drops the removed passages and then reads the written documents is at ``version``.
+    To reach ``version``, a reader first drops the removed passages, then reads the written documents.
 
     Attributes:
-        version: That they lead to.
-        removed: First and last number of the passages of each document that was removed or replaced. It may be one that
-            was written after the earlier version, too.
-        documents: Numbers of the documents that were written since and are still there, ascending.
+        version: The later version.
+        removed: First and last primary key of the passages of each removed or replaced document. A document that was
+            written after the earlier version and removed again is included.
+        documents: Primary keys of the documents that were written since and still exist, ascending.
+        token: Random token of the earlier version; a copy of the index that continued on its own has other tokens.
+            Empty if unknown.
+        is_complete: Whether the changes lead from an empty index to ``version``, because the log of removals does not
+            reach back to the earlier version. ``documents`` then lists all documents.
     """
 
     version: int
     removed: tuple[tuple[int, int], ...]
     documents: tuple[int, ...]
+    token: str = ""
+    is_complete: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
-    """Some documents as they are stored, by the store's own numbers, which ascend.
+    """The rows of some documents as arrays, sorted by primary key.
 
     Attributes:
-        passage_numbers: int64 ``[passages]``.
-        passage_ids, document_ids: Of each passage.
-        texts: Title and text of each passage, for its words.
+        passage_numbers: Primary keys of the passages, int64 ``[passages]``.
+        passage_ids, document_ids: Id and document id of each passage.
+        texts: Title and text of each passage, for the term index.
         passage_vectors: float32 ``[passages, dimension]``.
-        hyperedge_numbers: int64 ``[hyperedges]``.
-        hyperedge_ids: Of each hyperedge.
-        passage_of_hyperedge: Number of its passage, int64 ``[hyperedges]``.
+        hyperedge_numbers: Primary keys of the hyperedges, int64 ``[hyperedges]``.
+        hyperedge_ids: Id of each hyperedge.
+        passage_of_hyperedge: Primary key of the passage of each hyperedge, int64 ``[hyperedges]``.
         hyperedge_scores: float32 ``[hyperedges]``, each in (0, 10].
         hyperedge_vectors: float32 ``[hyperedges, dimension]``.
-        incidence_entity, incidence_hyperedge: Numbers, int64 ``[incidences]``.
+        incidence_entity, incidence_hyperedge: Primary keys, int64 ``[incidences]``.
         incidence_strength: How surely the hyperedge's passage is about the entity, float32 ``[incidences]``: above 0
-            where it is the hyperedge's subject, 1 for members of a fact that was given as data. Of all others 0 for
-            those that are written as names, and :data:`IN_COMMON_WORDS` for the rest.
-        entity_keys: Keys of the entities in the incidences, by their numbers, of those whose keys are wanted.
+            if the entity is the hyperedge's subject, 1 for members of a tuple. For all other incidences 0 if the
+            mention is written as a name, and :data:`IN_COMMON_WORDS` if not.
+        entity_keys: Entity keys by primary key, of the entities in the incidences whose keys were requested.
     """
 
     passage_numbers: IntArray
@@ -97,14 +130,14 @@ class StoredRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntityAggregate:
-    """What some incidences say of an entity, counted: more of them can be added.
+    """Counts over some incidences of one entity; aggregates of disjoint incidences can be added.
 
     Attributes:
-        names: How many have each name.
-        types: How many have each type; 0 for none.
-        descriptions: The distinct ones, but the empty one.
-        score: The highest.
-        hyperedges: How many hyperedges join the entity by these incidences.
+        names: Number of incidences by name.
+        types: Number of incidences by entity type; 0 for the empty type.
+        descriptions: The distinct descriptions that are not empty.
+        score: The highest score of an incidence, in (0, 100].
+        hyperedges: Number of distinct hyperedges that the incidences belong to.
     """
 
     names: Mapping[str, int]
@@ -114,318 +147,220 @@ class EntityAggregate:
     hyperedges: int = 0
 
     @classmethod
-    def of_all(cls, tallies: Sequence[EntityAggregate]) -> EntityAggregate:
-        """What the incidences of several tallies say, each of other hyperedges; of one at least."""
-        if len(tallies) == 1:
-            return tallies[0]
+    def sum(cls, aggregates: Sequence[EntityAggregate]) -> EntityAggregate:
+        """Return the sum of one or more aggregates of the same entity over disjoint sets of hyperedges."""
+        if len(aggregates) == 1:
+            return aggregates[0]
         return cls(
-            _summed(tally.names for tally in tallies),
-            _summed(tally.types for tally in tallies),
-            frozenset().union(*(tally.descriptions for tally in tallies)),
-            max(tally.score for tally in tallies),
-            sum(tally.hyperedges for tally in tallies),
+            _sum_counts(aggregate.names for aggregate in aggregates),
+            _sum_counts(aggregate.types for aggregate in aggregates),
+            frozenset().union(*(aggregate.descriptions for aggregate in aggregates)),
+            max(aggregate.score for aggregate in aggregates),
+            sum(aggregate.hyperedges for aggregate in aggregates),
         )
 
+    @classmethod
+    def from_incidences(cls, incidences: Iterable[tuple[int, str, str, str, float]]) -> EntityAggregate:
+        """Count incidences of one entity, given as (hyperedge, name, type, description, score), sorted by hyperedge.
+
+        Plain dictionaries: most entities have one or two incidences, and a search reads fifty entities.
+        """
+        names: dict[str, int] = {}
+        types: dict[str, int] = {}
+        descriptions: set[str] = set()
+        highest, hyperedges, previous = 0.0, 0, 0
+        for hyperedge, name, type, description, score in incidences:
+            names[name] = names.get(name, 0) + 1
+            types[type] = types.get(type, 0) + bool(type)
+            if description:
+                descriptions.add(description)
+            highest = max(highest, score)
+            hyperedges += hyperedge != previous
+            previous = hyperedge
+        return cls(names, types, frozenset(descriptions), highest, hyperedges)
+
     def entity(self, key: str) -> Entity:
-        """The snapshot over the incidences: the most frequent name and type, of equals the first in order."""
+        """Return the entity with its most frequent name and type; ties go to the first in alphabetical order."""
         name, type = map(_most_frequent, (self.names, self.types))
         return Entity(key, name, type, "\n".join(sorted(self.descriptions)), self.score)
 
 
-def _most_frequent(said: Mapping[str, int]) -> str:
-    return next(iter(said)) if len(said) == 1 else min(said, key=lambda own: (-said[own], own))
+def _most_frequent(counts: Mapping[str, int]) -> str:
+    return next(iter(counts)) if len(counts) == 1 else min(counts, key=lambda value: (-counts[value], value))
 
 
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Several times faster than counters where each has few: a common entity is made of hundreds."""
+def _sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sum of several counts. Several times faster than ``collections.Counter`` for many small counts."""
     total: dict[str, int] = {}
-    for some in counts:
-        for said, count in some.items():
-            total[said] = total.get(said, 0) + count
+    for counts in parts:
+        for value, count in counts.items():
+            total[value] = total.get(value, 0) + count
     return total
 
 
 class ReadTransaction(Protocol):
-    """A store as it is at one moment, whatever is written meanwhile."""
+    """A consistent view of one store version, unaffected by concurrent writes."""
 
     @property
     def version(self) -> int:
-        """Of the store."""
+        """The store version; grows with every committed change to documents."""
 
-    def state(self, version: int) -> str:
-        """What tells the index at a version from any other that had as many changes; empty where it is not known."""
+    def changes(self, since: int | None = None) -> Changes:
+        """Return the changes since an earlier version; all documents if ``since`` is None or not in the log.
 
-    def changes(self, since: int) -> Changes | None:
-        """What was removed and written after the version ``since``.
-
-        The passages of a document have consecutive numbers, in the order in which they were put, and so have its
-        hyperedges. None where ``since`` is too long ago for the log, or still to come, as in an index that was made
-        anew: everything has to be read then.
+        The passages of a document have consecutive primary keys in document order, and so have its hyperedges.
         """
-
-    def documents(self) -> Sequence[int]:
-        """The numbers of all documents, ascending."""
-
-    def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """The number and the key of every entity, by number."""
 
     def rows(self, documents: Sequence[int], known: int = 0) -> Iterator[StoredRows]:
-        """The rows of some documents, some at a time.
+        """Yield the rows of documents in batches.
 
         Args:
-            documents: Their numbers, ascending.
-            known: The number of the last entity whose key is not wanted.
+            documents: Primary keys of the documents, ascending.
+            known: Primary key of the last entity whose key is not requested.
         """
 
-    def passages(self, numbers: Sequence[int]) -> dict[int, Passage]:
-        """Passages by their numbers, of those that are there."""
+    def entity_keys(self) -> Iterator[tuple[int, str]]:
+        """Yield primary key and entity key of every entity, by primary key."""
 
-    def hyperedges(self, numbers: Sequence[int]) -> dict[int, Hyperedge]:
-        """Hyperedges by their numbers, of those that are there."""
-
-    def entities(self, asked: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        """What some hyperedges say of some entities, in the order asked; None where none of them joins the entity.
+    def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield the names that tuples give to entities with an id: pairs of id and names, without duplicate pairs.
 
         Args:
-            asked: The number of each entity, and between which hyperedges those are that count: after the number of
-                one, up to that of another. An entity may be asked for more than once.
+            after: Only tuples with a greater primary key count; 0 for all.
+            last: Tuples with a greater primary key do not count.
         """
 
-    def origins(self, document_ids: Sequence[str]) -> dict[str, Origin]:
-        """What is known of documents beside their texts, of those that are there."""
-
-    def given_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """What entities are known by and called, in tuples that give them names beside their id; each pair once.
+    @overload
+    def get(self, record_type: type[RecordT], ids: Sequence[IdT]) -> dict[IdT, RecordT]: ...
+    @overload
+    def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
+    def get(self, record_type: type[RecordT], ids: Sequence[IdT] | None = None) -> object:
+        """Return the records of one type by id; records that do not exist are omitted.
 
         Args:
-            after: The number of a hyperedge after which those begin that count; 0 for all.
-            last: Hyperedges with higher numbers do not count.
+            record_type: ``Document``, ``StoredDocument`` or ``Origin`` by document id; ``Passage``, ``IndexedPassage``,
+                ``Hyperedge`` or ``IndexedHyperedge`` by id; ``Entity`` by key; or ``HyperedgeKind`` (the kinds that
+                occur in the index).
+            ids: Ids, or integer primary keys of passages and hyperedges. None for all records, sorted by id.
+        """
+
+    def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
+        """Return the ids that a lookup yields for each value; values without ids are omitted.
+
+        Args:
+            lookup: ``documents by source``: documents read from a file (or a record of the file) or folder, sorted.
+                ``documents by kind``: documents whose first hyperedge has this kind, sorted.
+                ``duplicates by document``: the first stored earlier document with the same title and text; a document
+                whose last passage has no digest has no duplicates.
+                ``passages by document``, ``passages by digest``, ``hyperedges by entity`` (by entity key): sorted.
+            values: The values to look up.
+        """
+
+    def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
+        """Return the sorted ids of the tuples whose arguments meet all conditions.
+
+        :func:`polyad.text.literals.meets` defines the conditions.
+
+        Args:
+            relation: Relation of the tuples; empty for any.
+            conditions: Conditions on the arguments.
+        """
+
+    def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
+        """Return the aggregate of each request, in order; None if the entity has no incidence in the range.
+
+        Args:
+            requests: Triples of the primary key of an entity and the range of hyperedges that count: greater than the
+                second primary key, up to the third. An entity may be requested more than once.
+        """
+
+    def count(self, count: Count) -> dict[str, int]:
+        """Count the records of the index.
+
+        Args:
+            count: ``kind``: hyperedges by kind. ``relation``: tuples by relation; "" if unknown. ``role``: incidences
+                and arguments by role. ``size``: the numbers of ``documents``, ``passages``, ``entities``,
+                ``hyperedges`` and ``incidences``, the ``tokens`` of all documents and the ``disk_bytes`` of the files.
         """
 
 
-class Documents(Protocol):
-    """Holds documents with all that came from them, and knows what changed.
+class ValueStore(Protocol):
+    """A durable key-value store with namespaces, for data that is derived from documents or was paid for."""
 
-    Writing a document is atomic: after a crash it is there whole or not at all. Reading never waits for writing.
+    def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
+        """Return the stored values by key; all values of the namespace if ``keys`` is None."""
+
+    def put_values(
+        self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
+    ) -> None:
+        """Store values in one transaction, replacing earlier values.
+
+        Args:
+            namespace: The namespace of the keys.
+            values: Values by key; a value of None deletes the key. None deletes all values of the namespace.
+            is_optional: Whether to store nothing, instead of waiting or raising StoreError, if another process is
+                writing or the index is read-only.
+        """
+
+
+class Store(ValueStore, Protocol):
+    """A database that holds one index: documents, their passages, hyperedges, incidences and vectors.
+
+    A document is written atomically: after a crash it is stored completely or not at all. Readers never wait for
+    writers. A store may be used by several threads and processes.
     """
-
-    def version(self) -> int:
-        """Grows with every committed change to documents; equal versions mean equal contents."""
-
-    def put(self, *documents: IndexedDocument) -> None:
-        """Store documents whole, each in place of any earlier one of the same id; all of them or none."""
-
-    def remove(self, document_ids: Sequence[str]) -> None:
-        """Remove documents and all that came from them. Raises NotFoundError, and removes none, if any is unknown."""
-
-    def digests(self, ids: Sequence[str] | None = None) -> dict[str, str]:
-        """The digest of every document, or of those of some that are there, by id, sorted by id."""
-
-    def sources(self, places: Iterable[str] | None = None) -> dict[str, str]:
-        """Where each document came from, by id, sorted by id; of some files and folders, or of all."""
-
-    def kinds(self) -> set[HyperedgeKind]:
-        """The kinds of hyperedges that there are; to be known without reading all of them."""
-
-    def kinds_of_documents(self, kinds: Iterable[HyperedgeKind]) -> dict[str, HyperedgeKind]:
-        """By id, the kind of the hyperedges of each document that has any of some kinds: that of its first."""
-
-    def duplicates(self, document_ids: Sequence[str]) -> dict[str, str]:
-        """Of these documents, those with the title and the text of one that was written earlier; its id, by theirs.
-
-        A document whose last passage has no digest is not compared.
-        """
-
-    def known_passages(self, digests: Sequence[str]) -> dict[str, IndexedPassage]:
-        """The stored passages with these digests, with hyperedges and vectors, by digest."""
-
-    def indexed_passages(self, document_ids: Sequence[str]) -> list[IndexedPassage]:
-        """The passages of these documents, with hyperedges and vectors; none of a document that is not there."""
-
-    def pending_vectors(self, digests: Sequence[str]) -> dict[str, FloatArray]:
-        """Vectors made for documents that are not stored yet, by the digest of their text."""
-
-    def keep_pending_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
-        """Keep vectors, by the digest of their text, each with the id of its document, until that is put or removed.
-
-        A store may keep a limited number.
-        """
-
-    def drop_pending_vectors(self, kept: Container[str] = ()) -> None:
-        """Drop the vectors that wait, but for those of the documents with the ids ``kept``."""
-
-    def redone(self, run: str) -> set[str]:
-        """The names of what an unfinished run that builds anew has done; empty where there is no such run."""
-
-    def keep_redone(self, run: str, names: Sequence[str]) -> None:
-        """Note that the run has done more, until it is dropped."""
-
-    def drop_redone(self, run: str) -> None:
-        """Forget the run: it is finished."""
-
-
-class LookUps(Protocol):
-    """Finds what is stored by ids and keys, many at a time."""
-
-    def documents(self, ids: Sequence[str]) -> list[Document]:
-        """In the order given. Raises NotFoundError. So do the next four."""
-
-    def origins(self, document_ids: Sequence[str]) -> list[Origin]:
-        """What is known of documents beside their texts, in the order given."""
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """In the order given."""
-
-    def hyperedges(self, ids: Sequence[str]) -> list[Hyperedge]:
-        """In the order given."""
-
-    def all_hyperedges(self) -> list[Hyperedge]:
-        """Every hyperedge, sorted by id."""
-
-    def entities(self, keys: Sequence[str]) -> list[Entity]:
-        """The snapshots over their incidences, in the order given."""
-
-    def all_entities(self) -> list[Entity]:
-        """The snapshot of every entity, sorted by key."""
-
-    def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
-        """The incidences of each hyperedge, sorted by entity key, then role."""
-
-    def memberships(self, entity_key: str) -> list[str]:
-        """Ids of the hyperedges that join an entity, sorted; none if there is no such entity."""
-
-    def given(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
-        """Ids of the tuples of a relation, of any where it is empty, whose arguments meet some conditions; sorted.
-
-        What a condition asks, and what several do, is said by :func:`polyad.text.literals.meets`.
-        """
-
-    def called(self, name: str) -> list[str]:
-        """What the entities are known by that tuples give this name beside their id, exactly; sorted."""
-
-    def relations(self) -> dict[str, int]:
-        """How many tuples there are of each relation, sorted by its name; "" where it is not known."""
-
-    def roles(self) -> list[str]:
-        """Every role that is taken in any hyperedge, sorted."""
-
-    def units(self, role: str) -> dict[str, int]:
-        """How many numbers of tuples have each unit in a role, sorted by it; "" where they have none."""
-
-
-class ReadTransactions(Protocol):
-    """Shows a store as it is at one moment."""
-
-    def read_transaction(self) -> AbstractContextManager[ReadTransaction]:
-        """All of it as it is now, for as long as the block runs; within it, the same moment again on this thread."""
-
-
-class EntityVectors(Protocol):
-    """Keeps the vectors of entities, which are derived."""
-
-    def entity_vectors(self, keys: Sequence[str]) -> dict[str, tuple[str, FloatArray]]:
-        """By key, the vectors kept for some entities, each with the digest of the text it was made from."""
-
-    def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
-        """Keep the vectors of entities, by key, in place of older ones; entities that are gone are passed over."""
-
-
-class Upkeep(Protocol):
-    """What an index was built with, holds and has cost, and whether it is sound."""
 
     @property
     def manifest(self) -> Manifest:
-        """What the index was built with."""
+        """The properties that are fixed when the index is created."""
 
-    def check(self, *, embedder: str | None = None, mentions: str | None = None) -> None:
-        """Raise IndexMismatchError unless the index was built with these."""
+    def put(self, *documents: IndexedDocument) -> None:
+        """Store documents in one transaction. Each document replaces an earlier document with the same id."""
 
-    def statistics(self) -> Statistics:
-        """Sizes of the index."""
+    def remove(self, document_ids: Sequence[str]) -> None:
+        """Delete documents and everything derived from them, in one transaction.
 
-    @property
-    def directory(self) -> Path | None:
-        """Where what is derived from the index is kept for the processes of this machine; None for nowhere."""
+        Raises:
+            NotFoundError: a document does not exist; no document is deleted.
+        """
 
-    def charge(self, usage: Usage) -> None:
-        """Put what a language model has cost on the index's account, which :meth:`statistics` shows."""
+    def read_transaction(self) -> AbstractContextManager[ReadTransaction]:
+        """Open a read transaction: all reads in the ``with`` block see one store version.
+
+        Nested blocks on one thread share the transaction.
+        """
+
+    def charge(self, usage: Usage) -> Usage:
+        """Add language-model usage to the index's account and return the total; an empty ``usage`` only reads.
+
+        A read-only index does not record usage.
+        """
 
     def verify(self) -> list[tuple[str, str]]:
-        """Kind and id of everything that is not as it was written, or has lost what belongs to it; may take long."""
+        """Return table and id of every damaged row: changed since it was written, or without rows that belong to it.
+
+        Reads the whole index.
+        """
 
     def close(self) -> None:
-        """Release the file. The store is unusable afterwards."""
+        """Release the files and connections. The store cannot be used afterwards."""
 
 
-class Store(Documents, LookUps, ReadTransactions, EntityVectors, Upkeep, Protocol):
-    """An index. None of its methods is specific to one database or to one process."""
+class StoreOpener(Protocol):
+    """Opens stores of one kind, such as SQLite files."""
 
-
-class StoreKind(Protocol):
-    """Makes and opens the stores of one kind. What names a place is the kind's: a directory, or an address."""
-
-    def exists(self, place: str | Path, /) -> bool:
-        """Whether there is an index. Raises StoreError where that cannot be seen."""
-
-    def create(
-        self,
-        place: str | Path,
-        /,
-        embedder: str,
-        dimension: int,
-        mentions: str,
-        *,
-        replies: Path | None = None,
-    ) -> Store:
-        """Make a new, empty index, or open the one that is there.
+    def __call__(self, place: str | Path, /, manifest: Manifest | None = None, *, replies: Path | None = None) -> Store:
+        """Open an index.
 
         Args:
-            place: Where to.
-            embedder: Name of the embedder of all vectors.
-            dimension: Their length.
-            mentions: Name of the mention extractor.
-            replies: As for :meth:`open`.
+            place: Location of the index: a directory or an address.
+            manifest: Properties of a new index, which is created if ``place`` holds no index. None to only open.
+            replies: File of the namespace :data:`REPLIES`, which several indexes may share; by default part of the
+                index.
 
         Raises:
-            IndexMismatchError: there is an index, and it was built with others, or is of another format.
-            StoreError: it cannot be made.
+            StoreNotFoundError: there is no index and ``manifest`` is None.
+            IndexMismatchError: the index has another format, or was built with another embedder or mention extractor
+                than ``manifest`` states.
+            StoreError: the index is damaged or cannot be created.
         """
-
-    def replies(self, place: str | Path, /, file: Path | None = None) -> Replies:
-        """Open the replies of language models, which several indexes may share.
-
-        Args:
-            place: Of the index.
-            file: Where they are kept, if not with the index.
-
-        Raises:
-            StoreError: ``file`` cannot be read, or made.
-        """
-
-    def open(self, place: str | Path, /, *, replies: Path | None = None) -> Store:
-        """Open an index; one of an earlier format is brought to the present one.
-
-        Args:
-            place: Where it is.
-            replies: The file that replies of an index of an earlier format go to; by default one beside it.
-
-        Raises:
-            StoreNotFoundError: there is none.
-            IndexMismatchError: it is of another format, and cannot be brought to the present one.
-        """
-
-
-class Replies(Protocol):
-    """Language model replies that were paid for, by key; several indexes may share them. A batch is kept or not."""
-
-    def known(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Those that are here, by key; they cost nothing and say so."""
-
-    def keep(self, replies: Iterable[tuple[str, Reply]]) -> None:
-        """Keep replies by their keys, in place of earlier ones."""
-
-    def forget(self, keys: Iterable[str]) -> None:
-        """Have some asked for again; keys that are not here are passed over."""
-
-    def close(self) -> None:
-        """Release them. They cannot be used afterwards."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from polyad.errors import ConfigurationError
-from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
-from polyad.protocols.store import LookUps
+from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind, IndexedHyperedge
+from polyad.protocols.lookups import get_all, get_hyperedge_ids
+from polyad.protocols.store import Store
 from polyad.text.keys import given_key, name_key
-from polyad.text.literals import condition, one_line
+from polyad.text.literals import condition, number_of, one_line
 
 _READ_TOGETHER = 100
 """Facts."""
+
+_NO_VALUE = "\x00"
+"""A value that no argument has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class RoleBinding:
 
 
 def answer_roles(
-    store: LookUps,
+    store: Store,
     bound: Mapping[str, str | Sequence[str]] | Iterable[str],
     wanted: Sequence[str] = (),
     *,
@@ -75,14 +80,26 @@ def answer_roles(
     return sorted(found, key=lambda fact: fact.hyperedge_id)[:limit]
 
 
-def roles_taken(store: LookUps, name: str) -> list[str]:
+def roles_taken(store: Store, name: str) -> list[str]:
     """The roles that a name takes anywhere, sorted; none where nothing is called that."""
-    ids = [id for key in (given_key(name), name_key(name)) if key for id in store.memberships(key)]
-    edges = store.hyperedges(sorted(set(ids)))
-    given = {one.role for edge in edges for one in edge.arguments if one_line(name) in (one.value, *one.names)}
-    texts = [edge.id for edge in edges if edge.kind is not HyperedgeKind.TUPLE]
-    parts = (part for members in store.incidences(texts).values() for part in members)
+    ids = [id for key in (given_key(name), name_key(name)) if key for id in get_hyperedge_ids(store, key)]
+    items = get_all(store, IndexedHyperedge, sorted(set(ids)))
+    arguments = (one for item in items for one in item.hyperedge.arguments)
+    given = {one.role for one in arguments if one_line(name) in (one.value, *one.names)}
+    parts = (part for item in items if item.hyperedge.kind is not HyperedgeKind.TUPLE for part in item.incidences)
     return sorted(given | {part.role for part in parts if part.role and part.entity_key == name_key(name)})
+
+
+def count_units(store: Store, role: str) -> dict[str, int]:
+    """Return how many numbers in a role of tuples have each unit, sorted by unit; "" for numbers without a unit."""
+    units: Counter[str] = Counter()
+    with store.read_transaction() as transaction:
+        ids = transaction.find_tuples("", [Condition(role, "!=", _NO_VALUE)])
+    for start in range(0, len(ids), _READ_TOGETHER):
+        for hyperedge in get_all(store, Hyperedge, ids[start : start + _READ_TOGETHER]):
+            numbers = [one for one in hyperedge.arguments if one.role == role and one.type == "number"]
+            units.update(extent.unit for one in numbers if (extent := number_of(one.value, one.unit)))
+    return dict(sorted(units.items()))
 
 
 def _conditions(bound: Mapping[str, str | Sequence[str]] | Iterable[str]) -> list[Condition]:
@@ -102,13 +119,12 @@ def binding_of(edge: Hyperedge, wanted: Sequence[str] = ()) -> RoleBinding:
     return RoleBinding(edge.id, edge.text, roles, edge.relation, arguments)
 
 
-def _of_given(
-    store: LookUps, relation: str, asked: Sequence[Condition], wanted: Sequence[str]
-) -> Iterator[RoleBinding]:
+def _of_given(store: Store, relation: str, asked: Sequence[Condition], wanted: Sequence[str]) -> Iterator[RoleBinding]:
     """Facts given as data, by id, no more of them read than are asked for."""
-    ids = store.given(relation, asked)
+    with store.read_transaction() as transaction:
+        ids = transaction.find_tuples(relation, asked)
     for start in range(0, len(ids), _READ_TOGETHER):
-        edges = store.hyperedges(ids[start : start + _READ_TOGETHER])
+        edges = get_all(store, Hyperedge, ids[start : start + _READ_TOGETHER])
         yield from (fact for edge in edges if _has_all(fact := binding_of(edge, wanted), wanted))
 
 
@@ -116,18 +132,17 @@ def _has_all(fact: RoleBinding, wanted: Sequence[str]) -> bool:
     return all(role in fact.roles for role in wanted)
 
 
-def _of_texts(store: LookUps, asked: Sequence[Condition], wanted: Sequence[str]) -> list[RoleBinding]:
+def _of_texts(store: Store, asked: Sequence[Condition], wanted: Sequence[str]) -> list[RoleBinding]:
     """Hyperedges of texts in which each name, by its key, takes its role."""
     required = {(one.role, name_key(one.value)) for one in asked}
     if any(one.operator != "=" for one in asked) or not all(key for _, key in required):
         return []
-    postings = [set(store.memberships(key)) for key in sorted({key for _, key in required})]
-    candidates = sorted(set.intersection(*postings))
-    edges = [edge for edge in store.hyperedges(candidates) if edge.kind is not HyperedgeKind.TUPLE]
-    members = store.incidences([edge.id for edge in edges])
+    postings = [set(get_hyperedge_ids(store, key)) for key in sorted({key for _, key in required})]
     found = []
-    for edge in edges:
-        parts = members[edge.id]
+    for item in get_all(store, IndexedHyperedge, sorted(set.intersection(*postings))):
+        edge, parts = item.hyperedge, item.incidences
+        if edge.kind is HyperedgeKind.TUPLE:
+            continue
         if required <= {(part.role, part.entity_key) for part in parts}:
             roles = _by_role((part.role, part.name) for part in parts if not wanted or part.role in wanted)
             found.append(RoleBinding(edge.id, edge.text, roles))

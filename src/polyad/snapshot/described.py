@@ -14,7 +14,7 @@ import numpy as np
 
 from polyad.model import Entity, FloatArray, IntArray
 from polyad.protocols.components import Embedder, Progress, silent
-from polyad.protocols.store import EntityVectors
+from polyad.protocols.store import ENTITY_VECTORS, ValueStore
 from polyad.snapshot.columns import Column
 from polyad.snapshot.growing import Presence
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
@@ -25,6 +25,8 @@ LONGEST = 600
 passages has more descriptions than that."""
 
 _BATCH = 4096  # entities embedded between two commits
+
+_DIGEST_BYTES = 32  # a stored value is the SHA-256 digest of the embedded text and the vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Undescribed:
 
 
 def described(
-    snapshot: MappedSnapshot, missing: Undescribed, kept: EntityVectors, embedder: Embedder, progress: Progress = silent
+    snapshot: MappedSnapshot, missing: Undescribed, kept: ValueStore, embedder: Embedder, progress: Progress = silent
 ) -> MappedSnapshot:
     """The snapshot with a vector and a score for every entity.
 
@@ -77,24 +79,26 @@ def described(
     )
 
 
-def _vectors(entities: Sequence[Entity], kept: EntityVectors, embedder: Embedder, progress: Progress) -> FloatArray:
+def _vectors(entities: Sequence[Entity], kept: ValueStore, embedder: Embedder, progress: Progress) -> FloatArray:
     """The vector of each entity, float32 ``[entities, dimension]``; what is missing or out of date is made and kept."""
-    known = kept.entity_vectors([entity.key for entity in entities])
+    known = kept.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
     vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
     missing = []
     for row, entity in enumerate(entities):
-        digest, vector = known.get(entity.key, ("", None))
-        if vector is not None and digest == _digest(entity_text(entity)):
-            vectors[row] = vector
+        value = known.get(entity.key, b"")
+        if value[:_DIGEST_BYTES] == _digest(entity_text(entity)):
+            vectors[row] = np.frombuffer(value[_DIGEST_BYTES:], dtype="<f4")
         else:
             missing.append(row)
     for start in range(0, len(missing), _BATCH):
         rows = missing[start : start + _BATCH]
         texts = [entity_text(entities[row]) for row in rows]
         vectors[rows] = embedder.encode(texts, "passage")
-        kept.keep_entity_vectors(
-            {entities[row].key: (_digest(text), vectors[row]) for row, text in zip(rows, texts, strict=True)}
-        )
+        values = {
+            entities[row].key: _digest(text) + vectors[row].astype("<f4").tobytes()
+            for row, text in zip(rows, texts, strict=True)
+        }
+        kept.put_values(ENTITY_VECTORS, values, is_optional=True)
         progress(start + len(rows), len(missing), "entities embedded")
     return vectors
 
@@ -109,5 +113,5 @@ def entity_text(entity: Entity) -> str:
     return f"{entity.name}: {described}" if described else entity.name
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -125,7 +125,7 @@ def with_read(parts: Iterable[Part], read: Iterator[EntityAggregate | None]) -> 
         tally = part.tally or next(read)
         before = found[-1][1] if found else None
         if before and (tally is None or before.hyperedges + tally.hyperedges <= PART):
-            found[-1] = part.last, EntityAggregate.of_all([before, *([tally] if tally else [])])
+            found[-1] = part.last, EntityAggregate.sum([before, *([tally] if tally else [])])
         elif tally:
             found.append((part.last, tally))
     return tuple(Part(*own) for own in found)

@@ -22,7 +22,7 @@ import numpy as np
 from polyad.config import NearestSettings
 from polyad.hypergraph.incidence import Adjacency, WeightedAdjacency
 from polyad.protocols.snapshot import Kind
-from polyad.protocols.store import ReadTransaction, ReadTransactions
+from polyad.protocols.store import ReadTransaction, Store
 from polyad.snapshot.array_files import Array, Said, mapped, written, written_in_parts
 from polyad.snapshot.binary_codes import BinaryCodes
 from polyad.snapshot.columns import Column
@@ -93,7 +93,7 @@ def arrays_of(snapshot: MappedSnapshot) -> Arrays:
     yield from _strings("tallies", tallies.texts)
 
 
-def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: ReadTransactions) -> MappedSnapshot:
+def view_from(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: Store) -> MappedSnapshot:
     """The snapshot that some arrays were made of, and its vectors by kind."""
 
     def column(name: str) -> Column:
@@ -185,7 +185,7 @@ class SnapshotFiles:
             return type(otherwise)(json.loads(self._manifest.read_text(encoding="utf-8"))[name])
         return otherwise
 
-    def load(self, store: ReadTransactions, transaction: ReadTransaction) -> MappedSnapshot | None:
+    def load(self, store: Store, transaction: ReadTransaction) -> MappedSnapshot | None:
         """The snapshot that was kept last; None where there is none of this index, or it is damaged.
 
         Args:
@@ -196,7 +196,7 @@ class SnapshotFiles:
             manifest = json.loads(self._manifest.read_text(encoding="utf-8"))
             if manifest["format"] != FORMAT or not manifest["state"]:
                 return None
-            if transaction.state(manifest["version"]) != manifest["state"]:
+            if transaction.changes(manifest["version"]).token != manifest["state"]:
                 return None
             snapshot = self._read(self._folder / manifest["folder"], manifest["arrays"], store)
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -267,7 +267,7 @@ class SnapshotFiles:
                 said[f"{kind}_code_{part}"] = written(folder, f"{kind}_code_{part}", getattr(codes, part))
         return said
 
-    def _read(self, folder: Path, said: Mapping[str, Said], store: ReadTransactions) -> MappedSnapshot:
+    def _read(self, folder: Path, said: Mapping[str, Said], store: Store) -> MappedSnapshot:
         arrays = {name: mapped(folder, name, own) for name, own in said.items()}
 
         def vectors(kind: Kind) -> Vectors:

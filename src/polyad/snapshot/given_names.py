@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from threading import Lock
 
-from polyad.protocols.store import ReadTransaction, ReadTransactions
+from polyad.protocols.store import ReadTransaction, Store
 from polyad.text.keys import given_key, name_key
 
 
@@ -21,7 +21,7 @@ class GivenNames:
         self._last = 0
         self._reading = Lock()
 
-    def keys_of(self, names: Iterable[str], store: ReadTransactions, last: int) -> dict[str, Sequence[str]]:
+    def keys_of(self, names: Iterable[str], store: Store, last: int) -> dict[str, Sequence[str]]:
         """The keys of the entities that have each of some names, sorted; of names that any has.
 
         Args:
@@ -35,7 +35,7 @@ class GivenNames:
         return {name: sorted(self._keys[name]) for name in names if name in self._keys}
 
     def _read(self, transaction: ReadTransaction, last: int) -> None:
-        for value, names in transaction.given_names(self._last, last):
+        for value, names in transaction.entity_names(self._last, last):
             for name in names:
                 self._keys[name_key(name)].add(given_key(value))
         self._last = max(self._last, last)

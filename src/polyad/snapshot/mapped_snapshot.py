@@ -21,7 +21,7 @@ from polyad.hypergraph.incidence import expand_ranges, sort_unique
 from polyad.hypergraph.sparse import union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
 from polyad.protocols.snapshot import Kind
-from polyad.protocols.store import Changes, EntityAggregate, ReadTransaction, ReadTransactions, StoredRows
+from polyad.protocols.store import Changes, EntityAggregate, ReadTransaction, Store, StoredRows
 from polyad.snapshot.arrivals import Arrivals, rows_of
 from polyad.snapshot.columns import Column
 from polyad.snapshot.entity_aggregates import EntityAggregates, Part, in_parts, unread, up_to, with_read
@@ -103,7 +103,7 @@ class MappedSnapshot:
     """
 
     version: int
-    store: ReadTransactions
+    store: Store
     passage_ids: Ids
     hyperedge_ids: Ids
     keys: EntityKeys
@@ -131,7 +131,7 @@ class MappedSnapshot:
     given_names: GivenNames = field(default_factory=GivenNames)
 
     @classmethod
-    def none(cls, store: ReadTransactions, dimension: int) -> MappedSnapshot:
+    def none(cls, store: Store, dimension: int) -> MappedSnapshot:
         """Of a store before anything was written to it."""
         numbers = Column.of(np.empty(0, dtype=np.int64))
         return cls(
@@ -392,7 +392,7 @@ class MappedSnapshot:
 
             def read(new: Sequence[int]) -> list[Passage]:
                 numbers = self._numbers(self.passage_numbers, new)
-                return _all(transaction.passages(numbers), numbers)
+                return _all(transaction.get(Passage, numbers), numbers)
 
             return _recalled(self._read_in(transaction).passages, rows, read, _KEPT)
 
@@ -402,7 +402,7 @@ class MappedSnapshot:
 
             def read(new: Sequence[int]) -> list[Hyperedge]:
                 numbers = self._numbers(self.hyperedge_numbers, new)
-                return _all(transaction.hyperedges(numbers), numbers)
+                return _all(transaction.get(Hyperedge, numbers), numbers)
 
             return _recalled(self._read_in(transaction).hyperedges, rows, read, _KEPT)
 
@@ -422,9 +422,9 @@ class MappedSnapshot:
         numbers = self._numbers(self.entity_numbers, rows)
         asked = [(number, *ends) for number, own in zip(numbers, parts, strict=True) for ends in unread(own)]
         with self.store.read_transaction() as transaction:
-            read = iter(transaction.entities(asked))
+            read = iter(transaction.aggregates(asked))
         counted = [with_read(own, read) for own in parts]
-        found = [EntityAggregate.of_all([part.tally for part in own if part.tally]) for own in counted if own]
+        found = [EntityAggregate.sum([part.tally for part in own if part.tally]) for own in counted if own]
         if [tally.hyperedges for tally in found] != degrees.tolist():
             raise StaleSnapshotError
         common = {
@@ -462,7 +462,7 @@ class MappedSnapshot:
 
             def read(new: Sequence[int]) -> list[Origin]:
                 ids = self.document_ids(new)
-                return _all(transaction.origins(ids), ids)
+                return _all(transaction.get(Origin, ids), ids)
 
             return _recalled(self._read_in(transaction).origins, passages, read, _KEPT)
 

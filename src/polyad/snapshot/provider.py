@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from polyad.model import FloatArray
 from polyad.protocols.components import Embedder, Progress, silent
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
 from polyad.snapshot.described import Undescribed, described
@@ -21,17 +20,20 @@ BLOCK = 150_000
 """Passages read at a time where all are: what is made of them lies on disk before the next are read."""
 
 
-class _Recalled:
-    """Recalls the vectors of entities and keeps none: a store that is held in a moment is not written."""
+class _ReadOnlyValues:
+    """A store whose values are only read: a thread in a read transaction cannot write."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def entity_vectors(self, keys: Sequence[str]) -> dict[str, tuple[str, FloatArray]]:
-        return self._store.entity_vectors(keys)
+    def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
+        """Return the stored values by key."""
+        return self._store.get_values(namespace, keys)
 
-    def keep_entity_vectors(self, vectors: Mapping[str, tuple[str, FloatArray]]) -> None:
-        """They are made again where they are needed."""
+    def put_values(
+        self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
+    ) -> None:
+        """Store nothing: the values are computed again when they are needed."""
 
 
 class SnapshotProvider:
@@ -98,7 +100,7 @@ class SnapshotProvider:
                 self._snapshot = snapshot = self._moved_on_to(transaction, self._snapshot)
                 if embedder is not None:
                     self._snapshot = snapshot = described(
-                        snapshot, Undescribed.of(snapshot), _Recalled(self._store), embedder
+                        snapshot, Undescribed.of(snapshot), _ReadOnlyValues(self._store), embedder
                     )
             yield snapshot
 
@@ -116,8 +118,8 @@ class SnapshotProvider:
                 return snapshot
             snapshot.count_common()
             with self._store.read_transaction() as transaction:
-                state = transaction.state(snapshot.version)
-            self._files.keep(snapshot, state)
+                token = transaction.changes(snapshot.version).token
+            self._files.keep(snapshot, token)
             with self._store.read_transaction() as transaction:
                 kept = self._files.load(self._store, transaction) or snapshot
             with self._moving, self._store.read_transaction() as transaction:
@@ -143,8 +145,8 @@ class SnapshotProvider:
             )  # in the second case another process kept a later one
         if snapshot is not None and snapshot.version == transaction.version:
             return snapshot
-        changes = transaction.changes(snapshot.version) if snapshot else None
-        if snapshot is None or changes is None or snapshot.is_mostly_gone:
+        changes = transaction.changes(snapshot.version if snapshot else None)
+        if snapshot is None or changes.is_complete or snapshot.is_mostly_gone:
             return self._made(transaction)
         return snapshot.advanced(changes, transaction.rows(changes.documents, snapshot.entity_numbers.last()))
 
@@ -152,7 +154,7 @@ class SnapshotProvider:
         """Build a snapshot from the whole store, one block of passages at a time."""
         snapshot = MappedSnapshot.none(self._store, self._dimension).knowing(transaction.entity_keys())
         nothing = Changes(transaction.version, (), ())
-        for block in _blocks(transaction.rows(transaction.documents(), snapshot.entity_numbers.last())):
+        for block in _blocks(transaction.rows(transaction.changes().documents, snapshot.entity_numbers.last())):
             if self._files and snapshot.row_count("entity") > BLOCK:
                 snapshot = self._files.put_aside(snapshot)
             snapshot = snapshot.advanced(nothing, block, is_whole=False)

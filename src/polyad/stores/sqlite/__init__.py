@@ -1,6 +1,6 @@
-"""The embedded store: one SQLite file in the index's directory, and one of replies beside it or elsewhere."""
+"""The embedded store: one SQLite file in the index's directory, and a file of cached replies."""
 
-from polyad.stores.sqlite.replies import REPLIES_FILE_NAME, SqliteReplies
 from polyad.stores.sqlite.store import FILE_NAME, SqliteStore
+from polyad.stores.sqlite.values import REPLIES_FILE_NAME, SqliteValueFile
 
-__all__ = ["FILE_NAME", "REPLIES_FILE_NAME", "SqliteReplies", "SqliteStore"]
+__all__ = ["FILE_NAME", "REPLIES_FILE_NAME", "SqliteStore", "SqliteValueFile"]

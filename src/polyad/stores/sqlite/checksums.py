@@ -1,8 +1,8 @@
-"""A checksum in every row, so that a damaged file never passes for an answer.
+"""A checksum in every row, so that a search never returns the contents of a damaged file.
 
-SQLite notices damage to its own structures, not to what it was given to keep. A query that reads rows for an answer
-asks for :func:`sound` ones; it then fails, as on other damage, at a row that is not as it was written. How many rows
-belong to another is a column of that other, so that rows which got lost are missed.
+SQLite detects damage to its own structures, not to the values in them. A query that reads rows for an answer contains
+:func:`format_check`: the query fails at a row that was changed outside of polyad. A row also stores how many other rows
+belong to it, so that missing rows are detected.
 """
 
 from __future__ import annotations
@@ -25,105 +25,107 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "hyperedge": ("number", "passage", "id", "kind", "text", "start", "end", "score", "incidences", "vector"),
     "entity": ("number", "key"),
     "incidence": ("entity", "hyperedge", "role", "name", "type", "description", "score", "grounded", "strength"),
-    "entity_vector": ("entity", "digest", "vector"),
-    "given": ("number", "relation", "arguments"),
-    "argument": ("given", "place", "role", "value", "verbatim", "type", "unit", "names", "low", "end"),
+    "tuple": ("number", "relation", "arguments"),
+    "argument": ("tuple", "place", "role", "value", "verbatim", "type", "unit", "names", "low", "end"),
+    "value": ("namespace", "key", "value"),
 }
-"""By table, the columns that the checksum of a row is of, in this order; a vector is the last."""
+"""The columns of each table that the checksum of a row covers, in this order; a blob is the last."""
 
-_BESIDE: Mapping[str, tuple[str, ...]] = {"document": ("text",)}
-"""By table, columns that have a checksum of their own: a long text is read only where it is wanted."""
+_EXTRA_COLUMNS: Mapping[str, tuple[str, ...]] = {"document": ("text",)}
+"""Columns of each table with a checksum of their own: a long text is read only where it is needed."""
 
-SOUND_TEXT = "is_sound(document.text_checksum, document.text)"
-"""SQL that is true of a document whose text is as it was written; the query fails at any other."""
+TEXT_CHECK = "is_sound(document.text_checksum, document.text)"
+"""SQL condition that is true for a document whose text is undamaged; the query fails at a damaged text."""
 
 _INSERTIONS: Mapping[str, str] = {
     table: "INSERT INTO {} ({}, checksum) VALUES ({}?)".format(
-        table, ", ".join(f'"{name}"' for name in (*names, *beside)), "?, " * len((*names, *beside))
+        table, ", ".join(f'"{name}"' for name in (*names, *extra)), "?, " * len((*names, *extra))
     )
     for table, names in COLUMNS.items()
-    for beside in [_BESIDE.get(table, ())]
+    for extra in [_EXTRA_COLUMNS.get(table, ())]
 }
-"""By table, the statement that inserts a row."""
 
 _IDS: Mapping[str, str] = {
     **dict.fromkeys(("document", "passage", "hyperedge"), "id"),
     "removal": "version",
     "entity": "key",
     "incidence": "entity || '/' || hyperedge || '/' || role",
-    "entity_vector": "entity",
-    "given": "number",
-    "argument": "given || '/' || place",
+    "tuple": "number",
+    "argument": "tuple || '/' || place",
+    "value": "namespace || '/' || key",
 }
-"""By table, what tells a row from others."""
+"""SQL expression of each table that identifies a row in the report of :func:`find_damaged_rows`."""
 
-_COUNTED = (("document", "passages"), ("passage", "hyperedges"), ("hyperedge", "incidences"), ("given", "arguments"))
-"""Tables, and for each the column that says how many rows of another belong to a row of it."""
+_COUNTED = (("document", "passages"), ("passage", "hyperedges"), ("hyperedge", "incidences"), ("tuple", "arguments"))
+"""Pairs of a table and its column that counts the rows of another table that belong to a row."""
 
 _JOINED = ["\x1f".join(["%s"] * count) for count in range(1 + max(map(len, COLUMNS.values())))]
-"""By how many values there are, the format that joins them: with one, a row takes half the time of ``str.join``."""
+"""Format strings that join n values. Formatting takes half the time of ``str.join``."""
 
 UNSOUND = "user-defined function raised exception"
-"""What SQLite says of a query that came upon an unsound row."""
+"""Message of SQLite's error when a query reaches a damaged row."""
 
 
-def define_checksums(connection: sqlite3.Connection) -> None:
-    """Let statements on this connection use the functions that this module writes into them."""
-    connection.create_function("row_checksum", -1, checksum, deterministic=True)
+def define_checksum_functions(connection: sqlite3.Connection) -> None:
+    """Define the SQL functions of the checksums on a connection."""
+    connection.create_function("row_checksum", -1, compute_checksum, deterministic=True)
     connection.create_function("is_sound", -1, is_sound, deterministic=True)
 
 
-def checksum(*values: str | int | float | bytes | None) -> int:
-    """Of a row, by its values as they are stored: a whole number in a column of other ones would not do."""
+def compute_checksum(*values: str | int | float | bytes | None) -> int:
+    """Return the CRC-32 of the values of a row.
+
+    The values must have the types that SQLite returns: a REAL column needs floats, since 1 and 1.0 differ as text.
+    """
     if isinstance(values[-1], bytes):
         return zlib.crc32((_JOINED[len(values) - 1] % values[:-1]).encode(), zlib.crc32(values[-1]))
     return zlib.crc32((_JOINED[len(values)] % values).encode())
 
 
-def checksum_of(table: str) -> str:
-    """SQL for the checksum of a row of ``table``."""
-    return f"row_checksum({', '.join(_columns(table))})"
+def format_check(table: str) -> str:
+    """Return an SQL condition that is true for an undamaged row of ``table``; the query fails at a damaged row."""
+    return f"is_sound({format_checksum_columns(table)})"
 
 
-def sound(table: str) -> str:
-    """SQL that is true of a row of ``table`` that is as it was written; the query fails at any other."""
-    return f"is_sound({checked_columns(table)})"
+def format_checksum_columns(table: str) -> str:
+    """Return the SQL arguments of :func:`is_sound` for a row: its checksum and the columns that the checksum covers."""
+    return f"{table}.checksum, {_qualify_columns(table)}"
 
 
-def checked_columns(table: str) -> str:
-    """SQL for what :func:`is_sound` takes of a row of ``table``: its checksum, and the columns that this is of."""
-    return f"{table}.checksum, {', '.join(_columns(table))}"
+def is_sound(stored_checksum: int, *values: str | int | float | bytes | None) -> bool:
+    """Return True if the values of a row match its checksum.
 
-
-def is_sound(written: int, *values: str | int | float | bytes | None) -> bool:
-    """Whether a row is as it was written: raises ValueError at any that is not."""
-    if written != checksum(*values):
-        raise ValueError("a row is not as it was written")
+    Raises:
+        ValueError: they do not match.
+    """
+    if stored_checksum != compute_checksum(*values):
+        raise ValueError("a row was changed since it was written")
     return True
 
 
-def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows, each of the values of all :data:`COLUMNS` of ``table`` and those beside, with their checksums."""
+def insert_rows(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Insert rows with their checksums. A row has the values of :data:`COLUMNS`, then those of the extra columns."""
     checked = len(COLUMNS[table])
-    connection.executemany(_INSERTIONS[table], ((*row, checksum(*row[:checked])) for row in rows))
+    connection.executemany(_INSERTIONS[table], ((*row, compute_checksum(*row[:checked])) for row in rows))
 
 
-def find_unsound(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Table and id of every row that is not as it was written, or has lost rows that belong to it, by table and id."""
-    found = set()
-    for table in COLUMNS:
-        query = f"SELECT {_IDS[table]} FROM {table} WHERE checksum <> {checksum_of(table)}"
-        found |= {(table, str(id)) for (id,) in connection.execute(query)}
-    texts = "SELECT id FROM document WHERE text_checksum <> row_checksum(text)"
-    found |= {("document", id) for (id,) in connection.execute(texts)}
+def find_damaged_rows(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Return table and id of every row that was changed since it was written, or has lost rows, sorted."""
+    queries = [
+        (
+            table,
+            f"SELECT {_IDS[table]} FROM {table} WHERE checksum <> row_checksum({_qualify_columns(table)})",
+        )
+        for table in COLUMNS
+    ]
+    queries.append(("document", "SELECT id FROM document WHERE text_checksum <> row_checksum(text)"))
     for table, column in _COUNTED:
-        belonging = f"SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number"
-        query = f"SELECT {_IDS[table]} FROM {table} WHERE {column} <> ({belonging})"
-        found |= {(table, str(id)) for (id,) in connection.execute(query)}
-    tuples = "SELECT id FROM hyperedge WHERE kind = 'tuple' AND number NOT IN (SELECT number FROM given)"
-    found |= {("hyperedge", id) for (id,) in connection.execute(tuples)}
-    return sorted(found)
+        count = f"SELECT COUNT(*) FROM {column[:-1]} WHERE {column[:-1]}.{table} = {table}.number"
+        queries.append((table, f"SELECT {_IDS[table]} FROM {table} WHERE {column} <> ({count})"))
+    tuples = "SELECT id FROM hyperedge WHERE kind = 'tuple' AND number NOT IN (SELECT number FROM tuple)"
+    queries.append(("hyperedge", tuples))
+    return sorted({(table, str(id)) for table, query in queries for (id,) in connection.execute(query)})
 
 
-def _columns(table: str) -> list[str]:
-    return [f'{table}."{name}"' for name in COLUMNS[table]]
+def _qualify_columns(table: str) -> str:
+    return ", ".join(f'{table}."{name}"' for name in COLUMNS[table])

@@ -1,4 +1,4 @@
-"""One SQLite file that many threads and processes read, beside one that writes."""
+"""Connections to a SQLite file that many threads and processes read while one of them writes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import StoreError
-from polyad.stores.sqlite.checksums import UNSOUND, define_checksums
+from polyad.stores.sqlite.checksums import UNSOUND, define_checksum_functions
 
 BUSY_SECONDS = 60.0
-"""How long a writer waits for another process that is writing."""
+"""Seconds that a writer waits for another process that is writing."""
 
 INDEX_REMEDY = "restore it from a copy, or index again into another --store"
-"""What to do about a damaged index."""
+"""Advice to the user in the error message of a damaged index."""
 
-_LONGEST_PATH = 504
-"""Bytes: SQLite's 512, less what it puts behind the names of its logs."""
+_MAX_PATH_BYTES = 504
+"""SQLite's limit of 512 bytes, minus the suffix of its log files."""
 
-_OF_THE_SYSTEM = frozenset(
+_SYSTEM_ERRORS = frozenset(
     (
         sqlite3.SQLITE_CANTOPEN,
         sqlite3.SQLITE_FULL,
@@ -34,38 +34,38 @@ _OF_THE_SYSTEM = frozenset(
         sqlite3.SQLITE_READONLY,
     )
 )
-"""What SQLite reports that says nothing about the contents of the file."""
+"""SQLite error codes that do not indicate damage to the file."""
 
-_OF_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
-"""What rows raise that are not as they were written: SQLite hands out whatever a damaged file says."""
+_DAMAGE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
+"""Errors that values of a damaged file cause when they are parsed: SQLite returns any value it finds in the file."""
 
 
 class BusyError(StoreError):
-    """Another process is writing."""
+    """Raised when another process is still writing after the time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A connection, and what it shows.
+    """A connection, with the state of the file if SQLite was told that the file never changes.
 
     Attributes:
-        connection: To the file.
-        shows: The state of the file that was opened as one that never changes; None where SQLite sees what others
-            write.
+        connection: The connection.
+        file_state: Inode, size and modification time of the file when it was opened as immutable; None for a normal
+            connection, which sees the writes of other processes.
     """
 
     connection: sqlite3.Connection
-    shows: tuple[int, int, int] | None = None
+    file_state: tuple[int, int, int] | None = None
 
 
 class Database:
-    """The file at ``path``; each thread has a connection of its own.
+    """A SQLite database file with one connection per thread.
 
-    A file that may not be written, on a read-only disk or of another user, can be read.
+    A file without write permission, on a read-only disk or of another user, can be read.
 
     Args:
-        path: Of the file.
-        remedy: What the user can do if it is damaged.
+        path: Path of the file.
+        remedy: Advice to the user in the error message of a damaged file.
     """
 
     def __init__(self, path: Path, remedy: str = INDEX_REMEDY) -> None:
@@ -80,19 +80,20 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent snapshot of the file for as long as the block runs; within it, the same on this thread.
+        """Open a read transaction and yield the connection; nested blocks on one thread share the transaction.
 
         Raises:
-            StoreError: the file is damaged, which also shows in what the block makes of its rows; or this user may not
-                write it, and another wrote it meanwhile.
+            StoreError: the file is damaged (also if the block fails to parse a row), or the file is read-only for this
+                user and another user changed it meanwhile.
         """
         thread = threading.current_thread()
-        outer = self._connections.get(thread) if thread in self._users else None  # no block: it may have been closed
+        # Outside a block, another thread may have closed the connection.
+        outer = self._connections.get(thread) if thread in self._users else None
         if outer is not None and outer.connection.in_transaction:
             yield outer.connection
             return
-        with self._using(), _translated(self.path, self._remedy), self.understanding():
-            opened = self._connection()
+        with self._hold_open(), _translate_errors(self.path, self._remedy), self.report_damage():
+            opened = self._get_connection()
             connection = opened.connection
             connection.execute("BEGIN")
             try:
@@ -107,16 +108,19 @@ class Database:
 
     @contextmanager
     def writing(self, seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
-        """One transaction, committed when the block ends; waits up to ``seconds`` for other processes that write.
+        """Open a write transaction and commit it when the block ends.
+
+        Args:
+            seconds: Time limit of waiting for other processes that write.
 
         Raises:
             BusyError: another process is still writing.
-            StoreError: the file may not be written.
+            StoreError: the file is read-only for this user.
         """
         if self.is_read_only:
             raise StoreError(f"{str(self.path)!r} may not be written by this user; it can only be searched")
-        with self._writing, self._using(), _translated(self.path, self._remedy):
-            connection = self._connection().connection
+        with self._writing, self._hold_open(), _translate_errors(self.path, self._remedy):
+            connection = self._get_connection().connection
             connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -128,31 +132,31 @@ class Database:
                 raise
 
     @contextmanager
-    def understanding(self) -> Iterator[None]:
-        """Takes what is raised in the block, by rows that are not as they were written, for damage to the file."""
+    def report_damage(self) -> Iterator[None]:
+        """Raise StoreError (damaged file) for errors in the block that the values of a damaged row cause."""
         try:
             yield
-        except UnicodeEncodeError:  # of what was given, not of what is there
+        except UnicodeEncodeError:  # caused by an argument, not by the file
             raise
-        except _OF_DAMAGE as error:
-            raise _damaged(self.path, error, self._remedy) from error
+        except _DAMAGE_ERRORS as error:
+            raise _build_damage_error(self.path, error, self._remedy) from error
 
     def disk_bytes(self) -> int:
-        """The size of the file and of its log."""
-        return sum(_size(file) for file in self.path.parent.glob(f"{self.path.name}*"))
+        """Return the size of the file and its log in bytes."""
+        return sum(_get_size(file) for file in self.path.parent.glob(f"{self.path.name}*"))
 
     def close(self) -> None:
-        """Release the file, which cannot be used afterwards, once other threads have ended what they do with it now."""
+        """Close all connections after other threads have finished their current transactions."""
         with self._changed:
             self._closed = True
-            self._changed.wait_for(self._is_unused_by_others)
+            self._changed.wait_for(self._has_no_other_users)
             for opened in self._connections.values():
                 opened.connection.close()
             self._connections.clear()
 
     @contextmanager
-    def _using(self) -> Iterator[None]:
-        """Keeps the connections open while the block runs: to close one in another thread's use ends the process."""
+    def _hold_open(self) -> Iterator[None]:
+        """Keep the connections open during the block: closing one that another thread uses would crash the process."""
         with self._changed:
             if self._closed:
                 raise StoreError(f"{str(self.path)!r} was closed; open it again")
@@ -164,12 +168,12 @@ class Database:
                 self._users.discard(threading.current_thread())
                 self._changed.notify_all()
 
-    def _is_unused_by_others(self) -> bool:
+    def _has_no_other_users(self) -> bool:
         me = threading.current_thread()
         return all(user is me or not user.is_alive() for user in self._users)
 
-    def _connection(self) -> _Opened:
-        """This thread's."""
+    def _get_connection(self) -> _Opened:
+        """Return the connection of this thread; close the connections of threads that ended."""
         thread = threading.current_thread()
         with self._changed:
             for ended in [other for other in self._connections if not other.is_alive()]:
@@ -178,22 +182,24 @@ class Database:
         if opened is None or self._is_outdated(opened):
             if opened is not None:
                 opened.connection.close()
-            opened = _open_to_read(self.path) if self.is_read_only else _Opened(_connect(self.path))
+            opened = _connect_read_only(self.path) if self.is_read_only else _Opened(_connect(self.path))
             with self._changed:
                 self._connections[thread] = opened
         return opened
 
     def _is_outdated(self, opened: _Opened) -> bool:
-        return opened.shows is not None and (opened.shows != _state(self.path) or bool(_size(_log_of(self.path))))
+        return opened.file_state is not None and (
+            opened.file_state != _get_file_state(self.path) or bool(_get_size(_get_log_path(self.path)))
+        )
 
     def _require_unchanged(self, opened: _Opened) -> None:
-        """Raise StoreError if what was read of a file that was not to change may be of two moments."""
-        if opened.shows is not None and opened.shows != _state(self.path):
+        """Raise StoreError if a file that was opened as immutable changed: the rows may be of two versions."""
+        if opened.file_state is not None and opened.file_state != _get_file_state(self.path):
             raise StoreError(f"{str(self.path)!r} was changed by another process while it was read; try again")
 
 
-def is_laid_out(path: Path) -> bool:
-    """Whether the file has any tables; one that cannot be read as a database counts, since it is not empty."""
+def has_tables(path: Path) -> bool:
+    """Return whether the file has tables. True for a file that is not a database, since it is not empty."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return _has_tables(connection)
@@ -201,31 +207,31 @@ def is_laid_out(path: Path) -> bool:
         return True
 
 
-def require_length(path: Path, option: str) -> None:
-    """Raise StoreError for a path, given by ``option``, that is longer than SQLite opens."""
+def check_path_length(path: Path, option: str) -> None:
+    """Raise StoreError if the path, set by the command-line ``option``, is longer than SQLite accepts."""
     length = len(os.fsencode(path.resolve()))
-    if length > _LONGEST_PATH:
+    if length > _MAX_PATH_BYTES:
         raise StoreError(
-            f"the path {str(path)!r} has {length:,} bytes; SQLite opens those of at most {_LONGEST_PATH}; choose a "
+            f"the path {str(path)!r} has {length:,} bytes; SQLite opens paths of at most {_MAX_PATH_BYTES}; choose a "
             f"shorter one for {option}"
         )
 
 
-def lay_out(path: Path, make_tables: Callable[[sqlite3.Connection], None], remedy: str = INDEX_REMEDY) -> None:
-    """Call ``make_tables`` within one transaction, unless the file has tables; it is made when missing.
+def create_tables(path: Path, create: Callable[[sqlite3.Connection], None], remedy: str = INDEX_REMEDY) -> None:
+    """Call ``create`` within one transaction unless the file has tables. A missing file is created.
 
     Raises:
-        StoreError: the file cannot be written, or is no database.
+        StoreError: the file cannot be written, or is not a database.
     """
-    with _translated(path, remedy), closing(_connect(path)) as connection:
+    with _translate_errors(path, remedy), closing(_connect(path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         if not _has_tables(connection):
-            make_tables(connection)
+            create(connection)
         connection.execute("COMMIT")
 
 
 def run_script(connection: sqlite3.Connection, script: str) -> None:
-    """Execute some statements within the transaction that is under way."""
+    """Execute the statements of a script within the current transaction (``executescript`` would commit it)."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -234,19 +240,19 @@ def run_script(connection: sqlite3.Connection, script: str) -> None:
             statement = ""
 
 
-def _open_to_read(path: Path) -> _Opened:
-    """A connection that writes nothing, not even the files that readers and writers have in common.
+def _connect_read_only(path: Path) -> _Opened:
+    """Open a connection that writes nothing, not even SQLite's shared-memory and log files.
 
-    Without a log, which nobody may have left or be writing, SQLite would want to make these files; it does not where it
-    is told that the file never changes, and then sees no change.
+    If there is no log, SQLite would create these files, unless it is told that the file is immutable; then it does not
+    notice changes either, so they are detected by the state of the file.
     """
-    state = _state(path)
-    is_logged = _size(_log_of(path)) > 0
+    state = _get_file_state(path)
+    is_logged = _get_size(_get_log_path(path)) > 0
     mode = "mode=ro" if is_logged else "mode=ro&immutable=1"
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False
     )
-    define_checksums(connection)
+    define_checksum_functions(connection)
     return _Opened(connection, None if is_logged else state)
 
 
@@ -256,7 +262,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         _use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
         connection.execute("PRAGMA foreign_keys = ON")
-        define_checksums(connection)
+        define_checksum_functions(connection)
     except BaseException:
         connection.close()
         raise
@@ -264,17 +270,17 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Let readers and the writer pass each other.
+    """Switch the file to write-ahead logging, so that readers and the writer do not wait for each other.
 
-    Two that change a new file at once are refused without the wait that SQLite was asked for, so the wait is here.
+    If two processes switch a new file at once, SQLite ignores its busy timeout and fails at once: wait here.
     """
-    give_up = time.monotonic() + BUSY_SECONDS
+    deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if not _is_busy(error) or time.monotonic() > give_up:
+            if not _is_busy(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
 
@@ -284,54 +290,55 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
 
 
 @contextmanager
-def _translated(path: Path, remedy: str) -> Iterator[None]:
-    """Say what SQLite's errors mean for the user."""
+def _translate_errors(path: Path, remedy: str) -> Iterator[None]:
+    """Translate SQLite's errors into StoreError with a message for the user."""
     try:
         yield
     except FileNotFoundError as error:
-        raise StoreError(f"{str(path)!r} is gone; index again, or restore it") from error
+        raise StoreError(f"{str(path)!r} no longer exists; index again, or restore it") from error
     except sqlite3.OperationalError as error:
         if _is_busy(error):
             raise BusyError(
                 f"another process has been writing to {str(path)!r} for {BUSY_SECONDS:.0f} s; wait for it"
             ) from error
-        if _primary_code(error) in _OF_THE_SYSTEM:
+        if _get_error_code(error) in _SYSTEM_ERRORS:
             raise StoreError(f"cannot use {str(path)!r}: {error}") from error
-        raise _damaged(path, error, remedy) from error
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # messages that quote a damaged file are no Unicode
-        raise _damaged(path, error, remedy) from error
+        raise _build_damage_error(path, error, remedy) from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may quote invalid UTF-8 of a damaged file
+        raise _build_damage_error(path, error, remedy) from error
 
 
-def _damaged(path: Path, error: Exception, remedy: str) -> StoreError:
+def _build_damage_error(path: Path, error: Exception, remedy: str) -> StoreError:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if str(error) == UNSOUND:
-        what = "a row is not as it was written"
+        what = "a row was changed since it was written"
     return StoreError(f"{str(path)!r} is damaged or not an index ({what}); {remedy}")
 
 
-def _primary_code(error: sqlite3.Error) -> int:
-    """Without what extended codes add; errors of the module itself have none."""
+def _get_error_code(error: sqlite3.Error) -> int:
+    """Return the primary SQLite error code, without the extended part; 0 for errors of the sqlite3 module."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
-    """Whether it says that another connection holds the file, in any of the extended codes for that."""
-    return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    """Return whether another connection has locked the file."""
+    return _get_error_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _log_of(path: Path) -> Path:
-    """What was written and is not yet in the file itself."""
+def _get_log_path(path: Path) -> Path:
+    """Return the path of the write-ahead log."""
     return path.with_name(f"{path.name}-wal")
 
 
-def _state(path: Path) -> tuple[int, int, int]:
-    """What differs after a change of the file."""
+def _get_file_state(path: Path) -> tuple[int, int, int]:
+    """Return inode, size and modification time of a file, which differ after a change."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _size(file: Path) -> int:
+def _get_size(file: Path) -> int:
+    """Return the size of a file in bytes; 0 if it does not exist."""
     try:
         return file.stat().st_size
     except FileNotFoundError:  # the last connection of another process removed its log

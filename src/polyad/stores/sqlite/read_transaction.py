@@ -1,249 +1,460 @@
-"""Everything in the file as it was at one moment: what a snapshot is made of, moved on by, and shows."""
+"""Read transactions of the SQLite store."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, cast, overload
 
-from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Origin, Passage
-from polyad.protocols.store import IN_COMMON_WORDS, Changes, EntityAggregate, StoredRows
-from polyad.stores.sqlite.checksums import checked_columns, is_sound, sound
-from polyad.stores.sqlite.given import find_names, with_given
+from polyad.model import (
+    SUBJECT,
+    Condition,
+    Document,
+    Entity,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedHyperedge,
+    IndexedPassage,
+    Origin,
+    Passage,
+)
+from polyad.protocols.store import (
+    IN_COMMON_WORDS,
+    Changes,
+    Count,
+    EntityAggregate,
+    IdT,
+    Lookup,
+    RecordT,
+    StoredDocument,
+    StoredRows,
+)
+from polyad.stores.sqlite.checksums import TEXT_CHECK, format_check, format_checksum_columns, is_sound
+from polyad.stores.sqlite.database import Database
 from polyad.stores.sqlite.rows import (
+    BATCH,
+    DOCUMENT_COLUMNS,
+    NUMBER,
     PASSAGE_COLUMNS,
     SELECT_HYPEREDGE,
-    as_written,
-    hyperedges_from,
-    matrix_from,
-    metadata_from,
-    numbers_from,
-    passages_from,
-    require_all,
-    require_numbers,
-    tally_of_incidences,
+    check_count,
+    check_types,
+    iterate_batches,
+    pad_values,
+    parse_document,
+    parse_floats,
+    parse_hyperedges,
+    parse_metadata,
+    parse_passages,
+    parse_primary_keys,
+    parse_vector,
+    parse_vectors,
+    select_in,
 )
+from polyad.stores.sqlite.tuples import add_tuple_arguments, find_tuples, select_entity_names
 from polyad.text.counting import is_written_as_name
 
-_BATCH = 256
-"""Values, or pairs of them, bound to one statement: a power of two (:func:`_padded`); SQLite's oldest limit is 999."""
+_DOCUMENTS_PER_BATCH = BATCH
+"""Documents that :meth:`SqliteReadTransaction.rows` reads at a time."""
 
-T = TypeVar("T")
+Ids = Sequence[str] | Sequence[int] | None
+Records = dict[Any, Any]
 
-_PASSAGES = f"""
+_DOCUMENT_PASSAGES = f"""
 SELECT passage.number, passage.id, document.id, passage.title, passage.text, passage.vector, passage.hyperedges
 FROM document JOIN passage ON passage.document = document.number
-WHERE document.number IN ({{}}) AND {sound("passage")} ORDER BY passage.number
+WHERE document.number IN ({{}}) AND {format_check("passage")} ORDER BY passage.number
 """
 
-_HYPEREDGES = f"""
-SELECT hyperedge.number, hyperedge.id, hyperedge.passage, hyperedge.score, hyperedge.vector,
-    hyperedge.incidences
+_DOCUMENT_HYPEREDGES = f"""
+SELECT hyperedge.number, hyperedge.id, hyperedge.passage, hyperedge.score, hyperedge.vector, hyperedge.incidences
 FROM document JOIN passage ON passage.document = document.number JOIN hyperedge ON hyperedge.passage = passage.number
-WHERE document.number IN ({{}}) AND {sound("hyperedge")} ORDER BY hyperedge.number
+WHERE document.number IN ({{}}) AND {format_check("hyperedge")} ORDER BY hyperedge.number
 """
 
-_INCIDENCES = f"""
+_DOCUMENT_INCIDENCES = f"""
 SELECT incidence.entity, incidence.hyperedge, CASE WHEN role = ? OR kind = ? THEN strength ELSE 0 END, name
 FROM document JOIN passage ON passage.document = document.number JOIN hyperedge ON hyperedge.passage = passage.number
 JOIN incidence ON incidence.hyperedge = hyperedge.number
-WHERE document.number IN ({{}}) AND {sound("incidence")}
+WHERE document.number IN ({{}}) AND {format_check("incidence")}
 """
 
-_WRITTEN = f"SELECT COALESCE(SUM(passages), 0) FROM document WHERE number IN ({{}}) AND {sound('document')}"
+_PASSAGE_COUNT = f"SELECT passages FROM document WHERE number IN ({{}}) AND {format_check('document')}"
 
-_INCIDENCES_OF = f"""
-WITH asked(place, number, after, last) AS (VALUES {{}})
-SELECT asked.place, {checked_columns("incidence")}
-FROM asked CROSS JOIN incidence ON incidence.entity = asked.number AND hyperedge > after AND hyperedge <= last
+_REQUESTED_INCIDENCES = f"""
+WITH request(place, number, after, last) AS (VALUES {{}})
+SELECT request.place, {format_checksum_columns("incidence")}
+FROM request CROSS JOIN incidence ON incidence.entity = request.number AND hyperedge > after AND hyperedge <= last
 """
-"""One of what is asked after the other, those of each by hyperedge: CROSS JOIN keeps the order of its sides."""
+"""The incidences of one request after the other, each by hyperedge: CROSS JOIN keeps the order of its sides."""
 
-_OF_INCIDENCE = (int, int, int, int, str, str, str, str, (int, float), int, (int, float))
-"""The types of what :data:`_INCIDENCES_OF` selects."""
+_REQUESTED_TYPES = (int, int, int, int, str, str, str, str, NUMBER, int, NUMBER)
+"""The column types of :data:`_REQUESTED_INCIDENCES`."""
+
+_ENTITY_INCIDENCES = f"""
+SELECT entity.key, incidence.hyperedge, name, type, description, score
+FROM entity JOIN incidence ON incidence.entity = entity.number
+WHERE {{}} AND {format_check("entity")} AND {format_check("incidence")} ORDER BY incidence.entity, incidence.hyperedge
+"""
+
+_HYPEREDGE_INCIDENCES = f"""
+SELECT incidence.hyperedge, entity.key, name, role, type, description, score, grounded, strength
+FROM incidence JOIN entity ON entity.number = incidence.entity
+WHERE incidence.hyperedge IN ({{}}) AND {format_check("entity")} AND {format_check("incidence")}
+ORDER BY entity.key, role
+"""
+
+_SELECT_KINDS = """
+WITH RECURSIVE found(kind) AS (
+    SELECT MIN(kind) FROM hyperedge
+    UNION ALL SELECT (SELECT MIN(kind) FROM hyperedge WHERE kind > found.kind) FROM found WHERE kind IS NOT NULL
+) SELECT kind FROM found WHERE kind IS NOT NULL
+"""
+"""Skip scan: reads one entry of the index on kinds for each kind."""
+
+_DOCUMENTS_BY_KIND = """
+SELECT ?1, id FROM document
+WHERE number IN (
+    SELECT DISTINCT passage.document FROM hyperedge JOIN passage ON passage.number = hyperedge.passage
+    WHERE hyperedge.kind = ?1
+) AND ?1 = (
+    SELECT kind FROM passage JOIN hyperedge ON hyperedge.passage = passage.number
+    WHERE passage.document = document.number LIMIT 1
+)
+"""
+
+_DOCUMENTS_BY_SOURCE = "SELECT ?1, id FROM document WHERE source = ?1 OR (source >= ?1 || ?2 AND source < ?1 || ?3)"
+
+_SOURCE_SEPARATORS = (("/", "0"), (":", ";"))
+"""Separators between a folder and its file, and between a file and its record, each with the next ASCII character."""
+
+_DUPLICATES = """
+SELECT id, earlier FROM (
+    SELECT document.id, (
+        SELECT other.id FROM passage AS same JOIN document AS other ON other.number = same.document
+        WHERE same.digest = last.digest AND same."end" = last."end" AND same.number < last.number
+        AND other.number <> document.number AND other.title = document.title AND other.text = document.text
+        ORDER BY same.number LIMIT 1
+    ) AS earlier
+    FROM document JOIN passage AS last
+    ON last.number = (SELECT MAX(number) FROM passage WHERE passage.document = document.number)
+    WHERE document.id IN ({}) AND last.digest <> ''
+) WHERE earlier IS NOT NULL
+"""
+"""Compares whole texts only of documents whose last passages agree in digest and position: texts often begin alike, and
+texts that end alike (with the same licence) seldom have the same length."""
+
+_LOOKUPS: Mapping[str, str] = {
+    "duplicates by document": _DUPLICATES,
+    "passages by document": (
+        "SELECT document.id, passage.id FROM document JOIN passage ON passage.document = document.number "
+        "WHERE document.id IN ({})"
+    ),
+    "passages by digest": "SELECT digest, id FROM passage WHERE digest IN ({})",
+    "hyperedges by entity": (
+        "SELECT DISTINCT entity.key, hyperedge.id FROM entity JOIN incidence ON incidence.entity = entity.number "
+        "JOIN hyperedge ON hyperedge.number = incidence.hyperedge WHERE entity.key IN ({})"
+    ),
+}
+
+_COUNTS: Mapping[str, str] = {
+    "kind": "SELECT kind, COUNT(*) FROM hyperedge GROUP BY 1 ORDER BY 1",
+    "relation": "SELECT relation, COUNT(*) FROM tuple GROUP BY 1 ORDER BY 1",
+    "role": (
+        "SELECT role, COUNT(*) FROM (SELECT role FROM argument UNION ALL SELECT role FROM incidence) "
+        "WHERE role <> '' GROUP BY 1 ORDER BY 1"
+    ),
+}
 
 
 class SqliteReadTransaction:
-    """One moment of the file; implements :class:`polyad.protocols.store.ReadTransaction`.
+    """A read transaction of one file; implements :class:`polyad.protocols.store.ReadTransaction`.
 
     Args:
-        connection: In a transaction that lasts as long as the moment is used.
-        version: Of the file then.
-        remembered: Versions that the log of removals goes back.
+        connection: A connection inside a transaction that lasts as long as this object is used.
+        database: The file.
         dimension: Length of the vectors.
+        log_length: How many of the last versions the log of removals covers.
     """
 
-    def __init__(self, connection: sqlite3.Connection, version: int, remembered: int, dimension: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, database: Database, dimension: int, log_length: int) -> None:
         self._connection = connection
-        self._version = version
-        self._remembered = remembered
+        self._database = database
         self._dimension = dimension
+        self._log_length = log_length
+        [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
+        self._version = int(version)
 
     @property
     def version(self) -> int:
-        """Of the file."""
+        """The store version."""
         return self._version
 
     @property
-    def is_under_way(self) -> bool:
-        """Whether the transaction has not ended; SQLite itself ends it where the disk fails."""
+    def is_open(self) -> bool:
+        """Whether the transaction has not ended; SQLite itself ends it if the disk fails."""
         return self._connection.in_transaction
 
-    def state(self, version: int) -> str:
-        """What tells the file at a version from any other that had as many changes; empty where it is not known."""
-        row = self._connection.execute("SELECT token FROM state WHERE version = ?", [version]).fetchone()
-        return str(row[0]) if row else ""
-
-    def changes(self, since: int) -> Changes | None:
-        """What was removed and written after the version ``since``; None where that is no longer, or not yet, known."""
-        if not self._version - self._remembered <= since <= self._version:
-            return None
+    def changes(self, since: int | None = None) -> Changes:
+        """Return the changes since an earlier version; all documents if ``since`` is None or not in the log."""
+        if since is None or not self._version - self._log_length <= since <= self._version:
+            return Changes(self._version, (), self._get_documents(), is_complete=True)
         removed = self._connection.execute(
             "SELECT first_passage, last_passage FROM removal "
-            f"WHERE version > ? AND {sound('removal')} ORDER BY version, first_passage",
+            f"WHERE version > ? AND {format_check('removal')} ORDER BY version, first_passage",
             [since],
         )
-        written = self._connection.execute("SELECT number FROM document WHERE version > ? ORDER BY +number", [since])
+        documents = self._connection.execute("SELECT number FROM document WHERE version > ? ORDER BY +number", [since])
+        tokens = self._connection.execute("SELECT token FROM state WHERE version = ?", [since]).fetchall()
         return Changes(
             self._version,
-            removed=tuple(as_written(removed, int, int)),
-            documents=tuple(number for (number,) in as_written(written, int)),
+            tuple(check_types(removed, int, int)),
+            tuple(number for (number,) in check_types(documents, int)),
+            "".join(str(token) for (token,) in tokens),
         )
 
-    def documents(self) -> list[int]:
-        """The numbers of all documents, ascending."""
-        rows = self._connection.execute(
-            f"SELECT number, passages FROM document WHERE {sound('document')} ORDER BY number"
-        )
-        numbers = as_written(rows, int, int)
+    def _get_documents(self) -> tuple[int, ...]:
+        """Return the primary keys of all documents, ascending."""
+        query = f"SELECT number, passages FROM document WHERE {format_check('document')} ORDER BY number"
+        rows = check_types(self._connection.execute(query), int, int)
         [(passages,)] = self._connection.execute("SELECT COUNT(*) FROM passage")
-        require_all("passages", sum(row[1] for row in numbers), passages)
-        return [number for number, _ in numbers]
+        check_count("passages", sum(count for _, count in rows), passages)
+        return tuple(number for number, _ in rows)
 
     def entity_keys(self) -> Iterator[tuple[int, str]]:
-        """The number and the key of every entity, by number."""
-        rows = self._connection.execute(f"SELECT number, key FROM entity WHERE {sound('entity')} ORDER BY number")
-        while some := as_written(rows.fetchmany(_BATCH), int, str):
-            yield from some
+        """Yield primary key and entity key of every entity, by primary key."""
+        rows = self._connection.execute(
+            f"SELECT number, key FROM entity WHERE {format_check('entity')} ORDER BY number"
+        )
+        while batch := check_types(rows.fetchmany(BATCH), int, str):
+            yield from batch
+
+    def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield the names that tuples with a primary key above ``after``, up to ``last``, give to entity ids."""
+        return select_entity_names(self._connection, after, last)
 
     def rows(self, documents: Sequence[int], known: int = 0) -> Iterator[StoredRows]:
-        """The rows of some documents, some hundred at a time.
+        """Yield the rows of documents, some hundred documents at a time.
 
         Args:
-            documents: Their numbers, ascending.
-            known: The number of the last entity whose key is not wanted.
+            documents: Primary keys of the documents, ascending.
+            known: Primary key of the last entity whose key is not requested.
         """
         sent: set[int] = set()
-        for numbers in _batched(documents):
-            passages = self._select(_PASSAGES, numbers, int, str, str, str, str, bytes, int)
-            hyperedges = self._select(_HYPEREDGES, numbers, int, str, int, float, bytes, int)
-            incidences = self._connection.execute(
-                _INCIDENCES.format(_places(_padded(numbers))), [SUBJECT, HyperedgeKind.TUPLE, *_padded(numbers)]
-            ).fetchall()
-            [(written,)] = self._connection.execute(_WRITTEN.format(_places(_padded(numbers))), _padded(numbers))
-            require_all("passages", written, len(passages))
-            require_all("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
-            require_all("incidences", sum(row[-1] for row in hyperedges), len(incidences))
-            pairs = require_numbers([row[:2] for row in incidences]).reshape(-1, 2)
+        for numbers in iterate_batches(documents, _DOCUMENTS_PER_BATCH):
+            passages = check_types(self._select_in(_DOCUMENT_PASSAGES, numbers), int, str, str, str, str, bytes, int)
+            hyperedges = check_types(self._select_in(_DOCUMENT_HYPEREDGES, numbers), int, str, int, NUMBER, bytes, int)
+            incidences = self._select_in(_DOCUMENT_INCIDENCES, numbers, SUBJECT, HyperedgeKind.TUPLE)
+            check_count("passages", sum(count for (count,) in self._select_in(_PASSAGE_COUNT, numbers)), len(passages))
+            check_count("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
+            check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))
+            pairs = parse_primary_keys([row[:2] for row in incidences]).reshape(-1, 2)
             entities = pairs[:, 0]
             new = sorted(set(entities[entities > known].tolist()) - sent)
             sent.update(new)
+            keys = f"SELECT number, key FROM entity WHERE number IN ({{}}) AND {format_check('entity')}"
             yield StoredRows(
-                passage_numbers=require_numbers([row[0] for row in passages]),
+                passage_numbers=parse_primary_keys([row[0] for row in passages]),
                 passage_ids=[row[1] for row in passages],
                 document_ids=[row[2] for row in passages],
                 texts=[f"{row[3]}\n{row[4]}" for row in passages],
-                passage_vectors=matrix_from([row[5] for row in passages], self._dimension),
-                hyperedge_numbers=require_numbers([row[0] for row in hyperedges]),
+                passage_vectors=parse_vectors([row[5] for row in passages], self._dimension),
+                hyperedge_numbers=parse_primary_keys([row[0] for row in hyperedges]),
                 hyperedge_ids=[row[1] for row in hyperedges],
-                passage_of_hyperedge=require_numbers([row[2] for row in hyperedges]),
-                hyperedge_scores=numbers_from([row[3] for row in hyperedges]),
-                hyperedge_vectors=matrix_from([row[4] for row in hyperedges], self._dimension),
+                passage_of_hyperedge=parse_primary_keys([row[2] for row in hyperedges]),
+                hyperedge_scores=parse_floats([row[3] for row in hyperedges]),
+                hyperedge_vectors=parse_vectors([row[4] for row in hyperedges], self._dimension),
                 incidence_entity=entities,
                 incidence_hyperedge=pairs[:, 1],
-                incidence_strength=numbers_from(_strengths(incidences)),
-                entity_keys=dict(
-                    self._in_batches(
-                        f"SELECT number, key FROM entity WHERE number IN ({{}}) AND {sound('entity')}", new, int, str
-                    )
-                ),
+                incidence_strength=parse_floats(_compute_strengths(incidences)),
+                entity_keys=dict(check_types(self._select_in(keys, new), int, str)),
             )
 
-    def passages(self, numbers: Sequence[int]) -> dict[int, Passage]:
-        """Passages by their numbers, of those that are there."""
+    @overload
+    def get(self, record_type: type[RecordT], ids: Sequence[IdT]) -> dict[IdT, RecordT]: ...
+    @overload
+    def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
+    def get(self, record_type: type[RecordT], ids: Any = None) -> Records:
+        """Return the records of one type by id or primary key, in the order of ``ids``; all records if that is None."""
+        records = _READERS[record_type](self, ids)
+        order = sorted(records) if ids is None else (id for id in dict.fromkeys(ids) if id in records)
+        return {id: records[id] for id in order}
+
+    def _get_documents_with_text(self, ids: Ids) -> Records:
+        query = f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE {{}} AND {format_check('document')} AND {TEXT_CHECK}"
+        return {row[0]: parse_document(row) for row in self._select(query, "id", ids)}
+
+    def _get_stored_documents(self, ids: Ids) -> Records:
+        rows = check_types(self._select("SELECT id, digest, source FROM document WHERE {}", "id", ids), str, str, str)
+        return {id: StoredDocument(digest, source) for id, digest, source in rows}
+
+    def _get_origins(self, ids: Ids) -> Records:
+        query = f"SELECT id, title, source, url, metadata FROM document WHERE {{}} AND {format_check('document')}"
+        rows = check_types(self._select(query, "id", ids), *[str] * 5)
+        return {id: Origin(title, source, url, parse_metadata(data)) for id, title, source, url, data in rows}
+
+    def _get_passages(self, ids: Ids) -> Records:
+        column = _get_id_column("passage", ids)
         query = (
-            f"SELECT passage.number, {PASSAGE_COLUMNS} FROM passage "
-            f"JOIN document ON document.number = passage.document WHERE passage.number IN ({{}}) AND {sound('passage')}"
+            f"SELECT {column}, {PASSAGE_COLUMNS} FROM passage "
+            f"JOIN document ON document.number = passage.document WHERE {{}} AND {format_check('passage')}"
         )
-        rows = list(self._in_batches(query, numbers))
-        return dict(zip((row[0] for row in rows), passages_from(row[1:] for row in rows), strict=True))
+        rows = self._select(query, column, ids)
+        return dict(zip((row[0] for row in rows), parse_passages(row[1:] for row in rows), strict=True))
 
-    def hyperedges(self, numbers: Sequence[int]) -> dict[int, Hyperedge]:
-        """Hyperedges by their numbers, of those that are there."""
-        query = f"{SELECT_HYPEREDGE} WHERE hyperedge.number IN ({{}}) AND {sound('hyperedge')} AND {sound('passage')}"
-        return with_given(self._connection, hyperedges_from(self._in_batches(query, numbers)))
-
-    def entities(self, asked: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
-        """What some hyperedges say of some entities: by number, those after one up to another; in the order asked."""
-        found: list[EntityAggregate | None] = [None] * len(asked)
-        for some in _batched([(place, *own) for place, own in enumerate(asked)], _BATCH // 4):
-            padded = [own or (None,) * 4 for own in _padded(some)]
-            rows = self._connection.execute(
-                _INCIDENCES_OF.format(",".join(["(?, ?, ?, ?)"] * len(padded))), [*chain.from_iterable(padded)]
-            )
-            for place, incidences in groupby(_sound_incidences(rows), key=itemgetter(0)):
-                found[place] = tally_of_incidences(incidences)
-        return found
-
-    def origins(self, document_ids: Sequence[str]) -> dict[str, Origin]:
-        """What is known of documents beside their texts, of those that are there."""
-        query = f"SELECT id, title, source, url, metadata FROM document WHERE id IN ({{}}) AND {sound('document')}"
+    def _get_indexed_passages(self, ids: Ids) -> Records:
+        column = _get_id_column("passage", ids)
+        query = (
+            f"SELECT {column}, passage.digest, passage.vector, {PASSAGE_COLUMNS} FROM passage "
+            f"JOIN document ON document.number = passage.document WHERE {{}} AND {format_check('passage')}"
+        )
+        rows = self._select(query, column, ids)
+        passages = parse_passages(row[3:] for row in rows)
+        hyperedges = defaultdict(list)
+        for item in self._select_indexed_hyperedges("passage.id", None if ids is None else [p.id for p in passages]):
+            hyperedges[item.hyperedge.passage_id].append(item)
         return {
-            id: Origin(title, source, url, metadata_from(data))
-            for id, title, source, url, data in self._in_batches(query, document_ids, *[str] * 5)
+            row[0]: IndexedPassage(passage, row[1], parse_vector(row[2]), tuple(hyperedges[passage.id]))
+            for row, passage in zip(rows, passages, strict=True)
         }
 
-    def given_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """What entities are known by and called, in the tuples after one up to the last."""
-        return find_names(self._connection, after, last)
+    def _get_hyperedges(self, ids: Ids) -> Records:
+        column = _get_id_column("hyperedge", ids)
+        rows = self._select(f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK}", column, ids)
+        hyperedges = add_tuple_arguments(self._connection, parse_hyperedges(rows))
+        return hyperedges if column == "hyperedge.number" else {edge.id: edge for edge in hyperedges.values()}
 
-    def _in_batches(self, query: str, values: Iterable[int] | Iterable[str], *types: type) -> Iterator[tuple[Any, ...]]:
-        for some in _batched(list(dict.fromkeys(values))):
-            yield from self._select(query, some, *types)
+    def _get_indexed_hyperedges(self, ids: Ids) -> Records:
+        items = self._select_indexed_hyperedges("hyperedge.id", ids)
+        return {item.hyperedge.id: item for item in items}
 
-    def _select(self, query: str, values: Sequence[Any], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
-        bound = _padded(values)
-        rows = self._connection.execute(query.format(_places(bound)), bound).fetchall()
-        return as_written(rows, *types) if types else rows
+    def _select_indexed_hyperedges(self, column: str, ids: Ids) -> list[IndexedHyperedge]:
+        """Return hyperedges with incidences (by entity key, then role) and vectors, by primary key in each passage."""
+        query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
+        rows = self._select(query, column, ids)
+        hyperedges = add_tuple_arguments(self._connection, parse_hyperedges(rows))
+        incidences = defaultdict(list)
+        types: tuple[type | tuple[type, ...], ...] = (int, *[str] * 5, NUMBER, int, NUMBER)
+        for number, key, name, role, type, description, score, grounded, strength in check_types(
+            self._select_in(_HYPEREDGE_INCIDENCES, list(hyperedges)), *types
+        ):
+            id = hyperedges[number].id
+            incidences[number].append(
+                Incidence(key, id, name, role, type, description, score, bool(grounded), strength)
+            )
+        for number, count, *_ in rows:
+            check_count("incidences", count, len(incidences[number]))
+        return [
+            IndexedHyperedge(hyperedges[number], tuple(incidences[number]), parse_vector(vector))
+            for number, _, vector, *_ in rows
+        ]
+
+    def _get_entities(self, ids: Ids) -> Records:
+        rows = check_types(self._select(_ENTITY_INCIDENCES, "entity.key", ids), str, int, str, str, str, NUMBER)
+        return {
+            key: EntityAggregate.from_incidences(row[1:] for row in group).entity(key)
+            for key, group in groupby(rows, key=itemgetter(0))
+        }
+
+    def _get_kinds(self, _: Ids) -> Records:
+        rows = check_types(self._connection.execute(_SELECT_KINDS), str)
+        return {kind: HyperedgeKind(kind) for (kind,) in rows}
+
+    def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
+        """Return the sorted ids that a lookup yields for each value; values without ids are omitted."""
+        pairs: Iterable[tuple[str, str]]
+        if lookup == "documents by source":
+            pairs = (
+                row
+                for place in values
+                for first, after in _SOURCE_SEPARATORS
+                for row in self._connection.execute(_DOCUMENTS_BY_SOURCE, [place, first, after])
+            )
+        elif lookup == "documents by kind":
+            pairs = (row for kind in values for row in self._connection.execute(_DOCUMENTS_BY_KIND, [kind]))
+        else:
+            pairs = cast(list[tuple[str, str]], self._select_in(_LOOKUPS[lookup], values))
+        ids: defaultdict[str, set[str]] = defaultdict(set)
+        for value, id in check_types(pairs, str, str):
+            ids[value].add(id)
+        return {value: sorted(group) for value, group in ids.items()}
+
+    def find_tuples(self, relation: str, conditions: Sequence[Condition]) -> list[str]:
+        """Return the sorted ids of the tuples of a relation (any if empty) whose arguments meet all conditions."""
+        numbers = find_tuples(self._connection, relation, conditions)
+        rows = self._select_in("SELECT id FROM hyperedge WHERE number IN ({})", numbers)
+        return sorted(id for (id,) in check_types(rows, str))
+
+    def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
+        """Return the aggregate of each request (entity, hyperedges after, up to), in order; None without incidences."""
+        found: list[EntityAggregate | None] = [None] * len(requests)
+        for batch in iterate_batches([(place, *request) for place, request in enumerate(requests)], BATCH // 4):
+            padded = [request or (None,) * 4 for request in pad_values(batch)]
+            rows = self._connection.execute(
+                _REQUESTED_INCIDENCES.format(",".join(["(?, ?, ?, ?)"] * len(padded))), [*chain.from_iterable(padded)]
+            )
+            for place, incidences in groupby(_check_incidences(rows), key=itemgetter(0)):
+                found[place] = EntityAggregate.from_incidences(row[1:] for row in incidences)
+        return found
+
+    def count(self, count: Count) -> dict[str, int]:
+        """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or all records (``size``)."""
+        if count != "size":
+            return dict(check_types(self._connection.execute(_COUNTS[count]), str, int))
+        tables = {"documents": "document", "passages": "passage", "entities": "entity"}
+        tables |= {"hyperedges": "hyperedge", "incidences": "incidence"}
+        sizes = {name: f"SELECT COUNT(*) FROM {table}" for name, table in tables.items()}
+        sizes["tokens"] = "SELECT COALESCE(SUM(tokens), 0) FROM document"
+        counts = {name: int(self._connection.execute(query).fetchone()[0]) for name, query in sizes.items()}
+        return counts | {"disk_bytes": self._database.disk_bytes()}
+
+    def _select(self, query: str, column: str, ids: Ids) -> list[tuple[Any, ...]]:
+        """Run a query whose ``{}`` stands for the condition that ``column`` is in ``ids``; true if ``ids`` is None."""
+        if ids is None:
+            return self._connection.execute(query.format("TRUE")).fetchall()
+        return self._select_in(query.format(f"{column} IN ({{}})"), ids)
+
+    def _select_in(
+        self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
+    ) -> list[tuple[Any, ...]]:
+        return select_in(self._connection, query, values, *parameters)
 
 
-def _sound_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, int, str, str, str, float]]:
-    """Place, hyperedge, name, type, description and score of each of some :data:`_INCIDENCES_OF`."""
-    while some := as_written(rows.fetchmany(_BATCH), *_OF_INCIDENCE):
-        for place, *checked in some:
+_HYPEREDGE_CHECK = f"{format_check('hyperedge')} AND {format_check('passage')}"
+"""The text of a hyperedge may be a span of the passage's text."""
+
+_READERS: Mapping[type, Any] = {
+    Document: SqliteReadTransaction._get_documents_with_text,
+    StoredDocument: SqliteReadTransaction._get_stored_documents,
+    Origin: SqliteReadTransaction._get_origins,
+    Passage: SqliteReadTransaction._get_passages,
+    IndexedPassage: SqliteReadTransaction._get_indexed_passages,
+    Hyperedge: SqliteReadTransaction._get_hyperedges,
+    IndexedHyperedge: SqliteReadTransaction._get_indexed_hyperedges,
+    Entity: SqliteReadTransaction._get_entities,
+    HyperedgeKind: SqliteReadTransaction._get_kinds,
+}
+
+
+def _get_id_column(table: str, ids: Ids) -> str:
+    return f"{table}.number" if ids and isinstance(ids[0], int) else f"{table}.id"
+
+
+def _check_incidences(rows: sqlite3.Cursor) -> Iterator[tuple[int, int, str, str, str, float]]:
+    """Yield place, hyperedge, name, type, description and score of rows of :data:`_REQUESTED_INCIDENCES`."""
+    while batch := check_types(rows.fetchmany(BATCH), *_REQUESTED_TYPES):
+        for place, *checked in batch:
             is_sound(*checked)
             _, _, hyperedge, _, name, type, description, score, *_ = checked
             yield place, hyperedge, name, type, description, score
 
 
-def _strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
-    """The strength of each incidence, which its last column names: below 0 for a mention in common words."""
+def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
+    """Return the strength of each incidence (entity, hyperedge, strength, name); below 0 for common words."""
     is_name = cache(is_written_as_name)
     return [row[2] if row[2] or is_name(row[3]) else IN_COMMON_WORDS for row in incidences]
-
-
-def _places(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))
-
-
-def _padded(values: Sequence[T]) -> list[T | None]:
-    """Some values, and NULL, which no row has, up to a power of two: SQLite keeps statements prepared by their text."""
-    return [*values, *[None] * ((1 << (len(values) - 1).bit_length()) - len(values))]
-
-
-def _batched(values: Sequence[Any], many: int = _BATCH) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(values), many):
-        yield values[start : start + many]

@@ -1,6 +1,6 @@
--- The tables of an index. Every row belongs to one document and goes with it; entities are the view over incidences.
--- A number is never given again: whoever knows a row by its number finds that row or none. A checksum is of all other
--- columns of its row.
+-- The tables of an index. Every row belongs to one document and is deleted with it; an entity is derived from its
+-- incidences and deleted with the last of them. Primary keys ("number") are never reused: a reader that knows a row by
+-- number finds this row or none. A checksum covers all other columns of its row.
 CREATE TABLE manifest (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -8,7 +8,7 @@ CREATE TABLE manifest (
 
 CREATE TABLE document (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
-    version INTEGER NOT NULL, -- of the index, by the commit that wrote it
+    version INTEGER NOT NULL, -- store version of the commit that wrote the document
     id TEXT NOT NULL UNIQUE,
     title TEXT NOT NULL,
     source TEXT NOT NULL,
@@ -17,21 +17,21 @@ CREATE TABLE document (
     places TEXT NOT NULL, -- pages, sheets or slides: a JSON list of [start, end, page, sheet, slide]
     digest TEXT NOT NULL,
     tokens INTEGER NOT NULL,
-    passages INTEGER NOT NULL, -- how many there are
+    passages INTEGER NOT NULL, -- number of passages
     text_checksum INTEGER NOT NULL,
-    checksum INTEGER NOT NULL, -- of all but the text, which may be long
-    text TEXT NOT NULL -- the last: what stands behind a long one is slow to reach
+    checksum INTEGER NOT NULL, -- of all columns but the text, which may be long
+    text TEXT NOT NULL -- last: SQLite reads columns behind a long text slowly
 );
 CREATE INDEX document_by_version ON document (version);
+CREATE INDEX document_by_source ON document (source);
 
--- What tells the index at a version from another of as many changes, such as a copy that went on by itself; of late
--- versions only.
+-- A random token for each recent version: a copy of the index that continued on its own has other tokens.
 CREATE TABLE state (
     version INTEGER PRIMARY KEY,
     token TEXT NOT NULL
 );
 
--- The passages of documents that were removed or replaced, by the version that did it; of late versions only.
+-- The passages of removed or replaced documents, by the version that removed them; recent versions only.
 CREATE TABLE removal (
     version INTEGER NOT NULL,
     first_passage INTEGER NOT NULL,
@@ -44,7 +44,7 @@ CREATE TABLE passage (
     number INTEGER PRIMARY KEY AUTOINCREMENT, -- consecutive within a document, in its order
     document INTEGER NOT NULL REFERENCES document (number) ON DELETE CASCADE,
     id TEXT NOT NULL UNIQUE,
-    title TEXT NOT NULL, -- the document's, with the headings above the passage
+    title TEXT NOT NULL, -- title of the document and the headings above the passage
     text TEXT NOT NULL,
     "start" INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE passage (
     slide INTEGER,
     digest TEXT NOT NULL,
     vector BLOB NOT NULL,
-    hyperedges INTEGER NOT NULL, -- how many there are
+    hyperedges INTEGER NOT NULL, -- number of hyperedges
     checksum INTEGER NOT NULL
 );
 CREATE INDEX passage_of_document ON passage (document);
@@ -65,15 +65,16 @@ CREATE TABLE hyperedge (
     passage INTEGER NOT NULL REFERENCES passage (number) ON DELETE CASCADE,
     id TEXT NOT NULL UNIQUE,
     kind TEXT NOT NULL,
-    text TEXT, -- NULL where it is the span of the passage, word for word
+    text TEXT, -- NULL if equal to the span of the passage
     "start" INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
     score REAL NOT NULL,
     vector BLOB NOT NULL,
-    incidences INTEGER NOT NULL, -- how many there are
+    incidences INTEGER NOT NULL, -- number of incidences
     checksum INTEGER NOT NULL
 );
 CREATE INDEX hyperedge_of_passage ON hyperedge (passage);
+CREATE INDEX hyperedge_by_kind ON hyperedge (kind);
 
 CREATE TABLE entity (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -96,15 +97,34 @@ CREATE TABLE incidence (
 ) WITHOUT ROWID;
 CREATE INDEX incidence_of_hyperedge ON incidence (hyperedge);
 
--- A cache: the vector of an entity's name and descriptions as they were when it was embedded, by a digest of that text.
-CREATE TABLE entity_vector (
-    entity INTEGER PRIMARY KEY REFERENCES entity (number) ON DELETE CASCADE,
-    digest TEXT NOT NULL,
-    vector BLOB NOT NULL,
+-- One row for each hyperedge of kind "tuple": a fact that the user supplied as data.
+CREATE TABLE tuple (
+    number INTEGER PRIMARY KEY REFERENCES hyperedge (number) ON DELETE CASCADE,
+    relation TEXT NOT NULL,
+    arguments INTEGER NOT NULL, -- number of arguments
     checksum INTEGER NOT NULL
 );
+CREATE INDEX tuple_by_relation ON tuple (relation);
 
--- What language models have cost this index, replies that could not be used included; one row.
+CREATE TABLE argument (
+    tuple INTEGER NOT NULL REFERENCES tuple (number) ON DELETE CASCADE,
+    place INTEGER NOT NULL, -- from 0, in the user's order
+    role TEXT NOT NULL,
+    value TEXT NOT NULL, -- on one line, for lookups
+    verbatim TEXT, -- NULL if equal to value
+    type TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    names TEXT NOT NULL, -- names of an entity that is identified by an id: a JSON list
+    low REAL, -- bounds of a comparable literal, rounded; NULL for other arguments
+    "end" REAL,
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (tuple, place)
+) WITHOUT ROWID;
+CREATE INDEX argument_by_value ON argument (role, value);
+CREATE INDEX argument_by_names ON argument (role) WHERE names <> '[]';
+CREATE INDEX argument_by_extent ON argument (role, type, low) WHERE low IS NOT NULL;
+
+-- Usage of language models for this index, unusable replies included; one row.
 CREATE TABLE account (
     calls INTEGER NOT NULL,
     prompt_tokens INTEGER NOT NULL,

@@ -1,0 +1,173 @@
+"""Lookups in a store that are composed of the methods of :class:`polyad.protocols.store.ReadTransaction`."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from typing import TypeVar
+
+from polyad.errors import IndexMismatchError, NotFoundError
+from polyad.model import (
+    Entity,
+    Hyperedge,
+    HyperedgeKind,
+    Incidence,
+    IndexedHyperedge,
+    IndexedPassage,
+    Statistics,
+    Usage,
+)
+from polyad.protocols.store import Manifest, Store, StoredDocument
+
+RecordT = TypeVar("RecordT")
+
+_HINTS = {
+    "document": "`polyad list documents` shows what it holds",
+    "entity": "`polyad list entities --like NAME` finds one like it",
+}
+_DEFAULT_HINT = "`polyad stats` shows what it holds"
+_RECORD_NAMES: dict[type, str] = {Entity: "entity", Hyperedge: "hyperedge", IndexedHyperedge: "hyperedge"}
+_DOCUMENT_NAMES = {"Document", "Origin", "StoredDocument"}
+
+_ANY_TUPLE = 2**62
+"""Greater than any primary key."""
+
+
+def get_all(store: Store, record_type: type[RecordT], ids: Sequence[str] | None = None) -> list[RecordT]:
+    """Return the records with these ids, in the same order; all records, sorted by id, if ``ids`` is None.
+
+    Raises:
+        NotFoundError: an id does not exist.
+    """
+    with store.read_transaction() as transaction:
+        if ids is None:
+            return list(transaction.get(record_type).values())
+        records = transaction.get(record_type, ids)
+    name = "document" if record_type.__name__ in _DOCUMENT_NAMES else _RECORD_NAMES.get(record_type, "passage")
+    require_ids(name, ids, records)
+    return [records[id] for id in ids]
+
+
+def require_ids(record_name: str, ids: Iterable[str], existing: Container[str]) -> None:
+    """Raise NotFoundError, naming the first missing id, if an id does not exist."""
+    missing = [id for id in ids if id not in existing]
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        hint = _HINTS.get(record_name, _DEFAULT_HINT)
+        raise NotFoundError(f"no {record_name} {missing[0]!r} in this index{more}; {hint}")
+
+
+def get_version(store: Store) -> int:
+    """Return the current version of a store."""
+    with store.read_transaction() as transaction:
+        return transaction.version
+
+
+def get_digests(store: Store, ids: Sequence[str] | None = None) -> dict[str, str]:
+    """Return the digest of each stored document by id, sorted by id; of all documents if ``ids`` is None."""
+    with store.read_transaction() as transaction:
+        documents = transaction.get(StoredDocument, ids) if ids is not None else transaction.get(StoredDocument)
+    return {id: documents[id].digest for id in sorted(documents)}
+
+
+def get_sources(store: Store, places: Iterable[str] | None = None) -> dict[str, str]:
+    """Return the source of each document by id, sorted by id.
+
+    Args:
+        store: The index.
+        places: Files and folders that documents were read from; None for all documents.
+    """
+    with store.read_transaction() as transaction:
+        if places is None:
+            documents = transaction.get(StoredDocument)
+        else:
+            groups = transaction.find("documents by source", places).values()
+            documents = transaction.get(StoredDocument, sorted({id for group in groups for id in group}))
+    return {id: document.source for id, document in documents.items()}
+
+
+def get_kinds(store: Store) -> set[HyperedgeKind]:
+    """Return the kinds of hyperedges that occur in the index."""
+    with store.read_transaction() as transaction:
+        return set(transaction.get(HyperedgeKind).values())
+
+
+def get_document_kinds(store: Store, kinds: Iterable[HyperedgeKind]) -> dict[str, HyperedgeKind]:
+    """Return the kind of each document's first hyperedge by document id; documents of other ``kinds`` are omitted."""
+    with store.read_transaction() as transaction:
+        groups = transaction.find("documents by kind", kinds)
+    return {id: HyperedgeKind(kind) for kind, ids in groups.items() for id in ids}
+
+
+def get_document_passages(store: Store, document_ids: Sequence[str]) -> list[IndexedPassage]:
+    """Return the passages of documents, sorted by id, with hyperedges and vectors; missing documents have none."""
+    with store.read_transaction() as transaction:
+        groups = transaction.find("passages by document", document_ids).values()
+        return list(transaction.get(IndexedPassage, sorted(id for group in groups for id in group)).values())
+
+
+def find_passages_by_digest(store: Store, digests: Sequence[str]) -> dict[str, IndexedPassage]:
+    """Return the first passage (by id) with each digest, with hyperedges and vectors; unknown digests are omitted."""
+    with store.read_transaction() as transaction:
+        groups = transaction.find("passages by digest", digests).values()
+        passages = transaction.get(IndexedPassage, [group[0] for group in groups])
+    return {passage.digest: passage for passage in passages.values()}
+
+
+def find_duplicates(store: Store, document_ids: Sequence[str]) -> dict[str, str]:
+    """Map documents to the earlier document with the same title and text; documents without one are omitted."""
+    with store.read_transaction() as transaction:
+        return {id: group[0] for id, group in transaction.find("duplicates by document", document_ids).items()}
+
+
+def get_incidences(store: Store, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
+    """Return the incidences of each hyperedge, sorted by entity key and role."""
+    with store.read_transaction() as transaction:
+        items = transaction.get(IndexedHyperedge, hyperedge_ids)
+    return {id: list(items[id].incidences) if id in items else [] for id in hyperedge_ids}
+
+
+def get_hyperedge_ids(store: Store, entity_key: str) -> list[str]:
+    """Return the sorted ids of the hyperedges of an entity; an empty list if the entity does not exist."""
+    with store.read_transaction() as transaction:
+        return transaction.find("hyperedges by entity", [entity_key]).get(entity_key, [])
+
+
+def find_entity_ids(store: Store, name: str) -> list[str]:
+    """Return the sorted ids of the entities to which tuples give exactly this name besides the id.
+
+    ``name`` must be normalised by :func:`polyad.text.literals.one_line`.
+    """
+    with store.read_transaction() as transaction:
+        return sorted({id for id, names in transaction.entity_names(0, _ANY_TUPLE) if name in names})
+
+
+def get_statistics(store: Store) -> Statistics:
+    """Return the sizes of an index, the costs of language models and the manifest."""
+    with store.read_transaction() as transaction:
+        sizes, kinds = transaction.count("size"), transaction.count("kind")
+    return Statistics(
+        **sizes,
+        cost=store.charge(Usage()).cost,
+        kinds={HyperedgeKind(kind): count for kind, count in kinds.items()},
+        settings={"embedder": store.manifest.embedder, "mentions": store.manifest.mentions},
+    )
+
+
+def check_manifest(manifest: Manifest, *, embedder: str | None = None, mentions: str | None = None) -> None:
+    """Raise IndexMismatchError if an index was built with another embedder or mention extractor.
+
+    Args:
+        manifest: Manifest of the index.
+        embedder: Name of the requested embedder; None for any.
+        mentions: Name of the requested mention extractor; None for any.
+    """
+    place = f"the index in {str(manifest.directory)!r}" if manifest.directory else "the index"
+    for what, requested, actual in (
+        ("embedder", embedder, manifest.embedder),
+        ("mention extractor", mentions, manifest.mentions),
+    ):
+        if requested not in (None, actual):
+            raise IndexMismatchError(
+                f"{place} was built with the {what} {actual!r}, not {requested!r}; use that one, or index into another "
+                "--store"
+            )

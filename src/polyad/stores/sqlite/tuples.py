@@ -1,0 +1,167 @@
+"""Relations and arguments of hyperedges of kind ``tuple`` (facts that the user supplied as data), and their search."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
+from polyad.stores.sqlite.checksums import format_check, insert_rows
+from polyad.stores.sqlite.rows import select_in
+from polyad.text.literals import (
+    TYPES,
+    Extent,
+    asked_extent,
+    asked_year,
+    extent_of,
+    in_unit,
+    meets,
+    one_line,
+    units_beside,
+)
+
+_NO_NAMES = "[]"
+
+_TUPLES = (
+    "SELECT tuple.number, tuple.relation, tuple.arguments, role, COALESCE(verbatim, value), type, unit, names "
+    "FROM tuple LEFT JOIN argument ON argument.tuple = tuple.number "
+    f"WHERE tuple.number IN ({{}}) AND {format_check('tuple')} AND (role IS NULL OR {format_check('argument')}) "
+    "ORDER BY 1, place"
+)
+
+_ARGUMENTS = (
+    "SELECT tuple, role, COALESCE(verbatim, value), type, unit, names FROM argument "
+    f"WHERE tuple IN ({{}}) AND {format_check('argument')} ORDER BY tuple, place"
+)
+
+_BOUNDS = {"=": ("low", "="), ">=": ("low", ">="), ">": ("low", ">="), "<=": ('"end"', "<="), "<": ('"end"', "<=")}
+"""Column and SQL operator that select the candidates of each operator; rounded bounds need ``>=`` for ``>``."""
+
+
+def insert_tuples(connection: sqlite3.Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
+    """Insert relation and arguments of the hyperedges that are tuples, given with their primary keys."""
+    tuples = [(number, edge) for number, edge in hyperedges if edge.kind is HyperedgeKind.TUPLE]
+    insert_rows(connection, "tuple", ((number, edge.relation, len(edge.arguments)) for number, edge in tuples))
+    arguments = (
+        (number, place, *_format_argument(argument))
+        for number, edge in tuples
+        for place, argument in enumerate(edge.arguments)
+    )
+    insert_rows(connection, "argument", arguments)
+
+
+def add_tuple_arguments(connection: sqlite3.Connection, hyperedges: Mapping[int, Hyperedge]) -> dict[int, Hyperedge]:
+    """Return the hyperedges by primary key, with relation and arguments added to hyperedges of kind ``tuple``.
+
+    Raises:
+        ValueError: rows of a tuple are missing.
+    """
+    numbers = [number for number, edge in hyperedges.items() if edge.kind is HyperedgeKind.TUPLE]
+    arguments: defaultdict[int, list[Argument]] = defaultdict(list)
+    relations: dict[int, tuple[str, int]] = {}
+    for number, relation, count, *argument in select_in(connection, _TUPLES, numbers):
+        relations[number] = str(relation), int(count)
+        if argument[0] is not None:
+            arguments[number].append(_parse_argument(argument))
+    if len(relations) < len(numbers):
+        raise ValueError("a tuple without its relation")
+    for number, (_, count) in relations.items():
+        if count != len(arguments[number]):
+            raise ValueError(f"{len(arguments[number])} arguments where {count} were written")
+    return {
+        number: replace(edge, relation=relations[number][0], arguments=tuple(arguments[number]))
+        if number in relations
+        else edge
+        for number, edge in hyperedges.items()
+    }
+
+
+def find_tuples(connection: sqlite3.Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
+    """Return the primary keys of the tuples of a relation (any if empty) that meet all conditions, ascending."""
+    sets = [_find_candidates(connection, condition) for condition in conditions]
+    if relation:
+        rows = connection.execute("SELECT number FROM tuple WHERE relation = ?", [relation])
+        sets.append({number for (number,) in rows})
+    elif not sets:
+        sets.append({number for (number,) in connection.execute("SELECT number FROM tuple")})
+    candidates = sorted(set.intersection(*sets))
+    if not conditions:
+        return candidates
+    roles = {condition.role for condition in conditions}
+    arguments: defaultdict[int, list[Argument]] = defaultdict(list)
+    for number, *argument in select_in(connection, _ARGUMENTS, candidates):
+        if argument[0] in roles:
+            arguments[number].append(_parse_argument(argument))
+    return [number for number in candidates if meets(conditions, arguments[number])]
+
+
+def select_entity_names(connection: sqlite3.Connection, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the distinct pairs of entity id and names in tuples with a primary key above ``after``, up to ``last``."""
+    rows = connection.execute(
+        f"SELECT DISTINCT value, names FROM argument {'' if after else 'INDEXED BY argument_by_names '}"
+        f"WHERE names <> '[]' AND tuple > ? AND tuple <= ? AND {format_check('argument')}",
+        [after, last],
+    )
+    return ((str(value), json.loads(names)) for value, names in rows)
+
+
+def _find_candidates(connection: sqlite3.Connection, condition: Condition) -> set[int]:
+    """Return the primary keys of the tuples that may meet a condition; the stored bounds are rounded."""
+
+    def select(where: str, *parameters: object) -> set[int]:
+        rows = connection.execute(f"SELECT tuple FROM argument WHERE role = ? {where}", [condition.role, *parameters])
+        return {number for (number,) in rows}
+
+    if condition.operator == "!=":
+        return select("")
+    candidates: set[int] = set()
+    if condition.operator == "=":
+        text = one_line(condition.value)
+        candidates |= select("AND value = ?", text)
+        candidates |= select("AND names <> '[]' AND INSTR(names, ?)", json.dumps(text))
+    column, operator = _BOUNDS[condition.operator]
+    for type in TYPES:
+        extent, year = asked_extent(condition, type), asked_year(condition)
+        if type == "number" and year is not None:
+            extent = Extent(Decimal(year), Decimal(year))
+        for converted, unit in _convert_units(extent) if extent else ():
+            bound = _round(converted.low if column == "low" else converted.end)
+            where = f"AND type = ? AND low IS NOT NULL AND {column} {operator} ? AND (? IS NULL OR unit IN (?, ''))"
+            candidates |= select(where, type, bound, unit, unit)
+    return candidates
+
+
+def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
+    """Yield the extent in each unit that a stored number may have; None for any unit."""
+    if not extent.unit:
+        yield extent, None
+        return
+    for unit in units_beside(extent.unit):
+        if (converted := in_unit(extent, unit)) is not None:
+            yield converted, unit
+
+
+def _format_argument(argument: Argument) -> tuple[object, ...]:
+    value, extent = one_line(argument.value), extent_of(argument)
+    return (
+        *(argument.role, value, None if value == argument.value else argument.value, argument.type, argument.unit),
+        json.dumps(list(map(one_line, argument.names))),
+        *((_round(extent.low), _round(extent.end)) if extent else (None, None)),
+    )
+
+
+def _round(value: Decimal) -> float:
+    """Return a float without negative zero, which SQLite does not store."""
+    return float(value) + 0.0
+
+
+def _parse_argument(row: Sequence[Any]) -> Argument:
+    role, value, type, unit, names = row
+    if type not in TYPES:
+        raise ValueError(f"an argument of type {type!r}")
+    return Argument(role, value, type, unit, tuple(json.loads(names)) if names != _NO_NAMES else ())

@@ -1,0 +1,140 @@
+"""The key-value table of an index, and a file that has only this table: cached replies of language models.
+
+The file of replies has a format of its own, so that replies survive when an index is deleted or built again in another
+format. Several indexes may share the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from polyad.errors import IndexMismatchError, StoreError
+from polyad.stores.sqlite.checksums import compute_checksum, format_check
+from polyad.stores.sqlite.database import BusyError, Database, check_path_length, create_tables, run_script
+from polyad.stores.sqlite.rows import check_types, select_in
+from polyad.text.files import read_package_file
+
+REPLIES_FILE_NAME = "replies.sqlite"
+
+_FORMAT_VERSION = 2
+_OTHER_FILE = "name another file with --replies"
+_REMEDY = f"restore it from a copy, or {_OTHER_FILE}"
+
+
+def create_value_table(connection: sqlite3.Connection) -> None:
+    """Create the key-value table."""
+    run_script(connection, read_package_file("polyad.stores.sqlite", "values.sql"))
+
+
+def get_values(database: Database, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
+    """Return the stored values of a namespace by key; all if ``keys`` is None."""
+    query = f"SELECT key, value FROM value WHERE namespace = ? AND {format_check('value')}"
+    with database.reading() as connection:
+        if keys is None:
+            rows = connection.execute(query, [namespace]).fetchall()
+        else:
+            rows = select_in(connection, f"{query} AND key IN ({{}})", keys, namespace)
+        return dict(check_types(rows, str, bytes))
+
+
+def put_values(
+    database: Database, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool
+) -> None:
+    """Store, replace or delete values; see :meth:`polyad.protocols.store.ValueStore.put_values`."""
+    if is_optional and database.is_read_only:
+        return
+    if values is None:  # most runs leave nothing to delete: do not wait for other writers then
+        with database.reading() as connection:
+            if not connection.execute("SELECT 1 FROM value WHERE namespace = ? LIMIT 1", [namespace]).fetchone():
+                return
+    errors = (BusyError,) if is_optional else ()
+    with suppress(*errors), database.writing(**({"seconds": 0.0} if is_optional else {})) as connection:
+        if values is None:
+            connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
+            return
+        delete_values(connection, namespace, values)
+        connection.executemany(
+            "INSERT INTO value (namespace, key, checksum, value) VALUES (?, ?, ?, ?)",
+            (
+                (namespace, key, compute_checksum(namespace, key, value), value)
+                for key, value in values.items()
+                if value is not None
+            ),
+        )
+
+
+def delete_values(connection: sqlite3.Connection, namespace: str, keys: Sequence[str] | Mapping[str, object]) -> None:
+    """Delete keys of a namespace within a transaction."""
+    connection.executemany("DELETE FROM value WHERE namespace = ? AND key = ?", ((namespace, key) for key in keys))
+
+
+class SqliteValueFile:
+    """A SQLite file of values that several indexes may share; implements :class:`polyad.protocols.store.ValueStore`.
+
+    Safe for several threads and processes. A read-only file is read, and values are not stored.
+
+    Args:
+        path: Path of the file, which is created if missing.
+        is_required: Whether an error is raised if the file is missing and cannot be created. If False, no values are
+            stored in this case.
+
+    Raises:
+        IndexMismatchError: the file has another format.
+        StoreError: the file is damaged, belongs to another program or cannot be created, or the path is too long.
+    """
+
+    def __init__(self, path: Path, *, is_required: bool = True) -> None:
+        self._database: Database | None = None
+        check_path_length(path, "--replies")
+        if not is_required and not path.exists() and not os.access(path.parent, os.W_OK):
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make the directory {str(path.parent)!r}: {error.strerror}") from error
+        if not path.exists() or os.access(path, os.W_OK):
+            create_tables(path, _create_tables, _REMEDY)
+        self._database = Database(path, _REMEDY)
+        try:
+            _check_format(self._database)
+        except BaseException:
+            self.close()
+            raise
+
+    def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
+        """Return the stored values by key; all values of the namespace if ``keys`` is None."""
+        return get_values(self._database, namespace, keys) if self._database else {}
+
+    def put_values(
+        self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
+    ) -> None:
+        """Store, replace or delete values in one transaction; nothing if the file is read-only."""
+        if self._database and not self._database.is_read_only:
+            put_values(self._database, namespace, values, is_optional=is_optional)
+
+    def close(self) -> None:
+        """Release the file. The object cannot be used afterwards."""
+        if self._database:
+            self._database.close()
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    create_value_table(connection)
+    connection.execute(f"PRAGMA user_version = {_FORMAT_VERSION}")
+
+
+def _check_format(database: Database) -> None:
+    with database.reading() as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        [(version,)] = check_types(connection.execute("PRAGMA user_version"), int)
+    if not version or not tables & {"value", "reply"}:  # "reply": the table of format 1
+        raise StoreError(f"{str(database.path)!r} belongs to another program; {_OTHER_FILE}")
+    if version != _FORMAT_VERSION:
+        raise IndexMismatchError(
+            f"{str(database.path)!r} has format {version} of replies, this polyad reads {_FORMAT_VERSION}; "
+            f"{_OTHER_FILE}"
+        )
