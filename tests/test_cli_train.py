@@ -320,29 +320,13 @@ def test_eval_says_it_of_the_default_retriever_too(run: Run, bells: Path) -> Non
 
 
 def test_the_weights_that_come_with_polyad_know_the_questions_they_saw() -> None:
-    triples, linear = TripleScorer.bundled(BUNDLED_FOR, signals=False), LinearScorer.load_bundled(rewriting=False)
+    triples, linear = TripleScorer.load_bundled(BUNDLED_FOR, signals=False), LinearScorer.load_bundled(rewriting=False)
     assert len(triples.recipe.questions) == 244 + 61
-    assert TripleScorer.bundled(BUNDLED_FOR, signals=True).recipe.questions == triples.recipe.questions
+    assert TripleScorer.load_bundled(BUNDLED_FOR, signals=True).recipe.questions == triples.recipe.questions
     assert set(triples.recipe.questions) < set(linear.question_digests)
     assert LinearScorer.load_bundled(rewriting=True).question_digests == linear.question_digests
     first = json.loads((MANUALS / "questions.jsonl").read_text(encoding="utf-8").splitlines()[0])["text"]
     assert question_digest(first) in linear.question_digests
-
-
-def test_weights_of_an_earlier_version_are_used_and_said_to_be_silent(run: Run, bells: Path) -> None:
-    result_of(trained(run, bells))
-    assert run("train", "default", bells, "--to", "weights", "--quiet").exit_code == 0
-    forget("weights")
-    bells.rename("chimes")
-    for name, file in (("hyperretriever", "hyperretriever.safetensors"), ("default", "weights.tsv")):
-        use_trained(name, file)
-        said = " ".join(warned(run, Path("chimes"), name).split())
-        assert (
-            f"the weights of {name} are from an earlier version and cannot tell which questions of bells they were "
-            "trained on, so these 10 questions may be among them; train again"
-        ) in said
-    error = error_of(run("eval", "chimes", "--retriever", "default", "--split", "unseen"))
-    assert "cannot tell which questions they were trained on" in " ".join(error.split())
 
 
 def forget(folder: str) -> None:

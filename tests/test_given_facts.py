@@ -379,7 +379,7 @@ def test_a_retriever_goes_on_from_an_entity_that_an_alias_names(tmp_path: Path, 
 
 def weights_for(folder: Path) -> Settings:
     recipe = Recipe(embedder=HashingEmbedder(384).name, dimension=384)
-    TripleScorer.untrained(recipe).save(folder / "weights.safetensors")
+    TripleScorer.create_untrained(recipe).save(folder / "weights.safetensors")
     return Settings(hyperretriever=HyperRetrieverSettings(weights=str(folder / "weights.safetensors")))
 
 

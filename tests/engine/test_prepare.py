@@ -14,14 +14,14 @@ def test_what_hyperretriever_makes_once_is_made_before_the_first_search(
     small_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = 0
-    make = SearchSpace.of
+    make = SearchSpace.from_snapshot
 
     def counted(snapshot: Snapshot, *, binary: bool) -> SearchSpace:
         nonlocal made
         made += 1
         return make(snapshot, binary=binary)
 
-    monkeypatch.setattr(SearchSpace, "of", counted)
+    monkeypatch.setattr(SearchSpace, "from_snapshot", counted)
     small_engine.prepare("hyperretriever")
     assert made == 1
     assert small_engine.search("Who cast the Bell of Tarn?", retriever="hyperretriever").passages

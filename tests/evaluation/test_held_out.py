@@ -35,7 +35,7 @@ QUERIES = [
     Question("2", "On which river is the village where Ines Moreau was born?", frozenset({"moreau", "aldby"})),
 ]
 SETTINGS = HyperRetrieverSettings(dense_weight=0)
-UNTRAINED = TripleScorer.untrained(build_recipe(SETTINGS, EMBEDDER))
+UNTRAINED = TripleScorer.create_untrained(build_recipe(SETTINGS, EMBEDDER))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def examples(seed: int, count: int = 600, entities: int = 5) -> TripleExamples:
     """Triples of which those are right whose first extra, or the hyperedge's first number, is high."""
     random = np.random.default_rng(seed)
     recipe = Recipe(embedder="table", dimension=4, rounds=0, closeness=True)
-    extras = random.normal(size=(count, recipe.extras)).astype(np.float32)
+    extras = random.normal(size=(count, recipe.extra_count)).astype(np.float32)
     edge_vectors = random.normal(size=(7, 4)).astype(np.float32)
     edges = random.integers(7, size=count)
     return TripleExamples(
@@ -50,7 +50,7 @@ def test_training_finds_what_makes_a_triple_right() -> None:
     every = np.arange(len(unseen))
     trained, untrained = (
         float(np.mean((one.scores(unseen.features(every)) >= 0.5) == unseen.labels))
-        for one in (scorer, TripleScorer.untrained(unseen.recipe, 0, 16))
+        for one in (scorer, TripleScorer.create_untrained(unseen.recipe, 0, 16))
     )
     assert trained > 0.85
     assert trained > untrained + 0.1

@@ -137,7 +137,7 @@ def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
         {"hyperretriever_training.directions": "separate", "hyperretriever_training.distance_starts": "heads"},
     )
     by_equations = build_recipe(HyperRetrieverSettings(), HashingEmbedder(64), apart.of(HyperRetrieverTraining))
-    assert (by_equations.starts, by_equations.extras) == ("heads", 2 * (1 + 3 + 3)), "eqs. 4 to 8"
+    assert (by_equations.starts, by_equations.extra_count) == ("heads", 2 * (1 + 3 + 3)), "eqs. 4 to 8"
 
 
 def test_thresholds_of_hypergraphrag_by_preset_are_the_papers_for_every_embedder() -> None:

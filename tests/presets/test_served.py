@@ -139,7 +139,7 @@ def test_hypergraphrag_extracts_with_two_more_rounds_and_hands_on_facts_and_chun
 def test_hyperretriever_hands_on_one_name_from_half_three_tenths_and_two_tenths(ask: Ask, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     weights = tmp_path / "weights.safetensors"
-    TripleScorer.untrained(
+    TripleScorer.create_untrained(
         Recipe(embedder="hashing:256", dimension=256, rounds=3, directions="mixed", closeness=False)
     ).save(weights)
     (tmp_path / "polyad.toml").write_text(f'[hyperretriever]\nweights = "{weights}"\n', encoding="utf-8")

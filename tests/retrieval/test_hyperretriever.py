@@ -18,7 +18,7 @@ from polyad.model import Evidence, FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.default.signals import list_signal_names
-from polyad.retrieval.hyperretriever.expansion import choose, expanded, final_threshold
+from polyad.retrieval.hyperretriever.expansion import lower_threshold, search_triples, select_triples
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
@@ -236,7 +236,7 @@ def test_a_scorer_of_another_embedder_or_variant_is_refused(view_of: ViewOf) -> 
         retriever(snapshot, other)
     with pytest.raises(ConfigurationError, match="signals = false"):
         retriever(snapshot, scorer(), HyperRetrieverSettings(signals=True))
-    with pytest.raises(ConfigurationError, match="polyad train hyperretriever"):
+    with pytest.raises(ConfigurationError, match="polyad bench train hyperretriever"):
         HyperRetriever(EMBEDDER, RuleMentionExtractor(), HyperRetrieverSettings(), None)
 
 
@@ -246,7 +246,7 @@ def test_a_scorer_of_another_embedder_or_variant_is_refused(view_of: ViewOf) -> 
 def walk_of(
     snapshot: Snapshot, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
 ) -> TripleWalk:
-    space = SearchSpace.of(snapshot, binary=binary)
+    space = SearchSpace.from_snapshot(snapshot, binary=binary)
     reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     return TripleWalk(space, recipe or scorer().recipe, reader.prepare(question), limit)
 
@@ -257,13 +257,13 @@ def entity_vectors(snapshot: Snapshot) -> FloatArray:
 
 def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
     walk = walk_of(view_of(CHAIN), "Bell")
-    first, _ = walk.hop()
+    first, _ = walk.enumerate_hop()
     assert first.edges.tolist() == [CAST, WEIGHS]
     walk.follow(first, np.array([0]))
-    second, _ = walk.hop()
+    second, _ = walk.enumerate_hop()
     assert second.edges.tolist() == [BORN], "not CAST, which led here"
     walk.follow(second, np.array([0]))
-    third, _ = walk.hop()
+    third, _ = walk.enumerate_hop()
     assert third.edges.tolist() == [GROW]
 
 
@@ -286,10 +286,10 @@ def test_an_earlier_head_is_not_gone_on_from_again(view_of: ViewOf) -> None:
     snapshot = view_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
     bell, moreau = (snapshot.find_entity_rows([key])[key] for key in ("bell", "moreau"))
     walk = walk_of(snapshot, "Bell and Moreau")
-    first, _ = walk.hop()
+    first, _ = walk.enumerate_hop()
     assert set(first.heads.tolist()) == {bell, moreau}
     walk.follow(first, np.flatnonzero(first.tails == bell))
-    second, _ = walk.hop()
+    second, _ = walk.enumerate_hop()
     assert len(second) == 0, "not to the ton, which was met already"
 
 
@@ -300,12 +300,12 @@ def test_a_hub_costs_its_nearest_hyperedges_only(view_of: ViewOf) -> None:
     snapshot = view_of(spec)
     question = "hub word4 leaf4 twig4"
     nearest = int(snapshot.nearest("hyperedge", EMBEDDER.encode([question], "query"), 1)[0][0][0])
-    space = SearchSpace.of(snapshot, binary=False)
+    space = SearchSpace.from_snapshot(snapshot, binary=False)
     topics = np.array([snapshot.find_entity_rows(["hub"])["hub"]])
     reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
         walk = TripleWalk(space, scorer().recipe, replace(reader.prepare(question), topics=topics), limit)
-        found, _ = walk.hop()
+        found, _ = walk.enumerate_hop()
         assert len(set(found.edges.tolist())) == edges
         assert nearest in found.edges
 
@@ -324,7 +324,7 @@ def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
     snapshot = view_of(crowd(40))
     names = sorted(set(crowd(40)["Crowd"][0][1]))
     walk = walk_of(snapshot, " and ".join(names), limit=limit)
-    found, extras = walk.hop()
+    found, extras = walk.enumerate_hop()
     assert len(found) == len(extras) == triples
     closeness = entity_vectors(snapshot) @ EMBEDDER.encode([" and ".join(names)], "query")[0]
     chosen = sorted(set(found.heads.tolist()))
@@ -336,7 +336,7 @@ def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
 def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(view_of: ViewOf) -> None:
     snapshot = view_of(crowd(40))
     walk = walk_of(snapshot, "name0003", limit=10)
-    found, _ = walk.hop()
+    found, _ = walk.enumerate_hop()
     closeness = compute_cosines(entity_vectors(snapshot), EMBEDDER.encode(["name0003"], "query")[0])
     keys = snapshot.ids("entity", range(snapshot.row_count("entity")))
     names = [row for row, name in enumerate(keys) if name.startswith("name")]
@@ -354,18 +354,18 @@ def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(view
 @pytest.mark.parametrize("starts", ["topics", "heads"])
 def test_distances_start_where_the_recipe_says(view_of: ViewOf, starts: Literal["topics", "heads"]) -> None:
     walk = walk_of(view_of(CHAIN), "Bell", recipe=replace(scorer().recipe, starts=starts))
-    first, _ = walk.hop()
+    first, _ = walk.enumerate_hop()
     walk.follow(first, np.array([0]))
-    _, extras = walk.hop()
+    _, extras = walk.enumerate_hop()
     assert extras[0, 0] == (starts == "heads"), "the head, Moreau, is none of the question's entities"
 
 
 def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: ViewOf) -> None:
     snapshot = view_of(CHAIN)
     walk = walk_of(snapshot, "Bell")
-    first, _ = walk.hop()
+    first, _ = walk.enumerate_hop()
     walk.follow(first, np.arange(len(first)))
-    second, extras = walk.hop()
+    second, extras = walk.enumerate_hop()
     topic = np.array([snapshot.find_entity_rows(["bell"])["bell"]])
     met = build_triples(snapshot.graph.members, np.array([CAST, WEIGHS]), topic)
     both = Triples(
@@ -389,8 +389,8 @@ def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: Vi
 def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(view_of: ViewOf) -> None:
     spec: Spec = {"Bell": [("cast by", ["bell", "moreau", "corven"])], "Corven": [("is in", ["corven", "isk"])]}
     snapshot = view_of(spec)
-    whole, binary = (SearchSpace.of(snapshot, binary=binary) for binary in (False, True))
-    assert (whole.whole().edge_count, binary.whole().edge_count) == (2, 4)
+    whole, binary = (SearchSpace.from_snapshot(snapshot, binary=binary) for binary in (False, True))
+    assert (whole.build_hypergraph().edge_count, binary.build_hypergraph().edge_count) == (2, 4)
     assert binary.density > whole.density
     evidence = retriever(snapshot, settings=HyperRetrieverSettings(adaptive=False, binary=True)).retrieve("Bell", 2)
     assert reached(evidence) == {"Bell#0000/000": ("hop 1", "Bell"), "Corven#0000/000": ("hop 2", "Corven")}
@@ -405,12 +405,12 @@ SCORES = np.array([0.9, 0.8, 0.55, 0.35, 0.15, 0.05], dtype=np.float32)
 @pytest.mark.parametrize(("minimum", "expected"), [(1, 0.5), (2, 0.5), (3, 0.3), (4, 0.1), (50, 0.0)])
 def test_the_threshold_is_lowered_until_enough_hyperedges_reach_it(minimum: int, expected: float) -> None:
     settings = HyperRetrieverSettings(minimum_hyperedges=minimum)
-    assert final_threshold(EDGES, SCORES, settings) == pytest.approx(expected)
+    assert lower_threshold(EDGES, SCORES, settings) == pytest.approx(expected)
 
 
 def test_the_threshold_is_lowered_at_most_so_often() -> None:
     settings = HyperRetrieverSettings(reductions=2)
-    assert final_threshold(EDGES, SCORES, settings) == pytest.approx(0.3)
+    assert lower_threshold(EDGES, SCORES, settings) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
@@ -418,8 +418,8 @@ def test_the_threshold_is_lowered_at_most_so_often() -> None:
     [(2.35, [0, 1, 2, 3], [0, 1, 2]), (2.36, [0, 1, 2, 3], [0, 1, 2, 3]), (5.1, [0, 1], [0, 1])],
 )
 def test_density_decides_what_a_lowered_threshold_lets_in(density: float, kept: list[int], followed: list[int]) -> None:
-    settings = HyperRetrieverSettings(minimum_hyperedges=3, triples_kept=2)
-    found = choose(EDGES, SCORES, density, settings)
+    settings = HyperRetrieverSettings(minimum_hyperedges=3, max_triples=2)
+    found = select_triples(EDGES, SCORES, density, settings)
     assert [positions.tolist() for positions in found] == [kept, followed]
 
 
@@ -461,10 +461,10 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
         def __init__(self) -> None:
             self.frontier, self.were_heads, self.were_followed = [rows["x"]], set[int](), set[int]()
 
-        def origins(self, edges: IntArray) -> IntArray:
+        def to_snapshot_rows(self, edges: IntArray) -> IntArray:
             return edges
 
-        def hop(self) -> tuple[Triples, FloatArray]:
+        def enumerate_hop(self) -> tuple[Triples, FloatArray]:
             heads = np.array(self.frontier, dtype=np.int64)
             edges = set(graph.memberships.get_neighbours(heads)[0].tolist()) - self.were_followed
             self.were_heads |= set(self.frontier)
@@ -479,7 +479,7 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
     settings = HyperRetrieverSettings(
         depth=0, minimum_over="question", minimum_hyperedges=minimum, low_density=low, high_density=9.0
     )
-    found = expanded(
+    found = search_triples(
         walked,  # type: ignore[arg-type]
         walked,  # type: ignore[arg-type]
         np.array([rows["x"]]),
@@ -490,7 +490,7 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
 
 
 def test_a_fixed_threshold_stays_where_it_is() -> None:
-    kept, followed = choose(EDGES, SCORES, 1.0, HyperRetrieverSettings(adaptive=False))
+    kept, followed = select_triples(EDGES, SCORES, 1.0, HyperRetrieverSettings(adaptive=False))
     assert kept.tolist() == followed.tolist() == [0, 1, 2]
 
 

@@ -29,7 +29,7 @@ OFFLINE = sorted({*RETRIEVERS} - NEED_LANGUAGE_MODEL)
 def engine(tmp_path: Path) -> Iterator[Engine]:
     embedder = HashingEmbedder(32)
     weights = tmp_path / "weights.safetensors"
-    TripleScorer.untrained(Recipe(embedder=embedder.name, dimension=embedder.dimension)).save(weights)
+    TripleScorer.create_untrained(Recipe(embedder=embedder.name, dimension=embedder.dimension)).save(weights)
     settings = Settings(hyperretriever=HyperRetrieverSettings(weights=str(weights)))
     with Engine.open(tmp_path, embedder=embedder, settings=settings) as opened:
         yield opened

@@ -35,16 +35,16 @@ def triples(count: int, entities: int, edges: int) -> Triples:
 
 
 def test_a_recipe_counts_the_numbers_a_scorer_reads() -> None:
-    assert RECIPE.extras == 2 * 3 + 3 + 2
-    assert RECIPE.width == 4 * 8 + RECIPE.extras
-    assert replace(RECIPE, rounds=0, closeness=False, signals=()).extras == 2
+    assert RECIPE.extra_count == 2 * 3 + 3 + 2
+    assert RECIPE.width == 4 * 8 + RECIPE.extra_count
+    assert replace(RECIPE, rounds=0, closeness=False, signals=()).extra_count == 2
 
 
 @pytest.mark.parametrize("count", [0, 1, 50, 2048, 5000])
 def test_multiplying_beforehand_gives_the_plain_forward_pass(count: int) -> None:
-    scorer = TripleScorer.untrained(RECIPE, seed=3)
+    scorer = TripleScorer.create_untrained(RECIPE, seed=3)
     entities, edges, question = vectors(1, 20, 8), vectors(2, 10, 8), vectors(3, 8)
-    found, extras = triples(count, 20, 10), vectors(4, count, RECIPE.extras)
+    found, extras = triples(count, 20, 10), vectors(4, count, RECIPE.extra_count)
     features = np.hstack(
         [
             np.repeat(question[None], count, axis=0),
@@ -74,7 +74,7 @@ def test_the_forward_pass_is_a_hidden_layer_and_a_sigmoid() -> None:
 
 
 def test_the_largest_logits_do_not_overflow() -> None:
-    scorer = replace(TripleScorer.untrained(RECIPE), output_bias=np.array([-1e6], dtype=np.float32))
+    scorer = replace(TripleScorer.create_untrained(RECIPE), output_bias=np.array([-1e6], dtype=np.float32))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert scorer.scores(np.zeros((1, RECIPE.width), dtype=np.float32)).tolist() == [0.0]
@@ -82,14 +82,14 @@ def test_the_largest_logits_do_not_overflow() -> None:
 
 def test_an_untrained_scorer_depends_on_its_seed_alone() -> None:
     features = vectors(5, 30, RECIPE.width)
-    first, again, other = (TripleScorer.untrained(RECIPE, seed).scores(features) for seed in (1, 1, 2))
+    first, again, other = (TripleScorer.create_untrained(RECIPE, seed).scores(features) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_saved_weights_are_the_same_when_loaded(tmp_path: Path) -> None:
     recipe = replace(RECIPE, trained_on=("2wiki", "musique"), questions=("0123456789abcdef",), starts="heads")
-    scorer = TripleScorer.untrained(recipe, units=16)
+    scorer = TripleScorer.create_untrained(recipe, units=16)
     scorer.save(tmp_path / "weights.safetensors")
     loaded = TripleScorer.load(tmp_path / "weights.safetensors")
     assert loaded.recipe == recipe
@@ -102,7 +102,7 @@ def test_a_file_that_holds_no_weights_is_named_with_the_way_to_make_one(tmp_path
     path = tmp_path / "mine.safetensors"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ConfigurationError, match=r"mine\.safetensors.*polyad train hyperretriever"):
+    with pytest.raises(ConfigurationError, match=r"mine\.safetensors.*polyad bench train hyperretriever"):
         TripleScorer.load(path)
 
 
@@ -111,12 +111,12 @@ def test_weights_of_another_program_are_refused(tmp_path: Path) -> None:
 
     path = tmp_path / "other.safetensors"
     save_file({"hidden": np.zeros((2, 3), dtype=np.float16)}, path)
-    with pytest.raises(ConfigurationError, match="expected a file written by polyad train hyperretriever"):
+    with pytest.raises(ConfigurationError, match="expected a file written by polyad bench train hyperretriever"):
         TripleScorer.load(path)
 
 
 def test_weights_that_do_not_fit_their_recipe_are_refused() -> None:
-    scorer = TripleScorer.untrained(RECIPE, units=4)
+    scorer = TripleScorer.create_untrained(RECIPE, units=4)
     with pytest.raises(ConfigurationError, match=r"'hidden' have shape \(4, 43\); expected \(4, 46\) for 46 numbers"):
         replace(scorer, recipe=replace(RECIPE, signals=("1", "2", "3", "4", "5")))
 
@@ -125,7 +125,7 @@ def test_weights_that_are_no_finite_numbers_are_refused_naming_the_file(tmp_path
     from safetensors.numpy import load_file, save
 
     path = tmp_path / "mine.safetensors"
-    TripleScorer.untrained(RECIPE, units=4).save(path)
+    TripleScorer.create_untrained(RECIPE, units=4).save(path)
     arrays = load_file(path)
     for name in arrays:
         for wrong in (np.nan, np.inf):
@@ -142,7 +142,7 @@ def test_weights_of_another_shape_are_refused_naming_the_file(tmp_path: Path) ->
     from safetensors.numpy import load_file, save
 
     path = tmp_path / "mine.safetensors"
-    TripleScorer.untrained(RECIPE, units=4).save(path)
+    TripleScorer.create_untrained(RECIPE, units=4).save(path)
     arrays = load_file(path)
     for name in arrays:
         for shape in ((), (0,), (5,), (2, 2, 2)):
@@ -178,9 +178,9 @@ def test_a_recipe_with_a_wrong_value_is_refused_naming_file_and_value(tmp_path: 
     from safetensors.numpy import load_file, save
 
     path = tmp_path / "mine.safetensors"
-    TripleScorer.untrained(RECIPE, units=4).save(path)
+    TripleScorer.create_untrained(RECIPE, units=4).save(path)
     path.write_bytes(save(load_file(path), recipe_metadata(**{name: value})))
-    with pytest.raises(ConfigurationError, match=rf"mine\.safetensors'.*{name} is .* expected .*polyad train"):
+    with pytest.raises(ConfigurationError, match=rf"mine\.safetensors'.*{name} is .* expected .*polyad bench train"):
         TripleScorer.load(path)
 
 
@@ -189,26 +189,26 @@ def test_a_file_without_a_whole_recipe_is_refused(tmp_path: Path, recipe: str | 
     from safetensors.numpy import load_file, save
 
     path = tmp_path / "mine.safetensors"
-    TripleScorer.untrained(RECIPE, units=4).save(path)
+    TripleScorer.create_untrained(RECIPE, units=4).save(path)
     path.write_bytes(save(load_file(path), None if recipe is None else {"recipe": recipe}))
-    with pytest.raises(ConfigurationError, match="expected a file written by polyad train hyperretriever"):
+    with pytest.raises(ConfigurationError, match="expected a file written by polyad bench train hyperretriever"):
         TripleScorer.load(path)
 
 
 def test_equal_weights_are_equal_files(tmp_path: Path) -> None:
     for number in range(8):
-        TripleScorer.untrained(RECIPE, seed=3, units=4).save(tmp_path / str(number))
+        TripleScorer.create_untrained(RECIPE, seed=3, units=4).save(tmp_path / str(number))
     assert len({(tmp_path / str(number)).read_bytes() for number in range(8)}) == 1
 
 
 def test_weights_beside_another_embedder_are_refused_naming_both() -> None:
-    with pytest.raises(ConfigurationError, match=r"'table'.*'chair'.*polyad train hyperretriever"):
-        RECIPE.require("chair", 8, RECIPE.signals)
+    with pytest.raises(ConfigurationError, match=r"'table'.*'chair'.*polyad bench train hyperretriever"):
+        RECIPE.require_match("chair", 8, RECIPE.signals)
 
 
 def test_weights_for_vectors_of_another_length_are_refused_naming_both() -> None:
     with pytest.raises(ConfigurationError, match=r"vectors of 8 numbers, and the embedder 'table' gives 16; train"):
-        RECIPE.require("table", 16, RECIPE.signals)
+        RECIPE.require_match("table", 16, RECIPE.signals)
 
 
 @pytest.mark.parametrize("signals", [("one",), ("one", "2")])
@@ -216,7 +216,7 @@ def test_weights_for_other_signals_are_refused_naming_both(signals: tuple[str, .
     with pytest.raises(
         ConfigurationError, match=rf"signals 'one', 'two'; .* has {', '.join(map(repr, signals))}; train"
     ):
-        RECIPE.require("table", 8, signals)
+        RECIPE.require_match("table", 8, signals)
 
 
 @pytest.mark.parametrize("has_signals", [True, False])
@@ -224,9 +224,9 @@ def test_weights_of_the_other_variant_are_refused_naming_the_setting(has_signals
     with_signals, without = RECIPE.signals, ()
     wanted, other = (with_signals, without) if has_signals else (without, with_signals)
     recipe = replace(RECIPE, signals=wanted)
-    recipe.require("table", 8, wanted)
+    recipe.require_match("table", 8, wanted)
     with pytest.raises(ConfigurationError, match=f"set signals = {str(has_signals).lower()} in the section"):
-        recipe.require("table", 8, other)
+        recipe.require_match("table", 8, other)
 
 
 @pytest.mark.parametrize("signals", [False, True])
@@ -239,13 +239,13 @@ def test_the_weights_that_come_with_polyad_are_for_the_default_embedder(signals:
 
 
 def test_without_weights_for_an_embedder_the_command_that_makes_them_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="'bge-large'; train some with: polyad train hyperretriever"):
+    with pytest.raises(ConfigurationError, match="'bge-large'; train weights with: polyad bench train hyperretriever"):
         TripleScorer.from_settings("", "bge-large", 1024, ())
 
 
 def test_weights_of_the_settings_are_checked_like_those_that_come_with_polyad(tmp_path: Path) -> None:
     path = tmp_path / get_weights_file_name(signals=True)
-    TripleScorer.untrained(RECIPE).save(path)
+    TripleScorer.create_untrained(RECIPE).save(path)
     assert TripleScorer.from_settings(str(path), "table", 8, RECIPE.signals).recipe == RECIPE
     with pytest.raises(ConfigurationError, match=r"signals\.safetensors' were trained with the embedder 'table'"):
         TripleScorer.from_settings(str(path), "chair", 8, RECIPE.signals)

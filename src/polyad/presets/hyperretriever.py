@@ -26,7 +26,7 @@ PRESET = Preset(
         Line("hyperretriever.low_density", 2.35, "appendix B.1: Delta_lo"),
         Line("hyperretriever.high_density", 5.0, "appendix B.1: Delta_up"),
         Line(
-            "hyperretriever.triples_kept",
+            "hyperretriever.max_triples",
             100,
             "the public code; section 3.1.5 gives no bound",
             why="the bound is on what a hub costs, not on what is found",

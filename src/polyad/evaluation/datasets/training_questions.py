@@ -54,6 +54,6 @@ def load_training_questions(retrievers: Sequence[str], settings: Settings) -> It
         scorer = (
             TripleScorer.load(Path(own.weights))
             if own.weights
-            else TripleScorer.bundled(BUNDLED_FOR, signals=own.signals)
+            else TripleScorer.load_bundled(BUNDLED_FOR, signals=own.signals)
         )
         yield TrainingQuestions("hyperretriever", scorer.recipe.trained_on, frozenset(scorer.recipe.questions))

@@ -51,7 +51,7 @@ def evaluate_held_out(
     retrievers: dict[str, Retriever] = {
         "hyperretriever": HyperRetriever(embedder, extractor, settings, scorer, names),
         "hyperretriever, untrained": HyperRetriever(
-            embedder, extractor, settings, TripleScorer.untrained(scorer.recipe), names
+            embedder, extractor, settings, TripleScorer.create_untrained(scorer.recipe), names
         ),
         **{name: registry.retrievers[name].make(engine.components) for name in UNTRAINED_RETRIEVERS},
         "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), linear),

@@ -50,7 +50,7 @@ class TripleExamples:
         heads: Row of its head.
         edges: Row of its hyperedge.
         tails: Row of its tail.
-        extras: What follows the vectors in x, float32 ``[triples, recipe.extras]``.
+        extras: What follows the vectors in x, float32 ``[triples, recipe.extra_count]``.
         labels: Whether it is right.
         texts: Of the questions.
     """
@@ -140,8 +140,8 @@ def collect_triples(
     preparer = QuestionPreparer(
         snapshot, embedder, QuestionLinker(snapshot, extractor, names=names), signals=recipe.signals
     )
-    space = SearchSpace.of(snapshot, binary=settings.binary)
-    graph = space.whole()
+    space = SearchSpace.from_snapshot(snapshot, binary=settings.binary)
+    graph = space.build_hypergraph()
     passages = space.passages(np.arange(graph.edge_count))
     gold_passages = _gold_passages(snapshot, queries)
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
@@ -153,10 +153,10 @@ def collect_triples(
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
         random = np.random.default_rng([seed, _seed(query.id)])
         for _ in range(settings.depth or graph.node_count):
-            triples, extras = walk.hop()
+            triples, extras = walk.enumerate_hop()
             labels = is_right(triples)
             rows = _sampled(labels, random, learning)
-            origins = space.origins(triples.edges[rows])
+            origins = space.to_snapshot_rows(triples.edges[rows])
             numbers = np.full(len(rows), number)
             found.append((numbers, triples.heads[rows], origins, triples.tails[rows], extras[rows], labels[rows]))
             if not labels.any():
@@ -176,7 +176,7 @@ def collect_triples(
 
 def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, BoolArray]:
     none = np.empty(0, dtype=np.int64)
-    return none, none, none, none, np.empty((0, recipe.extras), dtype=np.float32), np.empty(0, dtype=bool)
+    return none, none, none, none, np.empty((0, recipe.extra_count), dtype=np.float32), np.empty(0, dtype=bool)
 
 
 def build_recipe(

@@ -140,7 +140,7 @@ def train_triple_scorer(
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        fit = _Fit(TripleScorer.untrained(recipe, settings.seed, settings.units), settings)
+        fit = _Fit(TripleScorer.create_untrained(recipe, settings.seed, settings.units), settings)
         epochs, best, scorer = _until_it_stops(fit, training, validation, settings, progress)
     return scorer, TripleTrainingReport(
         tuple(datasets),

@@ -1,9 +1,9 @@
-"""Which triples a search keeps and which it follows: HyperRAG's adaptive search (section 3.1.5, eqs. 11 and 12).
+"""HyperRAG's adaptive search: selects the triples to accept and to follow (section 3.1.5, equations 11 and 12).
 
-The paper says both that M hyperedges are to be kept at each hop (section 3.1.5) and for each question (appendix B.1).
-With ``minimum_over = "hop"`` the threshold is lowered at each hop by itself. With ``question`` the search goes on at
-tau_0 until nothing new is plausible; only where all it has kept are fewer than M hyperedges is the threshold lowered,
-for what was discarded, and in a hypergraph that is not sparse the search goes on from what that lets in.
+The paper requires M accepted hyperedges at each hop (section 3.1.5) and for each question (appendix B.1). With
+``minimum_over = "hop"`` the threshold is lowered at each hop. With ``question`` the search continues at tau_0 until no
+new triple is plausible. Only if it accepted fewer than M hyperedges is the threshold lowered for the rejected triples,
+and unless the hypergraph is sparse the search continues from the triples that are then accepted.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_walk import SearchSpace, TripleWalk
 
-Plausibilities = Callable[[Triples, FloatArray], FloatArray]
-"""f_theta of some triples, whose hyperedges are those of the index, and their extras."""
+ScoreTriples = Callable[[Triples, FloatArray], FloatArray]
+"""Returns f_theta of triples, whose hyperedges are rows of the snapshot, given their further features."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KeptTriples:
-    """Kept triples as parallel arrays, each of shape ``[triples]``, in the order they were met.
+class AcceptedTriples:
+    """The triples that a search accepted, as parallel arrays of shape ``[triples]``, in the order of the search.
 
     Attributes:
-        heads: Rows of entities.
-        edges: Rows of hyperedges of the index.
-        tails: Rows of entities.
-        plausibilities: float32, in (0, 1): of each triple, and of the way to it.
-        hops: The hop each was met at, from 1.
+        heads: Row numbers of entities.
+        edges: Row numbers of hyperedges in the snapshot.
+        tails: Row numbers of entities.
+        plausibilities: Plausibility of the triple and of the path to it, float32 in (0, 1).
+        hops: Number of the hop, from 1.
     """
 
     heads: IntArray
@@ -44,14 +44,14 @@ class KeptTriples:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Met:
-    """Triples of one hop, with rows of the search space.
+class _ScoredTriples:
+    """The scored triples of one hop, with row numbers of the search space.
 
     Attributes:
-        triples: As the walk gave them.
-        plausibilities: Of each by itself.
-        scores: Of each and the way to it.
-        hop: Its number, from 1.
+        triples: The triples.
+        plausibilities: Plausibility of each triple alone.
+        scores: Plausibility of each triple and of the path to it.
+        hop: Number of the hop, from 1.
     """
 
     triples: Triples
@@ -59,160 +59,168 @@ class _Met:
     scores: FloatArray
     hop: int
 
-    def at(self, positions: IntArray) -> _Met:
-        """Some of them."""
+    def select(self, positions: IntArray) -> _ScoredTriples:
+        """Return the triples at these positions."""
         triples = self.triples
-        chosen = Triples(triples.heads[positions], triples.edges[positions], triples.tails[positions])
-        return _Met(chosen, self.plausibilities[positions], self.scores[positions], self.hop)
+        selected = Triples(triples.heads[positions], triples.edges[positions], triples.tails[positions])
+        return _ScoredTriples(selected, self.plausibilities[positions], self.scores[positions], self.hop)
 
 
-def expanded(
+def search_triples(
     walk: TripleWalk,
     space: SearchSpace,
     topics: IntArray,
-    plausibilities: Plausibilities,
+    score_triples: ScoreTriples,
     settings: HyperRetrieverSettings,
-) -> KeptTriples:
-    """Search from a question's topic entities; one pass of the scorer for each hop.
+) -> AcceptedTriples:
+    """Search from the topic entities of a question, with one pass of the scorer for each hop.
 
     Args:
-        walk: From them.
-        space: That is walked.
-        topics: Rows of entities.
-        plausibilities: Of triples.
+        walk: A walk from the topic entities.
+        space: The hypergraph of the walk.
+        topics: Row numbers of the topic entities.
+        score_triples: Returns the plausibility of triples.
         settings: Thresholds and limits.
     """
-    search = _Search(walk, space, topics, plausibilities, settings)
+    search = _Search(walk, space, topics, score_triples, settings)
     if settings.minimum_over == "question":
-        search.by_question()
+        search.run_by_question()
     else:
-        search.by_hop()
-    return search.found()
+        search.run_by_hop()
+    return search.collect()
 
 
 class _Search:
-    """One search, hop by hop."""
+    """The state of one search, which proceeds hop by hop."""
 
     def __init__(
         self,
         walk: TripleWalk,
         space: SearchSpace,
         topics: IntArray,
-        plausibilities: Plausibilities,
+        score_triples: ScoreTriples,
         settings: HyperRetrieverSettings,
     ) -> None:
         self._walk = walk
         self._space = space
-        self._plausibilities = plausibilities
+        self._score_triples = score_triples
         self._settings = settings
-        self._ways = Scores(topics, np.ones(len(topics), dtype=np.float32))  # the best to each entity
-        self._hops = 0
-        self._kept: list[_Met] = []
+        self._paths = Scores(topics, np.ones(len(topics), dtype=np.float32))  # best path to each entity
+        self._hop_count = 0
+        self._accepted: list[_ScoredTriples] = []
 
-    def by_hop(self) -> None:
-        """Lower the threshold at each hop where too few hyperedges reach it."""
-        while met := self._hop():
-            kept, followed = choose(met.triples.edges, met.plausibilities, self._space.density, self._settings)
-            self._kept.append(met.at(kept))
+    def run_by_hop(self) -> None:
+        """Search with a threshold that is lowered at each hop with too few plausible hyperedges."""
+        while hop := self._score_hop():
+            accepted, followed = select_triples(
+                hop.triples.edges, hop.plausibilities, self._space.density, self._settings
+            )
+            self._accepted.append(hop.select(accepted))
             if not len(followed):
                 break
-            self._follow([met.at(followed)])
+            self._follow([hop.select(followed)])
 
-    def by_question(self) -> None:
-        """Go on at tau_0 until nothing new reaches it; lower it where all that was kept is too little."""
-        settings, discarded = self._settings, list[_Met]()
+    def run_by_question(self) -> None:
+        """Search at tau_0 until no new triple reaches it; lower it if too few hyperedges were accepted in all."""
+        settings, rejected = self._settings, list[_ScoredTriples]()
         for reduction in range(settings.reductions + 1 if settings.adaptive else 1):
             threshold = settings.threshold - settings.decay * reduction
-            accepted = [met.at(np.flatnonzero(met.plausibilities >= threshold)) for met in discarded]
-            discarded = [met.at(np.flatnonzero(met.plausibilities < threshold)) for met in discarded]
-            self._kept += accepted
-            goes_on = any(len(met.triples) for met in accepted) and self._space.density > settings.low_density
-            if goes_on:
+            accepted = [hop.select(np.flatnonzero(hop.plausibilities >= threshold)) for hop in rejected]
+            rejected = [hop.select(np.flatnonzero(hop.plausibilities < threshold)) for hop in rejected]
+            self._accepted += accepted
+            is_continued = any(len(hop.triples) for hop in accepted) and self._space.density > settings.low_density
+            if is_continued:
                 self._follow(accepted)
-            if goes_on or not reduction:
-                discarded += self._converge(threshold)
-            edges = [self._space.origins(met.triples.edges) for met in self._kept]
+            if is_continued or not reduction:
+                rejected += self._converge(threshold)
+            edges = [self._space.to_snapshot_rows(hop.triples.edges) for hop in self._accepted]
             if len(sort_unique(np.concatenate([*edges, np.empty(0, dtype=np.int64)]))) >= settings.minimum_hyperedges:
                 break
 
-    def found(self) -> KeptTriples:
-        """What was kept, in the order in which it was."""
-        kept = [*self._kept, _NOTHING]
-        return KeptTriples(
-            np.concatenate([met.triples.heads for met in kept]),
-            self._space.origins(np.concatenate([met.triples.edges for met in kept])),
-            np.concatenate([met.triples.tails for met in kept]),
-            np.concatenate([met.scores for met in kept]),
-            np.concatenate([np.full(len(met.triples), met.hop) for met in kept]),
+    def collect(self) -> AcceptedTriples:
+        """Return all accepted triples, in the order of the search."""
+        hops = [*self._accepted, _NO_TRIPLES]
+        return AcceptedTriples(
+            np.concatenate([hop.triples.heads for hop in hops]),
+            self._space.to_snapshot_rows(np.concatenate([hop.triples.edges for hop in hops])),
+            np.concatenate([hop.triples.tails for hop in hops]),
+            np.concatenate([hop.scores for hop in hops]),
+            np.concatenate([np.full(len(hop.triples), hop.hop) for hop in hops]),
         )
 
-    def _converge(self, threshold: float) -> list[_Met]:
-        """Hops while triples reach a threshold; those that do not."""
-        left = []
-        while met := self._hop():
-            reaches = _within_limit(
-                met.plausibilities >= threshold, met.plausibilities, self._space.density, self._settings
+    def _converge(self, threshold: float) -> list[_ScoredTriples]:
+        """Accept and follow triples that reach a threshold until there are none; return the rejected triples."""
+        rejected = []
+        while hop := self._score_hop():
+            is_accepted = _limit_if_dense(
+                hop.plausibilities >= threshold, hop.plausibilities, self._space.density, self._settings
             )
-            left.append(met.at(np.flatnonzero(~reaches)))
-            if not reaches.any():
+            rejected.append(hop.select(np.flatnonzero(~is_accepted)))
+            if not is_accepted.any():
                 break
-            self._kept.append(met.at(np.flatnonzero(reaches)))
-            self._follow([self._kept[-1]])
-        return left
+            self._accepted.append(hop.select(np.flatnonzero(is_accepted)))
+            self._follow([self._accepted[-1]])
+        return rejected
 
-    def _hop(self) -> _Met | None:
-        """The next triples; none at the end of the walk or of the hops that are allowed."""
-        if self._hops == self._settings.depth > 0:
+    def _score_hop(self) -> _ScoredTriples | None:
+        """Return the scored triples of the next hop; None at the end of the walk or at the maximum depth."""
+        if self._hop_count == self._settings.depth > 0:
             return None
-        triples, extras = self._walk.hop()
+        triples, extras = self._walk.enumerate_hop()
         if not len(triples):
             return None
-        self._hops += 1
-        own = self._plausibilities(Triples(triples.heads, self._space.origins(triples.edges), triples.tails), extras)
-        return _Met(triples, own, own * self._ways.get(triples.heads) ** self._settings.path_weight, self._hops)
-
-    def _follow(self, chosen: list[_Met]) -> None:
-        """Go on from the tails of some triples."""
-        heads, edges, tails = (
-            np.concatenate([getattr(met.triples, name) for met in chosen]) for name in ("heads", "edges", "tails")
+        self._hop_count += 1
+        edges = self._space.to_snapshot_rows(triples.edges)
+        plausibilities = self._score_triples(Triples(triples.heads, edges, triples.tails), extras)
+        return _ScoredTriples(
+            triples,
+            plausibilities,
+            plausibilities * self._paths.get(triples.heads) ** self._settings.path_weight,
+            self._hop_count,
         )
-        scores = np.concatenate([met.scores for met in chosen])
-        rows, values = np.concatenate([self._ways.rows, tails]), np.concatenate([self._ways.values, scores])
-        self._ways = Scores.from_max(rows, values)
+
+    def _follow(self, hops: list[_ScoredTriples]) -> None:
+        """Continue the walk from the tails of these triples."""
+        heads, edges, tails = (
+            np.concatenate([getattr(hop.triples, name) for hop in hops]) for name in ("heads", "edges", "tails")
+        )
+        scores = np.concatenate([hop.scores for hop in hops])
+        rows, values = np.concatenate([self._paths.rows, tails]), np.concatenate([self._paths.values, scores])
+        self._paths = Scores.from_max(rows, values)
         self._walk.follow(Triples(heads, edges, tails), np.arange(len(heads)))
 
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _NO_SCORES = np.empty(0, dtype=np.float32)
-_NOTHING = _Met(Triples(_NO_ROWS, _NO_ROWS, _NO_ROWS), _NO_SCORES, _NO_SCORES, 1)
+_NO_TRIPLES = _ScoredTriples(Triples(_NO_ROWS, _NO_ROWS, _NO_ROWS), _NO_SCORES, _NO_SCORES, 1)
 
 
-def choose(
+def select_triples(
     edges: IntArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
 ) -> tuple[IntArray, IntArray]:
-    """Which triples of a hop are kept, and which of these are expanded (HyperRAG, section 3.1.5, eq. 11 and 12).
+    """Return the positions of the triples of a hop to accept, and of those to follow (section 3.1.5, eqs. 11 and 12).
 
-    What reaches tau_0 is kept and expanded. Where that is fewer than M hyperedges, the threshold is lowered and what
-    reaches it then is kept too; it is expanded only in a hypergraph that is not sparse. In a dense one the most
-    plausible are kept, up to a limit.
+    Triples that reach tau_0 are accepted and followed. If they belong to fewer than M hyperedges, the threshold is
+    lowered and further triples are accepted; these are followed unless the hypergraph is sparse. In a dense hypergraph
+    the number of accepted triples is limited.
 
     Args:
         edges: Hyperedge of each triple.
-        scores: How plausible each is, in (0, 1).
+        scores: Plausibility of each triple, in (0, 1).
         density: Delta(G).
         settings: Thresholds and limits.
 
     Returns:
-        Positions of the kept triples, and of those to expand, each sorted.
+        Positions of the accepted triples and of the triples to follow, each sorted.
     """
-    lowered = final_threshold(edges, scores, settings) if settings.adaptive else settings.threshold
-    kept = _within_limit(scores >= lowered, scores, density, settings)
-    followed = kept & (scores >= settings.threshold) if density <= settings.low_density else kept
-    return np.flatnonzero(kept), np.flatnonzero(followed)
+    lowered = lower_threshold(edges, scores, settings) if settings.adaptive else settings.threshold
+    accepted = _limit_if_dense(scores >= lowered, scores, density, settings)
+    followed = accepted & (scores >= settings.threshold) if density <= settings.low_density else accepted
+    return np.flatnonzero(accepted), np.flatnonzero(followed)
 
 
-def final_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieverSettings) -> float:
-    """The first of tau_0, tau_0 - c, .. that ``minimum_hyperedges`` reach, or the last (HyperRAG, eq. 11)."""
+def lower_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieverSettings) -> float:
+    """Return the first of tau_0, tau_0 - c, ... that ``minimum_hyperedges`` reach, or the last (equation 11)."""
     for reduction in range(settings.reductions + 1):
         threshold = settings.threshold - settings.decay * reduction
         if len(sort_unique(edges[scores >= threshold])) >= settings.minimum_hyperedges:
@@ -220,11 +228,13 @@ def final_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieve
     return threshold
 
 
-def _within_limit(kept: BoolArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings) -> BoolArray:
-    """In a dense hypergraph the most plausible of what is kept, at most ``triples_kept``; else all of it."""
-    if density <= settings.high_density or kept.sum() <= settings.triples_kept:
-        return kept
-    most = find_top_positions(np.where(kept, scores, -1), settings.triples_kept, lambda places: places)
+def _limit_if_dense(
+    accepted: BoolArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
+) -> BoolArray:
+    """Return, in a dense hypergraph, the ``max_triples`` most plausible accepted triples; otherwise all of them."""
+    if density <= settings.high_density or accepted.sum() <= settings.max_triples:
+        return accepted
+    top = find_top_positions(np.where(accepted, scores, -1), settings.max_triples, lambda positions: positions)
     best = np.zeros(len(scores), dtype=bool)
-    best[most] = True
+    best[top] = True
     return best

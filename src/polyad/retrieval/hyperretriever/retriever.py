@@ -1,9 +1,9 @@
-"""HyperRAG's HyperRetriever: along the triples that a trained scorer holds plausible (section 3.1).
+"""HyperRAG's HyperRetriever: a walk along triples that a trained scorer considers plausible (section 3.1).
 
-From the entities a question names it walks to the tails of plausible triples, hop by hop. Where few triples are
-plausible enough, the threshold is lowered in steps (section 3.1.5), so that a sparse index still yields evidence.
-What is kept counts the less, the less plausible the way to it was. A passage is ranked by the most plausible of its
-hyperedges and by its own similarity to the question.
+From the entities of the question it walks to the tails of plausible triples, hop by hop. If few triples are plausible
+enough, the threshold is lowered in steps (section 3.1.5), so that a sparse index yields evidence too. A triple counts
+less if the path to it is less plausible. A passage is ranked by its most plausible hyperedges and by its similarity to
+the question.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.evidence import entity_names, evidence
-from polyad.retrieval.hyperretriever.expansion import KeptTriples, expanded
+from polyad.retrieval.hyperretriever.expansion import AcceptedTriples, search_triples
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk, WalkQuestion
@@ -30,25 +30,24 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.retrieval.ranking import HYPEREDGES_SHOWN
 from polyad.text.counting import counted
 
-_HYPEREDGES_BEYOND = 30
-"""Hyperedges of passages that are not among the best, offered for the hyperedges' part of the context: about what that
-part holds."""
+_MAX_OTHER_HYPEREDGES = 30
+"""Hyperedges in the evidence whose passages are not among the best: about as many as the context has room for."""
 
-_ENTITIES_SHOWN = 30
+_MAX_ENTITIES = 30
 
 
 class HyperRetriever:
     """Ranks passages by the plausibility of the triples that lead to them.
 
     Args:
-        embedder: The one the index was built with.
-        extractor: Finds the names in the question.
-        settings: See :class:`polyad.retrieval.hyperretriever.settings.HyperRetrieverSettings`.
-        scorer: By default that of the settings.
-        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
+        embedder: The embedder of the index.
+        extractor: Extracts the names in the question.
+        settings: Thresholds and limits of the search.
+        scorer: The trained scorer; by default that of the settings.
+        names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
 
     Raises:
-        ConfigurationError: the scorer is for another embedder or variant, or there is none.
+        ConfigurationError: The scorer is missing, or is for another embedder or variant.
     """
 
     name = "hyperretriever"
@@ -62,116 +61,120 @@ class HyperRetriever:
         names: NamesLinked = "all",
     ) -> None:
         self._names = names
-        wanted = embedder.name, embedder.dimension, list_signal_names(rewriting=False) if settings.signals else ()
-        scorer = scorer or TripleScorer.from_settings(settings.weights, *wanted)
-        scorer.recipe.require(*wanted)
+        expected = embedder.name, embedder.dimension, list_signal_names(rewriting=False) if settings.signals else ()
+        scorer = scorer or TripleScorer.from_settings(settings.weights, *expected)
+        scorer.recipe.require_match(*expected)
         self._embedder = embedder
         self._extractor = extractor
         self._settings = settings
         self._scorer = scorer
         self._space: SearchSpace | None = None
-        self._preparing = threading.Lock()
+        self._space_lock = threading.Lock()
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """The best passages; those that no kept hyperedge leads to count by similarity alone.
+        """Return the best passages; passages without an accepted hyperedge are ranked by similarity alone.
 
-        The entities of the snapshot have to be described.
+        The snapshot must contain entity vectors.
         """
         question = query.text
         if not snapshot.passage_count:
             return evidence(snapshot, question, self.name, [])
         linker = QuestionLinker(snapshot, self._extractor, names=self._names)
-        walked = QuestionPreparer(snapshot, self._embedder, linker, signals=self._scorer.recipe.signals).prepare(
-            question
-        )
-        found = self._search(walked, snapshot)
-        strongest = _strongest_of_each(found)
-        edges, plausibilities = found.edges[strongest], found.plausibilities[strongest]
+        prepared_question = QuestionPreparer(
+            snapshot, self._embedder, linker, signals=self._scorer.recipe.signals
+        ).prepare(question)
+        triples = self._search(prepared_question, snapshot)
+        strongest = _find_strongest_triples(triples)
+        edges, plausibilities = triples.edges[strongest], triples.plausibilities[strongest]
         owners = snapshot.graph.passages(edges)
-        reached = _means(owners, plausibilities, self._settings.hyperedges_per_passage)
-        ((nearest, _),) = snapshot.nearest("passage", walked.vector[None], query.k)
+        reached = _average_best(owners, plausibilities, self._settings.hyperedges_per_passage)
+        ((nearest, _),) = snapshot.nearest("passage", prepared_question.vector[None], query.k)
         rows = union([reached.rows, nearest])
         share = self._settings.dense_weight
-        dense = snapshot.cosines("passage", rows, walked.vector)
+        dense = snapshot.cosines("passage", rows, prepared_question.vector)
         scores = Scores(rows, ((1 - share) * reached.get(rows) + share * dense).astype(np.float32))
         best = scores.top_k(query.k, partial(snapshot.rank_by_id, "passage"))
-        shown = strongest[_shown(snapshot, edges, plausibilities, best)]
+        listed = strongest[_select_hyperedges(snapshot, edges, plausibilities, best)]
         counts = Scores.from_sum(owners, np.ones(len(owners))).get(best)
         return evidence(
             snapshot,
             question,
             self.name,
             [
-                (row, score, _reason(int(count)))
+                (row, score, _format_reason(int(count)))
                 for row, score, count in zip(best.tolist(), scores.get(best).tolist(), counts.tolist(), strict=True)
             ],
-            list(zip(found.edges[shown].tolist(), found.plausibilities[shown].tolist(), strict=True)),
-            _entities(snapshot, walked.topics, found),
-            _trace(snapshot, question, found, shown),
+            list(zip(triples.edges[listed].tolist(), triples.plausibilities[listed].tolist(), strict=True)),
+            _select_entities(snapshot, prepared_question.topics, triples),
+            _build_trace(snapshot, question, triples, listed),
         )
 
     def prepare(self, snapshot: Snapshot) -> SearchSpace:
-        """Make what is made once for a snapshot, and keep it for the snapshot that was prepared last."""
-        with self._preparing:
+        """Return the search space of a snapshot; that of the last snapshot is cached."""
+        with self._space_lock:
             if self._space is None or self._space.snapshot is not snapshot:
-                self._space = SearchSpace.of(snapshot, binary=self._settings.binary)
+                self._space = SearchSpace.from_snapshot(snapshot, binary=self._settings.binary)
             return self._space
 
-    def _search(self, question: WalkQuestion, snapshot: Snapshot) -> KeptTriples:
+    def _search(self, question: WalkQuestion, snapshot: Snapshot) -> AcceptedTriples:
         space = self.prepare(snapshot)
         walk = TripleWalk(space, self._scorer.recipe, question, self._settings.triples_per_hop)
 
-        def plausibilities(triples: Triples, extras: FloatArray) -> FloatArray:
-            return self._scores(snapshot, question.vector, triples, extras)
+        def score_triples(triples: Triples, extras: FloatArray) -> FloatArray:
+            return self._score_triples(snapshot, question.vector, triples, extras)
 
-        return expanded(walk, space, question.topics, plausibilities, self._settings)
+        return search_triples(walk, space, question.topics, score_triples, self._settings)
 
-    def _scores(self, snapshot: Snapshot, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
-        """The plausibility of each triple; each vector is multiplied once, in however many triples it is."""
+    def _score_triples(
+        self, snapshot: Snapshot, question: FloatArray, triples: Triples, extras: FloatArray
+    ) -> FloatArray:
+        """Return the plausibility of each triple. Each vector is multiplied once, however many triples contain it."""
         heads, edges, tails = map(sort_unique, (triples.heads, triples.edges, triples.tails))
         vectors = (
             snapshot.vectors("entity", heads),
             snapshot.vectors("hyperedge", edges),
             snapshot.vectors("entity", tails),
         )
-        places = Triples(
+        positions = Triples(
             heads.searchsorted(triples.heads), edges.searchsorted(triples.edges), tails.searchsorted(triples.tails)
         )
-        return PrecomputedScorer(self._scorer, *vectors).scores(question, places, extras)
+        return PrecomputedScorer(self._scorer, *vectors).scores(question, positions, extras)
 
 
-def _shown(snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
-    """Positions of the best hyperedges: most plausible first, then best connected, then by id.
+def _select_hyperedges(snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray) -> IntArray:
+    """Return the positions of the best hyperedges: most plausible first, then best connected, then by id.
 
-    Of each of ``passages`` the best few, and as many as the context has room for of all others: the paper fills
-    its context with hyperedges whatever passage they are from (section 3.1.6).
+    Includes the best few of each passage and :data:`_MAX_OTHER_HYPEREDGES` of other passages: the paper fills its
+    context with hyperedges of any passage (section 3.1.6).
     """
     owners, by_id = snapshot.graph.passages(edges), snapshot.rank_by_id("hyperedge", edges)
     order = np.lexsort((by_id, -plausibilities, owners))
     order = order[rank_in_group(owners[order]) < HYPEREDGES_SHOWN]
-    is_own = np.isin(owners[order], passages)
-    order = np.concatenate([order[is_own], _highest(order[~is_own], plausibilities, _HYPEREDGES_BEYOND)])
-    connected = _connectivity(snapshot, edges, order)
+    is_listed_passage = np.isin(owners[order], passages)
+    order = np.concatenate(
+        [order[is_listed_passage], _select_highest(order[~is_listed_passage], plausibilities, _MAX_OTHER_HYPEREDGES)]
+    )
+    connected = _count_connected(snapshot, edges, order)
     order = order[np.lexsort((by_id[order], -connected, -plausibilities[order]))]
     is_other = ~np.isin(owners[order], passages)
-    shown: IntArray = order[~is_other | (np.cumsum(is_other) <= _HYPEREDGES_BEYOND)]
-    return shown
+    selected: IntArray = order[~is_other | (np.cumsum(is_other) <= _MAX_OTHER_HYPEREDGES)]
+    return selected
 
 
-def _entities(snapshot: Snapshot, topics: IntArray, found: KeptTriples) -> list[tuple[int, float]]:
-    """The topics, which are certain, then the tails by the most plausible triple that leads to them."""
+def _select_entities(snapshot: Snapshot, topics: IntArray, triples: AcceptedTriples) -> list[tuple[int, float]]:
+    """Return the topics with score 1, then the tails by the most plausible triple that leads to them."""
     scores = dict.fromkeys(topics.tolist(), 1.0)
-    order = np.lexsort((snapshot.rank_by_id("entity", found.tails), -found.plausibilities))
-    for tail, score in zip(found.tails[order].tolist(), found.plausibilities[order].tolist(), strict=True):
-        if len(scores) >= _ENTITIES_SHOWN:
+    order = np.lexsort((snapshot.rank_by_id("entity", triples.tails), -triples.plausibilities))
+    for tail, score in zip(triples.tails[order].tolist(), triples.plausibilities[order].tolist(), strict=True):
+        if len(scores) >= _MAX_ENTITIES:
             break
         scores.setdefault(tail, score)
-    return list(scores.items())[:_ENTITIES_SHOWN]
+    return list(scores.items())[:_MAX_ENTITIES]
 
 
-def _trace(snapshot: Snapshot, question: str, found: KeptTriples, shown: IntArray) -> list[TraceStep]:
-    names = entity_names(snapshot, sort_unique(found.heads[shown]).tolist())
-    edges = found.edges[shown]
+def _build_trace(snapshot: Snapshot, question: str, triples: AcceptedTriples, positions: IntArray) -> list[TraceStep]:
+    names = entity_names(snapshot, sort_unique(triples.heads[positions]).tolist())
+    edges = triples.edges[positions]
     return [
         TraceStep(
             edge_id,
@@ -184,49 +187,49 @@ def _trace(snapshot: Snapshot, question: str, found: KeptTriples, shown: IntArra
         for edge_id, passage_id, hop, head, plausibility in zip(
             snapshot.ids("hyperedge", edges),
             snapshot.ids("passage", snapshot.graph.passages(edges)),
-            found.hops[shown].tolist(),
-            found.heads[shown].tolist(),
-            found.plausibilities[shown].tolist(),
+            triples.hops[positions].tolist(),
+            triples.heads[positions].tolist(),
+            triples.plausibilities[positions].tolist(),
             strict=True,
         )
     ]
 
 
-def _strongest_of_each(found: KeptTriples) -> IntArray:
-    """The position of the most plausible triple of each hyperedge, the earliest of equals; by hyperedge."""
-    order = np.lexsort((-found.plausibilities, found.edges))
-    strongest: IntArray = order[rank_in_group(found.edges[order]) == 0]
+def _find_strongest_triples(triples: AcceptedTriples) -> IntArray:
+    """Return the position of the most plausible triple of each hyperedge, the earliest of equals."""
+    order = np.lexsort((-triples.plausibilities, triples.edges))
+    strongest: IntArray = order[rank_in_group(triples.edges[order]) == 0]
     return strongest
 
 
-def _highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
-    """The positions of the ``count`` highest values, and of all that equal the last of these."""
+def _select_highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
+    """Return the positions of the ``count`` highest values and of all values equal to the last of them."""
     if len(positions) <= count:
         return positions
     highest: IntArray = positions[values[positions] >= np.partition(values[positions], -count)[-count]]
     return highest
 
 
-def _means(owners: IntArray, plausibilities: FloatArray, most: int) -> Scores:
-    """The mean of the best few hyperedges of each passage that has any."""
+def _average_best(owners: IntArray, plausibilities: FloatArray, count: int) -> Scores:
+    """Return the mean plausibility of the ``count`` best hyperedges of each passage."""
     order = np.lexsort((-plausibilities, owners))
-    order = order[rank_in_group(owners[order]) < most]
+    order = order[rank_in_group(owners[order]) < count]
     sums = Scores.from_sum(owners[order], plausibilities[order])
     counts = Scores.from_sum(owners[order], np.ones(len(order)))
     return Scores(sums.rows, sums.values / counts.values)
 
 
-def _connectivity(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> IntArray:
-    """How many of ``edges`` share a member with each of those at ``positions``, itself not counted."""
+def _count_connected(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> IntArray:
+    """Return how many other hyperedges of ``edges`` share a member with each hyperedge at ``positions``."""
     counts = []
     for edge in edges[positions].tolist():
         members = snapshot.graph.members(np.array([edge]))[0]
-        meeting = snapshot.graph.memberships(members)[0]
-        counts.append(len(sort_unique(meeting[np.isin(meeting, edges)])) - 1)
+        adjacent = snapshot.graph.memberships(members)[0]
+        counts.append(len(sort_unique(adjacent[np.isin(adjacent, edges)])) - 1)
     return np.array(counts, dtype=np.int64)
 
 
-def _reason(hyperedges: int) -> str:
-    if not hyperedges:
+def _format_reason(hyperedge_count: int) -> str:
+    if not hyperedge_count:
         return "similar to the question, not reached"
-    return counted(hyperedges, "plausible hyperedge")
+    return counted(hyperedge_count, "plausible hyperedge")

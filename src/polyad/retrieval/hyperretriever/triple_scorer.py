@@ -1,13 +1,12 @@
-"""The plausibility of a triple: HyperRAG's classifier f_theta (section 3.1.4), run with numpy.
+"""Scores triples by plausibility: HyperRAG's classifier f_theta (section 3.1.4), run with numpy.
 
 A perceptron with one hidden layer reads a question and a triple as x = [q || h || f || t || extras] (eq. 9): the
-vectors of the question, the head, the hyperedge and the tail, then the structural numbers and what else the recipe
-names. The first layer is linear, so W x is a sum of parts: those of heads, hyperedges and tails are multiplied once for
-each that a question reaches (:class:`PrecomputedScorer`), and a triple costs three look-ups and a dot product of the
-hidden layer's width.
+vectors of the question, the head, the hyperedge and the tail, then structural features and those that the recipe adds.
+The first layer is linear, so W x is a sum of parts. The parts of heads, hyperedges and tails are multiplied once for
+each row that a question reaches (:class:`PrecomputedScorer`); a triple then costs three lookups and a dot product of
+the hidden layer's width.
 
-Weights are kept in one safetensors file whose metadata say what they are for. They are of no use with the vectors of
-another embedder, so loading them beside one is refused.
+Weights are stored in one safetensors file whose metadata hold the recipe. Weights for another embedder are refused.
 """
 
 from __future__ import annotations
@@ -31,29 +30,29 @@ HIDDEN = 256
 """Width of the hidden layer of a new scorer."""
 
 BUNDLED_FOR = "all-MiniLM-L6-v2"
-"""The embedder that the weights that come with polyad are for."""
+"""The embedder of the weights that come with polyad."""
 
-_BLOCK = 2048  # triples scored at once: the hidden layer of as many stays in the processor's cache
+_BATCH = 2048  # triples scored at once, so that their hidden layer stays in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What a scorer reads, and where it came from: the metadata of a file of weights.
+    """The features that a triple scorer reads and the data it was trained on, stored with its weights.
 
     Attributes:
         embedder: Name of the embedder of all vectors.
         dimension: Length of its vectors.
         rounds: L of the directional distance encoding (:mod:`polyad.hypergraph.distance`), 0 or more.
         directions: Whether forward and backward encodings are ``separate`` or ``mixed``.
-        starts: Where the encoding starts: the entities the question names, or every head (eq. 4).
-        closeness: Whether the cosines of the question to head, hyperedge and tail are read too.
-        signals: Names of the signals of the hyperedge's passage that are read too; mostly none.
-        trained_on: Names of the data sets; none for a scorer that was not trained.
-        questions: Digests of their questions that it was trained on, or that it was stopped by
-            (:func:`polyad.text.digests.question_digests`). Weights of earlier versions have none.
+        starts: Where the encoding starts: at the entities of the question, or at every head (eq. 4).
+        closeness: Whether the cosines of the question to head, hyperedge and tail are features.
+        signals: Names of the default retriever's signals, of the hyperedge's passage, that are features; usually none.
+        trained_on: Names of the data sets; empty for an untrained scorer.
+        questions: Digests of the training and validation questions
+            (:func:`polyad.text.digests.question_digests`).
 
     Raises:
-        ConfigurationError: a value is none of these.
+        ConfigurationError: A value is invalid.
     """
 
     embedder: str
@@ -67,10 +66,10 @@ class Recipe:
     questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, is_right, expected in (
+        for name, is_valid, expected in (
             ("embedder", _is_name(self.embedder), "the name of an embedder"),
-            ("dimension", _is_whole(self.dimension, 1), "a whole number, 1 or more"),
-            ("rounds", _is_whole(self.rounds, 0), "a whole number, 0 or more"),
+            ("dimension", _is_integer(self.dimension, 1), "a whole number, 1 or more"),
+            ("rounds", _is_integer(self.rounds, 0), "a whole number, 0 or more"),
             ("directions", self.directions in ("separate", "mixed"), "'separate' or 'mixed'"),
             ("starts", self.starts in ("heads", "topics"), "'heads' or 'topics'"),
             ("closeness", isinstance(self.closeness, bool), "true or false"),
@@ -78,32 +77,32 @@ class Recipe:
             ("trained_on", _are_names(self.trained_on), "the names of data sets"),
             ("questions", _are_digests(self.questions), "digests of questions, 16 hexadecimal digits each"),
         ):
-            if not is_right:
+            if not is_valid:
                 raise ConfigurationError(
                     f"{name} is {getattr(self, name)!r} in a recipe of weights; expected {expected}"
                 )
 
     @property
-    def extras(self) -> int:
-        """How many numbers follow the four vectors."""
+    def extra_count(self) -> int:
+        """The number of features after the four vectors."""
         return 2 * get_encoding_width(self.rounds, self.directions) + 3 * self.closeness + len(self.signals)
 
     @property
     def width(self) -> int:
-        """Length of x."""
-        return 4 * self.dimension + self.extras
+        """The length of x."""
+        return 4 * self.dimension + self.extra_count
 
-    def require(self, embedder: str, dimension: int, signals: Sequence[str], *, file: str = "") -> None:
-        """Refuse to be used for anything else.
+    def require_match(self, embedder: str, dimension: int, signals: Sequence[str], *, file: str = "") -> None:
+        """Raise ConfigurationError unless the weights fit an index.
 
         Args:
             embedder: Name of the embedder of the index.
             dimension: Length of its vectors.
-            signals: Names of the signals there are; none where the scorer is to read none.
-            file: Where the weights are from, for the message.
+            signals: Names of the available signals; empty if the scorer must not read signals.
+            file: Path of the weights, for the message.
 
         Raises:
-            ConfigurationError: the vectors are another embedder's or of another length, or a signal is unknown.
+            ConfigurationError: The embedder or dimension differs, or a signal is unknown.
         """
         weights, train = f"the weights in {file!r}" if file else "these weights", _how_to_train(bool(signals))
         if embedder != self.embedder:
@@ -117,9 +116,9 @@ class Recipe:
                 f"{dimension}; {train}"
             )
         if bool(self.signals) != bool(signals):
-            wanted, found = ("with", "without") if signals else ("without", "with")
+            expected, actual = ("with", "without") if signals else ("without", "with")
             raise ConfigurationError(
-                f"{weights} are for HyperRetriever {found} signals; expected some for it {wanted} them; "
+                f"{weights} are for HyperRetriever {actual} signals; expected weights {expected} signals; "
                 f"set signals = {str(not signals).lower()} in the section [hyperretriever], or {train}"
             )
         if not set(self.signals) <= set(signals):
@@ -134,14 +133,14 @@ class TripleScorer:
     """A perceptron with one hidden layer: p = sigmoid(output . relu(hidden x + hidden_bias) + output_bias).
 
     Attributes:
-        recipe: What x is.
+        recipe: The features of x.
         hidden: float32 ``[hidden, width]``.
         hidden_bias: float32 ``[hidden]``.
         output: float32 ``[hidden]``.
         output_bias: float32 ``[1]``.
 
     Raises:
-        ConfigurationError: the arrays do not fit together or do not fit the recipe, or hold what is no number.
+        ConfigurationError: A shape does not fit the recipe, or a value is not finite.
     """
 
     recipe: Recipe
@@ -172,8 +171,8 @@ class TripleScorer:
                 )
 
     @classmethod
-    def untrained(cls, recipe: Recipe, seed: int = 0, units: int = HIDDEN) -> TripleScorer:
-        """Weights as training begins with them: small and random. What a trained scorer is compared with."""
+    def create_untrained(cls, recipe: Recipe, seed: int = 0, units: int = HIDDEN) -> TripleScorer:
+        """Create a scorer with small random weights: the start of training, and a baseline for a trained scorer."""
         random = np.random.default_rng(seed)
 
         def uniform(fan_in: int, *shape: int) -> FloatArray:
@@ -185,7 +184,7 @@ class TripleScorer:
         )
 
     def scores(self, features: FloatArray) -> FloatArray:
-        """The plausibility of each x, in (0, 1); the plain forward pass, which :class:`PrecomputedScorer` takes apart.
+        """Return the plausibility of each x, in (0, 1), by the plain forward pass.
 
         Args:
             features: float32 ``[triples, width]``.
@@ -194,12 +193,12 @@ class TripleScorer:
         return _sigmoid(hidden @ self.output + self.output_bias)
 
     def save(self, path: Path) -> None:
-        """Write the weights as float16, which halves the file and moves scores by less than a thousandth.
+        """Write the weights as float16, which halves the file and changes scores by less than 0.001.
 
-        Equal weights give equal bytes: the recipe is one entry of the file's metadata, as more have no fixed order.
+        Equal weights give equal bytes: the recipe is one entry of the metadata, as safetensors does not order entries.
 
         Raises:
-            ConfigurationError: the file cannot be written.
+            ConfigurationError: The file cannot be written.
             MissingExtraError: safetensors is not installed.
         """
         try:
@@ -214,10 +213,10 @@ class TripleScorer:
 
     @classmethod
     def load(cls, path: Path) -> TripleScorer:
-        """Weights that were saved earlier.
+        """Load weights from a file.
 
         Raises:
-            ConfigurationError: the file is missing, or not one of such weights, or damaged.
+            ConfigurationError: The file is missing, invalid or damaged.
             MissingExtraError: safetensors is not installed.
         """
         try:
@@ -228,19 +227,19 @@ class TripleScorer:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
                 arrays = [file.get_tensor(name).astype(np.float32) for name in _ARRAYS]
-            return cls(_recipe(metadata), *arrays)
+            return cls(_parse_recipe(metadata), *arrays)
         except (OSError, SafetensorError, TypeError, ValueError, ConfigurationError) as error:
             raise ConfigurationError(
                 f"cannot read the weights in {str(path)!r}: {error}; expected a file written by "
-                "polyad train hyperretriever"
+                "polyad bench train hyperretriever"
             ) from error
 
     @classmethod
-    def bundled(cls, embedder: str, *, signals: bool) -> TripleScorer:
-        """The weights that come with polyad.
+    def load_bundled(cls, embedder: str, *, signals: bool) -> TripleScorer:
+        """Load the weights that come with polyad.
 
         Raises:
-            ConfigurationError: they are for another embedder.
+            ConfigurationError: The weights are for another embedder.
         """
         if embedder != BUNDLED_FOR:
             raise ConfigurationError(
@@ -252,32 +251,32 @@ class TripleScorer:
 
     @classmethod
     def from_settings(cls, weights: str, embedder: str, dimension: int, signals: Sequence[str]) -> TripleScorer:
-        """The weights in the file ``weights``, or where it is empty the bundled ones, fit for an index.
+        """Load the weights in the file ``weights``, or the bundled weights if it is empty, and check that they fit.
 
         Args:
-            weights: Path of a file.
+            weights: Path of a file, or an empty string.
             embedder: Name of the embedder of the index.
             dimension: Length of its vectors.
-            signals: Names of the signals that will be read; none where the scorer is to read none.
+            signals: Names of the available signals; empty if the scorer must not read signals.
 
         Raises:
-            ConfigurationError: there are none, or they are for another embedder or variant.
+            ConfigurationError: The weights are missing, or are for another embedder or variant.
         """
-        found = cls.load(Path(weights)) if weights else cls.bundled(embedder, signals=bool(signals))
-        found.recipe.require(embedder, dimension, signals, file=weights)
-        return found
+        scorer = cls.load(Path(weights)) if weights else cls.load_bundled(embedder, signals=bool(signals))
+        scorer.recipe.require_match(embedder, dimension, signals, file=weights)
+        return scorer
 
 
 class PrecomputedScorer:
-    """The scorer with the part of the first layer multiplied that belongs to some heads, hyperedges and tails.
+    """A triple scorer that has multiplied the first layer for a fixed set of heads, hyperedges and tails.
 
-    Equal to the plain forward pass but for the order of summation.
+    Scores equal the plain forward pass except for the order of summation.
 
     Args:
         scorer: The scorer.
-        heads: Vectors, float32 ``[heads, dimension]``.
-        edges: Likewise of hyperedges.
-        tails: Likewise.
+        heads: Vectors of head entities, float32 ``[heads, dimension]``.
+        edges: Vectors of hyperedges, float32 ``[edges, dimension]``.
+        tails: Vectors of tail entities, float32 ``[tails, dimension]``.
     """
 
     def __init__(self, scorer: TripleScorer, heads: FloatArray, edges: FloatArray, tails: FloatArray) -> None:
@@ -291,24 +290,24 @@ class PrecomputedScorer:
         self._tails = tails @ tail.T
 
     def scores(self, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
-        """The plausibility of each triple, float32 ``[triples]``, in (0, 1).
+        """Return the plausibility of each triple, float32 ``[triples]``, in (0, 1).
 
         Args:
-            question: Its vector, ``[dimension]``.
-            triples: Rows of the three arrays of vectors.
-            extras: float32 ``[triples, recipe.extras]``.
+            question: Vector of the question, ``[dimension]``.
+            triples: Positions in the three arrays of vectors.
+            extras: Further features, float32 ``[triples, recipe.extra_count]``.
         """
         scorer = self._scorer
         constant = self._question @ question + scorer.hidden_bias
         logits = np.empty(len(triples), dtype=np.float32)
-        for start in range(0, len(triples), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            hidden = extras[block] @ self._extras
+        for start in range(0, len(triples), _BATCH):
+            batch = slice(start, start + _BATCH)
+            hidden = extras[batch] @ self._extras
             hidden += constant
-            hidden += self._heads[triples.heads[block]]
-            hidden += self._edges[triples.edges[block]]
-            hidden += self._tails[triples.tails[block]]
-            logits[block] = np.maximum(hidden, 0, out=hidden) @ scorer.output
+            hidden += self._heads[triples.heads[batch]]
+            hidden += self._edges[triples.edges[batch]]
+            hidden += self._tails[triples.tails[batch]]
+            logits[batch] = np.maximum(hidden, 0, out=hidden) @ scorer.output
         return _sigmoid(logits + scorer.output_bias)
 
 
@@ -317,34 +316,30 @@ _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
 _RECIPE = "recipe"
 """The entry of the metadata that holds the recipe, as JSON."""
 
-_EARLIER: Mapping[str, object] = {"directions": "separate", "questions": []}
-"""What weights of earlier versions do not say."""
-
 
 def get_weights_file_name(*, signals: bool) -> str:
-    """The name of the file that weights are kept in."""
+    """Return the name of the bundled file of weights, with or without signals."""
     return "hyperretriever_signals.safetensors" if signals else "hyperretriever.safetensors"
 
 
 def _how_to_train(signals: bool) -> str:
     variant = " with signals = true in the section [hyperretriever] of polyad.toml" if signals else ""
-    return f"train some with: polyad train hyperretriever BEIR_DIR{variant}"
+    return f"train weights with: polyad bench train hyperretriever BEIR_DIR{variant}"
 
 
-def _recipe(metadata: Mapping[str, str]) -> Recipe:
-    read = json.loads(metadata.get(_RECIPE, "null"))
+def _parse_recipe(metadata: Mapping[str, str]) -> Recipe:
+    fields_by_name = json.loads(metadata.get(_RECIPE, "null"))
     names = {field.name for field in fields(Recipe)}
-    if isinstance(read, dict):
-        for name, value in _EARLIER.items():
-            read.setdefault(name, value)
-    if not isinstance(read, dict) or set(read) != names:
-        raise ValueError(f"its metadata have no {_RECIPE!r} of {', '.join(sorted(names))}")
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}
+    if not isinstance(fields_by_name, dict) or set(fields_by_name) != names:
+        raise ValueError(f"its metadata has no {_RECIPE!r} with {', '.join(sorted(names))}")
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields_by_name.items()
+    }
     return Recipe(**values)
 
 
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+def _is_integer(value: object, minimum: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
 
 
 def _is_name(value: object) -> bool:
@@ -360,6 +355,6 @@ def _are_digests(value: object) -> bool:
 
 
 def _sigmoid(logits: FloatArray) -> FloatArray:
-    """Through tanh, which does not overflow."""
+    """Compute the logistic function through tanh, which does not overflow."""
     result: FloatArray = np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * logits))
     return result

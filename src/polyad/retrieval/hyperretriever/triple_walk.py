@@ -1,7 +1,7 @@
-"""The triples of a question, hop by hop, and what a scorer reads of them: the same in training and in search.
+"""Enumerates the triples of a question hop by hop, with their features, for training and for search.
 
-HyperRAG, sections 3.1.1 to 3.1.3. A hop takes the hyperedges of the entities it starts from, the *frontier*, as
-triples (head, hyperedge, tail) whose heads are the frontier; who walks chooses which tails to go on from.
+HyperRAG, sections 3.1.1 to 3.1.3. A hop enumerates the triples (head, hyperedge, tail) whose heads are the *frontier*;
+the caller chooses the tails that form the next frontier.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from polyad.retrieval.default.signals import SignalExtractor, compute_signals, l
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
 
-_NEAREST = 3  # hyperedges whose entities a question starts from when it names none
+_START_HYPEREDGES = 3  # nearest hyperedges whose entities start the walk of a question without names
 
-_MOST_STARTS = 200
-"""Entities it starts from then: far above what three sentences name, far below the arguments of the largest facts."""
+_MAX_START_ENTITIES = 200
+"""Start entities of a question without names: far more than three sentences name, far fewer than large facts join."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSpace:
-    """What is walked: the hypergraph of a snapshot, or its pairs. A walk asks for what it reaches.
+    """The hypergraph that a walk traverses: that of a snapshot, or its hyperedges split into pairs.
 
     Attributes:
-        snapshot: Its entities described.
-        pairs: Its hyperedges cut into pairs (:mod:`polyad.hypergraph.pairs`), all of them, and the row in the snapshot
-            of the hyperedge each came from; None where hyperedges are walked as they are.
-        density: Delta(G): hyperedges an entity; 0 for an empty index.
+        snapshot: A snapshot with entity vectors.
+        pairs: All hyperedges split into pairs (:mod:`polyad.hypergraph.pairs`), and for each pair the row number of its
+            hyperedge; None if hyperedges are not split.
+        density: Delta(G), the number of hyperedges per entity; 0 for an empty index.
     """
 
     snapshot: Snapshot
@@ -44,45 +44,45 @@ class SearchSpace:
     density: float
 
     @classmethod
-    def of(cls, snapshot: Snapshot, *, binary: bool) -> SearchSpace:
-        """The space of an index.
+    def from_snapshot(cls, snapshot: Snapshot, *, binary: bool) -> SearchSpace:
+        """Create the search space of an index.
 
         Args:
-            snapshot: The index.
-            binary: Cut its hyperedges into pairs.
+            snapshot: A snapshot with entity vectors.
+            binary: Split hyperedges into pairs.
         """
         if not binary:
             return cls(snapshot, None, snapshot.density)
-        graph, origins = split_into_pairs(_whole(snapshot))
-        joined, there = (int((side.degrees() > 0).sum()) for side in (graph.memberships, graph.members))
-        return cls(snapshot, (graph, origins), there / joined if joined else 0.0)
+        graph, hyperedges = split_into_pairs(_build_hypergraph(snapshot))
+        entity_count, pair_count = (int((side.degrees() > 0).sum()) for side in (graph.memberships, graph.members))
+        return cls(snapshot, (graph, hyperedges), pair_count / entity_count if entity_count else 0.0)
 
-    def whole(self) -> Hypergraph:
-        """All of it, for training."""
-        return self.pairs[0] if self.pairs else _whole(self.snapshot)
+    def build_hypergraph(self) -> Hypergraph:
+        """Return the whole hypergraph, for training."""
+        return self.pairs[0] if self.pairs else _build_hypergraph(self.snapshot)
 
     def members(self, edges: IntArray) -> tuple[IntArray, IntArray]:
-        """The entities of each of some hyperedges, sorted, and the position in ``edges`` each belongs to."""
+        """Return the entities of each hyperedge, sorted, and for each entity the position of its hyperedge."""
         return self.pairs[0].members.get_neighbours(edges) if self.pairs else self.snapshot.graph.members(edges)
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """The hyperedges of each of some entities, and the position in ``entities`` each belongs to."""
+        """Return the hyperedges of each entity, and for each hyperedge the position of its entity."""
         return (
             self.pairs[0].memberships.get_neighbours(entities)
             if self.pairs
             else self.snapshot.graph.memberships(entities)
         )
 
-    def origins(self, edges: IntArray) -> IntArray:
-        """The row in the snapshot of each of some hyperedges."""
+    def to_snapshot_rows(self, edges: IntArray) -> IntArray:
+        """Return the row number in the snapshot of each hyperedge or pair."""
         return self.pairs[1][edges] if self.pairs else edges
 
     def passages(self, edges: IntArray) -> IntArray:
-        """The row of the passage of each of some hyperedges."""
-        return self.snapshot.graph.passages(self.origins(edges))
+        """Return the passage of each hyperedge or pair."""
+        return self.snapshot.graph.passages(self.to_snapshot_rows(edges))
 
 
-def _whole(snapshot: Snapshot) -> Hypergraph:
+def _build_hypergraph(snapshot: Snapshot) -> Hypergraph:
     count = snapshot.row_count("hyperedge")
     members, owners = snapshot.graph.members(np.arange(count))
     return Hypergraph.from_incidences(members, owners, snapshot.row_count("entity"), count)
@@ -90,14 +90,14 @@ def _whole(snapshot: Snapshot) -> Hypergraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkQuestion:
-    """A question as a walk needs it.
+    """A question with its vector, topic entities and signals.
 
     Attributes:
-        text: Its words.
-        vector: Its vector, ``[dimension]``.
-        topics: Rows of the entities it starts from, sorted.
-        candidates: Rows of the passages that have signals, sorted.
-        signals: Of each, float32 ``[candidates, signals]``; no columns where the scorer reads none.
+        text: The question.
+        vector: Vector of the question, ``[dimension]``.
+        topics: Row numbers of the entities where the walk starts, sorted.
+        candidates: Row numbers of the passages that have signals, sorted.
+        signals: Signals of the candidates, float32 ``[candidates, signals]``; no columns if the scorer reads none.
     """
 
     text: str
@@ -106,22 +106,22 @@ class WalkQuestion:
     candidates: IntArray
     signals: FloatArray
 
-    def signals_of(self, passages: IntArray) -> FloatArray:
-        """The signals of some passages, 0 for those that have none; ``[passages, signals]``."""
-        found = np.zeros((len(passages), self.signals.shape[1]), dtype=np.float32)
-        known = is_in(passages, self.candidates)
-        found[known] = self.signals[self.candidates.searchsorted(passages[known])]
-        return found
+    def get_signals(self, passages: IntArray) -> FloatArray:
+        """Return the signals of each passage, ``[passages, signals]``; 0 for a passage without signals."""
+        values = np.zeros((len(passages), self.signals.shape[1]), dtype=np.float32)
+        is_candidate = is_in(passages, self.candidates)
+        values[is_candidate] = self.signals[self.candidates.searchsorted(passages[is_candidate])]
+        return values
 
 
 class QuestionPreparer:
-    """Makes questions ready for a walk.
+    """Embeds and links questions for a walk.
 
     Args:
-        snapshot: The index, its entities described.
-        embedder: The one it was built with.
-        linker: Finds the question's entities.
-        signals: Names of the signals of the default retriever to compute; mostly none.
+        snapshot: A snapshot with entity vectors.
+        embedder: The embedder of the index.
+        linker: Links the names of a question to entities.
+        signals: Names of the default retriever's signals to compute; usually none.
     """
 
     def __init__(
@@ -134,50 +134,52 @@ class QuestionPreparer:
         self._extractor = SignalExtractor(snapshot, embedder, linker, rewriting=False) if signals else None
 
     def prepare(self, question: str) -> WalkQuestion:
-        """Its vector, topic entities and signals.
+        """Return the question with its vector, topic entities and signals.
 
-        A question that names no entity of the index starts from those of the hyperedges nearest to it; where these
-        join very many, from the ones with the nearest names.
+        The topics of a question that names no entity are the entities of its nearest hyperedges; of very many, those
+        with the nearest names.
         """
         if self._extractor is None:
             vector = self._embedder.encode([question], "query")[0]
-            find_links = self._linker.link(question)
+            linked_question = self._linker.link(question)
             candidates, signals = np.empty(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
         else:
             inputs = self._extractor.measure(question)
-            vector, find_links, candidates = inputs.scale.vectors[0], inputs.question, inputs.candidates
+            vector, linked_question, candidates = inputs.scale.vectors[0], inputs.question, inputs.candidates
             signals = compute_signals(inputs, rewriting=False)[:, self._columns]
-        topics = np.array(sorted(find_links.entities), dtype=np.int64)
+        topics = np.array(sorted(linked_question.entities), dtype=np.int64)
         if not len(topics):
-            topics = self._starts(vector)
+            topics = self._find_start_entities(vector)
         return WalkQuestion(question, vector, topics, candidates, signals)
 
-    def _starts(self, vector: FloatArray) -> IntArray:
+    def _find_start_entities(self, vector: FloatArray) -> IntArray:
         snapshot = self._snapshot
-        ((nearest, _),) = snapshot.nearest("hyperedge", vector[None], _NEAREST)
+        ((nearest, _),) = snapshot.nearest("hyperedge", vector[None], _START_HYPEREDGES)
         entities = sort_unique(snapshot.graph.members(nearest)[0])
-        if len(entities) <= _MOST_STARTS:
+        if len(entities) <= _MAX_START_ENTITIES:
             return entities
-        near = snapshot.cosines("entity", entities, vector)
-        return np.sort(
-            entities[
-                find_top_positions(near, _MOST_STARTS, lambda places: snapshot.rank_by_id("entity", entities[places]))
-            ]
-        )
+        cosines = snapshot.cosines("entity", entities, vector)
+        return _select_top(snapshot, entities, cosines, _MAX_START_ENTITIES)
+
+
+def _select_top(snapshot: Snapshot, entities: IntArray, cosines: FloatArray, count: int) -> IntArray:
+    """Return the ``count`` entities with the highest cosines, ties by key, sorted by row number."""
+    top = find_top_positions(cosines, count, lambda positions: snapshot.rank_by_id("entity", entities[positions]))
+    return np.sort(entities[top])
 
 
 class TripleWalk:
-    """One walk from a question's topic entities. Not for several threads; each question has its own.
+    """A walk from the topic entities of one question. Not thread-safe.
 
-    A hyperedge that was followed is not met again at later hops: all it leads to is known by then. In training those
-    are the right ones, so meeting them again would teach the scorer to repeat itself.
+    A hyperedge that was followed does not occur at later hops, since all entities it leads to were reached. In training
+    the followed hyperedges are positive, so their repetition would teach the scorer to repeat itself.
 
     Args:
-        space: What is walked.
-        recipe: What the scorer reads.
-        question: Where it starts.
-        triples_per_hop: Most triples at one hop, those of the hyperedges nearest to the question first. Of a hyperedge
-            that has more by itself, those with the nearest heads; of a single head, those with the nearest tails.
+        space: The hypergraph.
+        recipe: The features that the scorer reads.
+        question: The question with its topic entities.
+        triples_per_hop: Maximum number of triples at one hop; hyperedges nearest to the question come first. A single
+            hyperedge with more triples is limited to the nearest heads, and a single head to the nearest tails.
     """
 
     def __init__(self, space: SearchSpace, recipe: Recipe, question: WalkQuestion, triples_per_hop: int) -> None:
@@ -185,92 +187,91 @@ class TripleWalk:
         self._recipe = recipe
         self._question = question
         self._limit = triples_per_hop
-        self._were_heads = self._were_followed = np.empty(0, dtype=np.int64)
+        self._visited_heads = self._followed_edges = np.empty(0, dtype=np.int64)
         self._heads: list[IntArray] = []
         self._edges: list[IntArray] = []
         self._tails: list[IntArray] = []
         self._frontier = question.topics
 
-    def hop(self) -> tuple[Triples, FloatArray]:
-        """The triples of the frontier, and the extras of each: float32 ``[triples, recipe.extras]``.
+    def enumerate_hop(self) -> tuple[Triples, FloatArray]:
+        """Return the triples of the frontier and their further features, float32 ``[triples, recipe.extra_count]``.
 
         Returns:
-            Triples sorted by head, then hyperedge, then tail; none when the walk has come to its end.
+            Triples sorted by head, hyperedge and tail; empty at the end of the walk.
         """
-        triples = self._triples()
-        self._were_heads = union([self._were_heads, self._frontier])
+        triples = self._enumerate_triples()
+        self._visited_heads = union([self._visited_heads, self._frontier])
         self._heads.append(triples.heads)
         self._edges.append(triples.edges)
         self._tails.append(triples.tails)
-        return triples, self._extras(triples)
+        return triples, self._build_extras(triples)
 
-    def follow(self, triples: Triples, chosen: IntArray) -> None:
-        """Go on from the tails of some triples of the last hop that were no heads yet.
+    def follow(self, triples: Triples, positions: IntArray) -> None:
+        """Make the tails of some triples the next frontier, except entities that were heads before.
 
         Args:
-            triples: What :meth:`hop` gave.
-            chosen: Positions of those to follow.
+            triples: The triples of the last hop.
+            positions: Positions of the triples to follow.
         """
-        self._were_followed = union([self._were_followed, triples.edges[chosen]])
-        tails = sort_unique(triples.tails[chosen])
-        self._frontier = tails[~is_in(tails, self._were_heads)]
+        self._followed_edges = union([self._followed_edges, triples.edges[positions]])
+        tails = sort_unique(triples.tails[positions])
+        self._frontier = tails[~is_in(tails, self._visited_heads)]
 
-    def _triples(self) -> Triples:
-        """Those of the frontier's hyperedges, within the limit."""
-        edges, heads = self._nearest_edges(), self._frontier
-        if len(edges) == 1:  # the only case in which they may be more: the nearest hyperedge alone exceeds the limit
+    def _enumerate_triples(self) -> Triples:
+        """Return the triples of the frontier's hyperedges, within the limit."""
+        edges, heads = self._select_nearest_edges(), self._frontier
+        if len(edges) == 1:  # only the nearest hyperedge alone can exceed the limit
             members = self._space.members(edges)[0]
-            heads = self._nearest(members[is_in(members, heads)], self._limit // max(1, len(members) - 1))
+            heads = self._select_nearest(members[is_in(members, heads)], self._limit // max(1, len(members) - 1))
         triples = build_triples(self._space.members, edges, heads)
         if len(triples) <= self._limit:
             return triples
-        kept = is_in(triples.tails, self._nearest(triples.tails, self._limit))
-        return Triples(triples.heads[kept], triples.edges[kept], triples.tails[kept])
+        is_selected = is_in(triples.tails, self._select_nearest(triples.tails, self._limit))
+        return Triples(triples.heads[is_selected], triples.edges[is_selected], triples.tails[is_selected])
 
-    def _nearest(self, entities: IntArray, count: int) -> IntArray:
-        """As many of some entities as ``count`` says, those with the nearest names, sorted by row."""
+    def _select_nearest(self, entities: IntArray, count: int) -> IntArray:
+        """Return the ``count`` entities nearest to the question, sorted by row number."""
         if len(entities) <= max(1, count):
             return entities
         snapshot = self._space.snapshot
-        near = snapshot.cosines("entity", entities, self._question.vector)
-        chosen = find_top_positions(near, max(1, count), lambda places: snapshot.rank_by_id("entity", entities[places]))
-        return np.sort(entities[chosen])
+        cosines = snapshot.cosines("entity", entities, self._question.vector)
+        return _select_top(snapshot, entities, cosines, max(1, count))
 
-    def _nearest_edges(self) -> IntArray:
-        """Hyperedges of the frontier: all when their triples are within the limit, else the nearest; one at least."""
+    def _select_nearest_edges(self) -> IntArray:
+        """Return all hyperedges of the frontier if their triples fit the limit, else the nearest; at least one."""
         space = self._space
         edges = space.memberships(self._frontier)[0]
-        edges = np.sort(edges[~is_in(edges, self._were_followed)])
+        edges = np.sort(edges[~is_in(edges, self._followed_edges)])
         starts = np.flatnonzero(mark_first_of_equals(edges))
-        heads = np.diff(starts, append=len(edges))
+        head_counts = np.diff(starts, append=len(edges))
         edges = edges[starts]
-        triples = heads * (np.bincount(space.members(edges)[1], minlength=len(edges)) - 1)
-        if triples.sum() <= self._limit:
+        triple_counts = head_counts * (np.bincount(space.members(edges)[1], minlength=len(edges)) - 1)
+        if triple_counts.sum() <= self._limit:
             return edges
-        by_id = space.snapshot.rank_by_id("hyperedge", space.origins(edges))
-        order = np.lexsort((edges, by_id, -self._closeness(edges)))
-        fitting = np.cumsum(triples[order]) <= self._limit
-        fitting[0] = True
-        return edges[order[fitting]]
+        by_id = space.snapshot.rank_by_id("hyperedge", space.to_snapshot_rows(edges))
+        order = np.lexsort((edges, by_id, -self._compute_cosines(edges)))
+        is_within_limit = np.cumsum(triple_counts[order]) <= self._limit
+        is_within_limit[0] = True
+        return edges[order[is_within_limit]]
 
-    def _extras(self, triples: Triples) -> FloatArray:
-        """The structural numbers over all triples met so far (eq. 8), then cosines and signals as the recipe says."""
+    def _build_extras(self, triples: Triples) -> FloatArray:
+        """Return structural features over all triples so far (eq. 8), then cosines and signals of the recipe."""
         recipe, question, space = self._recipe, self._question, self._space
-        met = Triples(np.concatenate(self._heads), np.concatenate(self._edges), np.concatenate(self._tails))
-        starts = question.topics if recipe.starts == "topics" else met.heads
-        rows, encodings = compute_directional_distances(met, starts, recipe.rounds, recipe.directions)
+        walked = Triples(np.concatenate(self._heads), np.concatenate(self._edges), np.concatenate(self._tails))
+        starts = question.topics if recipe.starts == "topics" else walked.heads
+        rows, encodings = compute_directional_distances(walked, starts, recipe.rounds, recipe.directions)
         columns = [encode_triples(triples, rows, encodings)]
         if recipe.closeness:
-            near = space.snapshot.cosines("entity", rows, question.vector)
-            head, tail = (near[rows.searchsorted(ends)] for ends in (triples.heads, triples.tails))
-            columns.append(np.column_stack([head, self._closeness(triples.edges), tail]))
+            cosines = space.snapshot.cosines("entity", rows, question.vector)
+            head, tail = (cosines[rows.searchsorted(ends)] for ends in (triples.heads, triples.tails))
+            columns.append(np.column_stack([head, self._compute_cosines(triples.edges), tail]))
         if recipe.signals:
-            columns.append(question.signals_of(space.passages(triples.edges)))
+            columns.append(question.get_signals(space.passages(triples.edges)))
         return np.hstack(columns)
 
-    def _closeness(self, edges: IntArray) -> FloatArray:
-        """Cosine of each of some hyperedges to the question; that of a pair is that of what it was cut from."""
-        origins = self._space.origins(edges)
-        rows = sort_unique(origins)
-        near: FloatArray = self._space.snapshot.cosines("hyperedge", rows, self._question.vector)
-        return near[rows.searchsorted(origins)]
+    def _compute_cosines(self, edges: IntArray) -> FloatArray:
+        """Return the cosine of each hyperedge to the question; a pair has that of its hyperedge."""
+        hyperedges = self._space.to_snapshot_rows(edges)
+        rows = sort_unique(hyperedges)
+        cosines: FloatArray = self._space.snapshot.cosines("hyperedge", rows, self._question.vector)
+        return cosines[rows.searchsorted(hyperedges)]
