@@ -79,7 +79,7 @@ def small_view_of(tmp_path: Path) -> Callable[[Spec, Embedder], MappedSnapshot]:
         store = SqliteStore.open(tmp_path / "kb", Manifest(embedder.name, embedder.dimension, "rules:1"))
         for title, units in spec.items():
             store.put(_indexed(title, units, embedder))
-        return SnapshotProvider(store, embedder.dimension).described(embedder)
+        return SnapshotProvider(store, embedder.dimension).get_with_entity_vectors(embedder)
 
     return make
 

@@ -116,7 +116,7 @@ def run(
 
 
 def search_text(store: SqliteStore, question: str, k: int) -> list[tuple[str, float]]:
-    snapshot = SnapshotProvider(store, store.manifest.dimension).current()
+    snapshot = SnapshotProvider(store, store.manifest.dimension).get_current()
     rows, scores = snapshot.terms.search(question, k)
     return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 

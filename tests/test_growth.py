@@ -25,8 +25,8 @@ from polyad.readers.tuples import read_json_facts
 from polyad.replies.candidate_scores import read_scores
 from polyad.replies.loose_json import repaired
 from polyad.replies.thoughts import without_thoughts
-from polyad.snapshot.ids import EntityKeys
-from polyad.snapshot.subject_names import SubjectNames
+from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.string_table import EntityKeys
 from polyad.text.keys import entity_key
 from polyad.text.locate import find_occurrences
 from polyad.text.name_matcher import Vocabulary
@@ -70,7 +70,9 @@ INPUTS: dict[str, Callable[[], object]] = {
     "names with bars": lambda: CompactExtractionStyle().parse(bars(12_000)),
     "a long name in repetitions": lambda: find_occurrences("1" * 100_000, "1" * 200_000),
     "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [Citable(1, "p", "d", "a " * 60_000)]),
-    "a name that ends in no subject": lambda: SubjectNames.none().subjects_of(["c " * 60_000 + "d"], np.zeros_like),
+    "a name that ends in no subject": lambda: NameVariants.empty().resolve(
+        EntityKeys.empty(), ["c " * 60_000 + "d"], np.zeros_like
+    ),
     "blanks behind a score in braces": lambda: read_scores("{1.1" + " " * 60_000, 2),
     "blanks behind a score": lambda: read_scores(json.dumps({"1": "1" + " " * 60_000 + "x"}), 2),
     "a reply of empty lines": lambda: names_in("\n" * 100_000 + "x"),
@@ -195,9 +197,9 @@ def test_headings_above_passages_cost_time_in_proportion_to_both() -> None:
 
 
 def test_names_that_many_subjects_end_like_are_looked_up_once_for_each_ending() -> None:
-    keys = EntityKeys.none().extended([f"{number} j r" for number in range(40_000)])
+    keys = EntityKeys.empty().append([f"{number} j r" for number in range(40_000)])
     rows = np.arange(len(keys))
-    names = SubjectNames.none()
+    names = NameVariants.empty()
     assert (
-        seconds(lambda: names.advanced(keys, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0)) < 10
+        seconds(lambda: names.advance(keys, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0)) < 10
     )

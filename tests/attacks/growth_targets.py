@@ -64,10 +64,10 @@ from polyad.replies.thoughts import ThoughtFilter, after_thoughts, thoughts_befo
 from polyad.retrieval.copies import Wording
 from polyad.retrieval.question import _without
 from polyad.retrieval.question_names import _located, _names
-from polyad.snapshot.growing import Presence
-from polyad.snapshot.ids import EntityKeys
-from polyad.snapshot.subject_names import SubjectNames
-from polyad.snapshot.term_index import WordIndex, counted_words
+from polyad.snapshot.columns import LiveRows
+from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.string_table import EntityKeys
+from polyad.snapshot.term_index import PassageTerms, Postings
 from polyad.text.cleaning import sanitize
 from polyad.text.counting import count_tokens, terms, word_spans
 from polyad.text.keys import entity_key
@@ -76,7 +76,7 @@ from polyad.text.locate import find_name_spans, find_occurrences
 from polyad.text.name_matcher import Vocabulary
 from polyad.text.paragraphs import begins_paragraph, paragraphs
 from polyad.text.prompts import defused, in_one_line, quoted_passage
-from polyad.text.terms import codes_of, in_pairs, query_terms, searched_words, words_of
+from polyad.text.terms import codes_of, in_pairs, query_terms, words_of
 from tests.attacks.growth import Target
 
 _REPLY = 1 << 16
@@ -525,8 +525,8 @@ _VOCABULARY = Vocabulary(
 def _subject_names(text: str) -> object:
     keys = sorted(set(filter(None, map(entity_key, text.split("\n")))))
     rows = np.arange(len(keys))
-    known = EntityKeys.none().extended(keys)
-    return SubjectNames.none().advanced(known, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0)
+    known = EntityKeys.empty().append(keys)
+    return NameVariants.empty().advance(known, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0)
 
 
 def _halves(text: str) -> tuple[str, str]:
@@ -600,15 +600,15 @@ def _laid_out(text: str) -> object:
 
 
 @cache
-def _words_of_passages() -> WordIndex:
+def _words_of_passages() -> PassageTerms:
     texts = [f"Ada {number} met a b of the 東京 {number}" for number in range(500)]
-    postings, lengths = counted_words(texts, 0)
-    nothing, there = np.empty(0, dtype=np.int64), Presence.of(np.ones(len(texts), dtype=bool))
-    return WordIndex.none().advanced(there, nothing, [postings], lengths)
+    postings, lengths = Postings.from_texts(texts, 0)
+    nothing, there = np.empty(0, dtype=np.int64), LiveRows.from_mask(np.ones(len(texts), dtype=bool))
+    return PassageTerms.empty().advance(there, nothing, [postings], lengths)
 
 
 def _searched(question: str) -> object:
-    return _words_of_passages().best(searched_words(question), 10)
+    return _words_of_passages().search(question, 10)
 
 
 def _linked(question: str) -> object:

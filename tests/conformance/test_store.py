@@ -194,7 +194,7 @@ def flattened(passage: IndexedPassage) -> tuple[object, ...]:
 
 def search_text(store: Store, question: str, k: int) -> list[tuple[str, float]]:
     """Passages by the words that the store gives for them."""
-    snapshot = SnapshotProvider(store, store.manifest.dimension).current()
+    snapshot = SnapshotProvider(store, store.manifest.dimension).get_current()
     rows, scores = snapshot.terms.search(question, k)
     return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 

@@ -110,7 +110,7 @@ def test_a_search_embeds_its_question_once_and_asks_for_one_snapshot(
 ) -> None:
     manual.prepare(retriever)
     encoded: list[str] = []
-    encode, current = manual.components.embedder._encode, SnapshotProvider.current
+    encode, current = manual.components.embedder._encode, SnapshotProvider.get_current
 
     def counted(texts: Sequence[str], kind: TextKind) -> FloatArray:
         encoded.extend(texts)
@@ -119,11 +119,11 @@ def test_a_search_embeds_its_question_once_and_asks_for_one_snapshot(
     monkeypatch.setattr(manual.components.embedder, "_encode", counted)
     snapshots: list[MappedSnapshot] = []
 
-    def looked(keeper: SnapshotProvider, at_least: int) -> MappedSnapshot:
-        snapshots.append(current(keeper, at_least))
+    def looked(keeper: SnapshotProvider, min_version: int) -> MappedSnapshot:
+        snapshots.append(current(keeper, min_version))
         return snapshots[-1]
 
-    monkeypatch.setattr(SnapshotProvider, "current", looked)
+    monkeypatch.setattr(SnapshotProvider, "get_current", looked)
     found = manual.search(QUESTION, 4, retriever=retriever)
     assert found.passages[0].highlight is not None
     assert (encoded.count(QUESTION), len(snapshots)) == (1, 1)
@@ -131,13 +131,13 @@ def test_a_search_embeds_its_question_once_and_asks_for_one_snapshot(
 
 def test_what_a_search_took_counts_that_it_saw_what_was_new(manual: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     manual.prepare("bm25")
-    current = SnapshotProvider.current
+    current = SnapshotProvider.get_current
 
-    def slowly(keeper: SnapshotProvider, at_least: int) -> MappedSnapshot:
+    def slowly(keeper: SnapshotProvider, min_version: int) -> MappedSnapshot:
         time.sleep(0.2)
-        return current(keeper, at_least)
+        return current(keeper, min_version)
 
-    monkeypatch.setattr(SnapshotProvider, "current", slowly)
+    monkeypatch.setattr(SnapshotProvider, "get_current", slowly)
     assert manual.search(QUESTION, retriever="bm25").timings.retrieve >= 200
 
 
@@ -241,7 +241,7 @@ def test_an_index_whose_vectors_lie_in_cells_is_searched_in_them_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
     retriever: str,
 ) -> None:
-    monkeypatch.setattr("polyad.snapshot.provider.FEWEST", 0)
+    monkeypatch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
     shutil.copytree(small_index_dir, tmp_path / "kb")
     shutil.rmtree(tmp_path / "kb" / "snapshot", ignore_errors=True)
     question = "Where was the maker of the Bell of Tarn born?"

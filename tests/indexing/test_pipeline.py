@@ -154,7 +154,7 @@ def index(indexer: Indexer, *items: Document | Failure) -> IndexCounts:
 
 
 def search_text(store: Store, question: str, k: int) -> list[tuple[str, float]]:
-    snapshot = SnapshotProvider(store, store.manifest.dimension).current()
+    snapshot = SnapshotProvider(store, store.manifest.dimension).get_current()
     rows, scores = snapshot.terms.search(question, k)
     return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 

@@ -116,7 +116,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 def view_of(store: SqliteStore) -> Snapshot:
     """Its entities described by their names alone."""
-    return SnapshotProvider(store, 3).described(TableEmbedder(TABLE))
+    return SnapshotProvider(store, 3).get_with_entity_vectors(TableEmbedder(TABLE))
 
 
 def retrieved(

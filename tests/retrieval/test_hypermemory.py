@@ -54,7 +54,7 @@ LINE = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
 
 def view_of(store: SqliteStore) -> Snapshot:
-    return SnapshotProvider(store, EMBEDDER.dimension).current()
+    return SnapshotProvider(store, EMBEDDER.dimension).get_current()
 
 
 @pytest.fixture(scope="module")

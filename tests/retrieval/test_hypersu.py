@@ -91,7 +91,7 @@ def view_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Spec, int], S
         store = SqliteStore.open(folder, Manifest("table", dimension, "rules"))
         for title, (vector, units) in spec.items():
             store.put(indexed(title, vector, units))
-        return SnapshotProvider(store, dimension).current()
+        return SnapshotProvider(store, dimension).get_current()
 
     return make
 

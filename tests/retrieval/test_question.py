@@ -39,7 +39,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
     extractor = FixedExtractor(*(Mention(key, 0, 1) for key in KEYS))
     with Engine.open(tmp_path, embedder=HashingEmbedder(8), mentions=extractor) as engine:
         engine.index_documents([Document("a", "", "Some text.")])
-    return SnapshotProvider(SqliteStore.open(tmp_path), 8).current()
+    return SnapshotProvider(SqliteStore.open(tmp_path), 8).get_current()
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_question_of_names_alone_is_its_own_remainder(link: Link) -> None:
 def test_a_name_short_for_a_subject_is_linked_to_it(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(8)) as engine:
         engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
-    snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).current()
+    snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).get_current()
     found = QuestionLinker(snapshot, RuleMentionExtractor()).link("Where did Jeffrey Smart live?")
     assert linked(snapshot, found) == {"frank jeffrey edson smart": "Jeffrey Smart"}
     assert found.remainder == "Where did live?"
@@ -102,7 +102,7 @@ def test_where_only_found_names_count_nothing_else_is_linked(snapshot: Snapshot,
     assert linked(snapshot, found) == {"lima": "Lima"}
     with Engine.open(tmp_path / "lent", embedder=HashingEmbedder(8)) as engine:
         engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
-    lent = SnapshotProvider(SqliteStore.open(tmp_path / "lent"), 8).current()
+    lent = SnapshotProvider(SqliteStore.open(tmp_path / "lent"), 8).get_current()
     found = QuestionLinker(lent, RuleMentionExtractor(), names="found").link("Where did Jeffrey Smart live?")
     assert (found.entities, [mention.name for mention in found.unlinked]) == ({}, ["Jeffrey Smart"])
 
@@ -124,7 +124,7 @@ def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path
         assert engine.catalogue.entity("washington (person)")[0].name == "Washington"
     with pytest.raises(ConfigurationError, match="a title has no label"):
         with_settings(Settings(), {"segmentation.one_entity": "name-and-label"})
-    snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).current()
+    snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).get_current()
     for label in ("person", "location"):
         linker = QuestionLinker(snapshot, FixedExtractor(Mention("Washington", 4, 14, type=label)), names="found")
         assert list(linked(snapshot, linker.link("Who Washington?"))) == [f"washington ({label})"]

@@ -33,12 +33,12 @@ def groups(count: int, dimension: int) -> FloatArray:
 @given(st.integers(1, 70), st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True))
 def test_a_distance_is_how_many_planes_part_two_vectors(dimension: int, parts: list[int]) -> None:
     drawn = unit(np.random.default_rng(dimension).normal(size=(130, dimension)).astype(np.float32))
-    codes, questions = BinaryCodes.of(drawn), drawn[[3, 77]]
+    codes, questions = BinaryCodes.from_vectors(drawn), drawn[[3, 77]]
     spans = [slice(10 * part, 10 * part + 10) for part in sorted(parts)]
     places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
-    sides, own = (planes_of(bits) for bits in (codes.bits[:, places], codes.bits_of(questions)))
+    sides, own = (planes_of(bits) for bits in (codes.bits[:, places], codes.encode(questions)))
     expected = [(sides != question).sum(axis=1).tolist() for question in own]
-    assert codes.distances(spans, questions).tolist() == expected
+    assert codes.compute_distances(spans, questions).tolist() == expected
 
 
 @pytest.mark.parametrize("dimension", [50, 384])
@@ -51,23 +51,25 @@ def test_what_is_nearest_is_among_the_few_with_the_nearest_codes(shape: str, dim
         vectors = np.where(vectors > np.quantile(vectors, 0.9), vectors, 0)
         vectors[:, 0] += 0.1
     vectors = unit(vectors)
-    codes, found = BinaryCodes.of(vectors), 0
+    codes, found = BinaryCodes.from_vectors(vectors), 0
     for question in vectors[:4000:100]:
         nearest = np.argsort(-(vectors @ question))[:10]
-        found += int(np.isin(nearest, np.argsort(codes.distances([slice(0, 4000)], question[None])[0])[:480]).sum())
+        found += int(
+            np.isin(nearest, np.argsort(codes.compute_distances([slice(0, 4000)], question[None])[0])[:480]).sum()
+        )
     assert found > 0.97 * 400
 
 
 def test_the_same_vectors_have_the_same_codes() -> None:
     vectors = unit(groups(100, 96))
-    one, other = BinaryCodes.of(vectors), BinaryCodes.of(vectors)
+    one, other = BinaryCodes.from_vectors(vectors), BinaryCodes.from_vectors(vectors)
     assert one.bits.shape == (2, 100)
     assert np.array_equal(one.bits, other.bits)
 
 
 def test_a_bit_says_on_which_side_of_a_plane_a_vector_is() -> None:
     vectors = unit(groups(100, 96))
-    codes = BinaryCodes.of(vectors)
+    codes = BinaryCodes.from_vectors(vectors)
     beyond = vectors.astype(np.float64) @ codes.directions - codes.thresholds
     is_set = planes_of(codes.bits)
     assert (is_set == (beyond > 0))[np.abs(beyond) > 1e-6].all()

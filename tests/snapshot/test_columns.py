@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.snapshot.columns import Column
-from polyad.snapshot.growing import Values
+from polyad.snapshot.columns import Column, Values
 
 CHANGES = st.lists(
     st.one_of(
@@ -26,34 +25,34 @@ def test_a_column_has_the_values_that_an_array_would_have(
         column = np.array(numbers, dtype=np.float32)
         return np.stack([column, -column], axis=1) if wide else column
 
-    column, expected = Column.of(values(base)), list(base)
+    column, expected = Column.from_array(values(base)), list(base)
     for change in changes:
         earlier, before = column, values(expected)
         if isinstance(change, list):
-            column = column.extended(values(change))
+            column = column.append(values(change))
             expected += change
         else:
             known = {row: value for row, value in sorted(change.items()) if row < len(expected)}
-            column = column.replaced(np.array(list(known), dtype=np.int64), values(list(known.values())))
+            column = column.replace(np.array(list(known), dtype=np.int64), values(list(known.values())))
             for row, value in known.items():
                 expected[row] = value
-        assert np.array_equal(earlier.whole(), before), "what was there is as it was"
+        assert np.array_equal(earlier.to_array(), before), "what was there is as it was"
         assert len(column) == len(expected)
-        assert np.array_equal(column.whole(), values(expected))
+        assert np.array_equal(column.to_array(), values(expected))
         rows = np.random.default_rng(len(expected)).permutation(len(expected))
-        assert np.array_equal(column.at(rows), values(expected)[rows])
-        assert column.at(rows).dtype == np.float32
+        assert np.array_equal(column.take(rows), values(expected)[rows])
+        assert column.take(rows).dtype == np.float32
 
 
 def test_the_last_value_is_that_of_the_last_row() -> None:
-    column = Column.of(np.empty(0, dtype=np.int64))
+    column = Column.from_array(np.empty(0, dtype=np.int64))
     assert column.last() == -1
-    column = Column.of(np.array([3, 5]))
-    assert (column.last(), column.extended(np.array([9])).last()) == (5, 9)
+    column = Column.from_array(np.array([3, 5]))
+    assert (column.last(), column.append(np.array([9])).last()) == (5, 9)
 
 
 @pytest.mark.parametrize("cut", [0, 2, 5])
 def test_values_below_are_counted_over_both_parts(cut: int) -> None:
     numbers = np.array([1, 4, 4, 9, 12])
-    column = Column.of(numbers[:cut]).extended(numbers[cut:])
+    column = Column.from_array(numbers[:cut]).append(numbers[cut:])
     assert column.count_below(np.array([0, 1, 2, 4, 5, 12, 13])).tolist() == [0, 0, 1, 1, 3, 4, 5]

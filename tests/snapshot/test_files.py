@@ -14,7 +14,7 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.model import Document
 from polyad.snapshot import provider as keeping
-from polyad.snapshot.files import FOLDER, SnapshotFiles, arrays_of
+from polyad.snapshot.files import FOLDER, SnapshotFiles, iterate_snapshot_arrays
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
@@ -32,7 +32,7 @@ def documents(first: int, last: int) -> list[Document]:
 
 @pytest.fixture(autouse=True)
 def _every_view_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "FEWEST", 1)
+    monkeypatch.setattr(keeping, "MIN_SAVED", 1)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def answers(engine: Engine) -> list[object]:
 
 def view_of(directory: Path, files: SnapshotFiles | None = None) -> MappedSnapshot:
     store = SqliteStore.open(directory)
-    return SnapshotProvider(store, DIMENSION, files).current()
+    return SnapshotProvider(store, DIMENSION, files).get_current()
 
 
 def manifest(directory: Path) -> Path:
@@ -65,8 +65,8 @@ def manifest(directory: Path) -> Path:
 
 def test_indexing_leaves_the_arrays_of_the_view_for_the_next_process(directory: Path) -> None:
     snapshot = view_of(directory, SnapshotFiles(directory))
-    assert snapshot.kept == 40
-    assert len(snapshot.passage_numbers.tail) == 0
+    assert snapshot.saved_passages == 40
+    assert len(snapshot.passage_pks.appended) == 0
     assert snapshot.passage_count == 40
 
 
@@ -82,21 +82,24 @@ def test_the_arrays_say_all_there_is_of_a_snapshot(directory: Path) -> None:
     with engine_on(directory) as engine:
         engine.index_documents(documents(40, 43))
         engine.remove(["d3", "d41"])
-        made, kept = dict(arrays_of(view_of(directory))), dict(arrays_of(view_of(directory, SnapshotFiles(directory))))
+        made, kept = (
+            dict(iterate_snapshot_arrays(view_of(directory))),
+            dict(iterate_snapshot_arrays(view_of(directory, SnapshotFiles(directory)))),
+        )
     with engine_on(directory) as engine:
         engine.index_documents(documents(43, 90))  # much is new: kept again
     assert made.keys() == kept.keys()
     again = view_of(directory, SnapshotFiles(directory))
-    assert (len(again.passage_numbers.tail), again.passage_count) == (0, 88)
+    assert (len(again.passage_pks.appended), again.passage_count) == (0, 88)
 
 
 def test_a_view_is_moved_on_from_files_by_what_came_since(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._NEW", 0.1)
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.1)
     with engine_on(directory) as engine:
         engine.index_documents(documents(40, 42))
         before = answers(engine)
     snapshot = view_of(directory, SnapshotFiles(directory))
-    assert (len(snapshot.passage_numbers.base), len(snapshot.passage_numbers.tail)) == (40, 2)
+    assert (len(snapshot.passage_pks.base), len(snapshot.passage_pks.appended)) == (40, 2)
     with engine_on(directory) as engine:
         assert answers(engine) == before
 
@@ -125,7 +128,7 @@ def test_damaged_files_are_made_again(directory: Path, damage: str) -> None:
     with engine_on(directory) as engine:
         assert answers(engine) == before
     snapshot = view_of(directory, SnapshotFiles(directory))
-    assert snapshot.kept == 40, "kept again"
+    assert snapshot.saved_passages == 40, "kept again"
 
 
 def test_any_flipped_byte_of_any_array_is_noticed(directory: Path) -> None:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from polyad.model import IntArray
-from polyad.snapshot.ids import EntityKeys
 from polyad.snapshot.incidences import Incidences, NewIncidences
+from polyad.snapshot.string_table import EntityKeys
 
 FULL, SHORT, ISK = "ann bea lee", "ann lee", "isk"
 
 
 def row_of(keys: EntityKeys, key: str) -> int | None:
-    row = int(keys.rows([key])[0])
+    row = int(keys.find_rows([key])[0])
     return None if row < 0 else row
 
 
@@ -23,8 +23,8 @@ class Graph:
     """A hypergraph to which passages come, and from which they go; entities by their keys."""
 
     def __init__(self) -> None:
-        self.incidences = Incidences.none()
-        self.keys = EntityKeys.none()
+        self.incidences = Incidences.empty()
+        self.keys = EntityKeys.empty()
         self.edges = 0
 
     def change(self, came: Mapping[int, list[dict[str, float]]], gone: tuple[int, ...] = ()) -> set[str]:
@@ -36,7 +36,7 @@ class Graph:
         new = sorted(
             {key for edges in came.values() for edge in edges for key in edge if row_of(self.keys, key) is None}
         )
-        self.keys = self.keys.extended(new)
+        self.keys = self.keys.append(new)
         owners = [passage for passage, edges in sorted(came.items()) for _ in edges]
         edges = [edge for _, edges in sorted(came.items()) for edge in edges]
         parts = [
@@ -45,8 +45,7 @@ class Graph:
             for key, strength in edge.items()
         ]
         columns = np.array(parts, dtype=np.float64).reshape(-1, 3)
-        self.incidences, touched = self.incidences.advanced(
-            self.keys,
+        later, touched = self.incidences.advance(
             np.array(gone, dtype=np.int64),
             NewIncidences(
                 len(came),
@@ -57,8 +56,9 @@ class Graph:
                 columns[:, 2].astype(np.float32),
             ),
         )
+        self.incidences, touched = later.update_variants(self.keys, self.incidences, touched)
         self.edges += len(edges)
-        return set(self.keys.ids.take(touched))
+        return set(self.keys.strings.take(touched))
 
     def row(self, key: str) -> int:
         row = row_of(self.keys, key)
@@ -69,10 +69,10 @@ class Graph:
         return np.array([self.row(key) for key in keys], dtype=np.int64)
 
     def members(self, edge: int) -> set[str]:
-        return set(self.keys.ids.take(self.incidences.members(np.array([edge]))[0]))
+        return set(self.keys.strings.take(self.incidences.members(np.array([edge]))[0]))
 
     def stored(self, edge: int) -> set[str]:
-        return set(self.keys.ids.take(self.incidences.stored_members(np.array([edge]))[0]))
+        return set(self.keys.strings.take(self.incidences.stored_members(np.array([edge]))[0]))
 
     def memberships(self, key: str) -> list[int]:
         return self.incidences.memberships(self.rows(key))[0].tolist()  # type: ignore[no-any-return]
@@ -148,7 +148,7 @@ def test_a_second_subject_of_that_name_leaves_it_to_none(graph: Graph) -> None:
 def test_what_went_is_nowhere(graph: Graph) -> None:
     before = graph.incidences
     assert graph.change({}, gone=(0, 1)) == {FULL, SHORT, ISK}
-    assert not graph.incidences.are_there(graph.rows(FULL, SHORT, ISK)).any()
+    assert not graph.incidences.are_live(graph.rows(FULL, SHORT, ISK)).any()
     assert not graph.incidences.are_subjects(graph.rows(FULL, SHORT, ISK)).any()
     assert [graph.memberships(key) for key in (FULL, SHORT, ISK)] == [[], [], []]
     assert [graph.members(edge) for edge in range(3)] == [set(), set(), set()]
@@ -159,6 +159,6 @@ def test_what_went_is_nowhere(graph: Graph) -> None:
 
 
 def test_a_name_is_told_by_what_is_a_subject_now(graph: Graph) -> None:
-    assert graph.incidences.resolve_name_variants(["a b lee"]) == {"a b lee": graph.row(FULL)}
+    assert graph.incidences.resolve_name_variants(graph.keys, ["a b lee"]) == {"a b lee": graph.row(FULL)}
     graph.change({}, gone=(0,))
-    assert graph.incidences.resolve_name_variants(["a b lee"]) == {}
+    assert graph.incidences.resolve_name_variants(graph.keys, ["a b lee"]) == {}

@@ -11,9 +11,9 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.model import Document
 from polyad.protocols.snapshot import Snapshot
-from polyad.snapshot.linkability import linkability
+from polyad.snapshot.linkability import compute_linkability
 
-ONE_OF_FORTY = linkability(2**32, 40)
+ONE_OF_FORTY = compute_linkability(2**32, 40)
 
 DOCUMENTS = [
     Document("log", "Harbour log", "The oil was noticed by Watchman Piet Adler and by Old Tom Reed."),
@@ -127,12 +127,12 @@ def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
 def test_names_lead_as_far_as_passages_are_about_what_others_mention(
     tmp_path: Path, documents: list[Document], average: float
 ) -> None:
-    assert view_of(tmp_path, *documents).linkability == pytest.approx(linkability(int(average * 2**32), 1))
+    assert view_of(tmp_path, *documents).linkability == pytest.approx(compute_linkability(int(average * 2**32), 1))
 
 
 @pytest.mark.parametrize(("average", "expected"), [(0, 0), (0.01, 0), (0.0275, 0.5), (0.045, 1), (0.5, 1)])
 def test_names_lead_nowhere_by_chance_and_not_further_than_all_the_way(average: float, expected: float) -> None:
-    assert linkability(int(average * 2**32), 1) == pytest.approx(expected)
+    assert compute_linkability(int(average * 2**32), 1) == pytest.approx(expected)
 
 
 def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) -> None:

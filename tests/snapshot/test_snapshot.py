@@ -37,10 +37,10 @@ from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import EntityAggregate, Manifest
-from polyad.snapshot.arrivals import rows_of
 from polyad.snapshot.columns import Column
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.new_rows import find_rows
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
@@ -208,20 +208,20 @@ def test_a_view_that_was_moved_on_shows_what_one_shows_that_is_made_at_once(
     steps: list[list[tuple[str, Content | None]]], last: list[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyad.snapshot.mapped_snapshot._GONE", 1.0)  # never made anew by itself
-        patch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 1)
+        patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)  # never made anew by itself
+        patch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 1)
         store, documents = new_store(Path(name)), dict[str, Content]()
         with closing(store):
             keeper = SnapshotProvider(store, EMBEDDER.dimension)
             for actions in steps:
                 act(store, documents, actions)
-                moved = shown_by(keeper.current())
-                assert moved == shown_by(SnapshotProvider(store, EMBEDDER.dimension).current())
+                moved = shown_by(keeper.get_current())
+                assert moved == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
         with closing(new_store(Path(name))) as other:
             for id in last:
                 if id in documents:
                     other.put(indexed(id, documents[id]))
-            assert moved == shown_by(SnapshotProvider(other, EMBEDDER.dimension).current())
+            assert moved == shown_by(SnapshotProvider(other, EMBEDDER.dimension).get_current())
 
 
 @settings(max_examples=40, deadline=None)
@@ -235,10 +235,10 @@ def test_a_view_that_lay_in_files_is_moved_on_like_another(
     steps: list[list[tuple[str, Content | None]]], settled: set[int], opened: set[int], nearest: NearestSettings
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyad.snapshot.mapped_snapshot._GONE", 1.0)
-        patch.setattr("polyad.snapshot.mapped_snapshot._NEW", 0.0)  # kept as soon as anything is new
-        patch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
-        patch.setattr("polyad.snapshot.provider.FEWEST", 0)
+        patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)
+        patch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)  # kept as soon as anything is new
+        patch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
+        patch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
         store, documents = new_store(Path(name)), dict[str, Content]()
 
         def keeper_of_files() -> SnapshotProvider:
@@ -249,11 +249,11 @@ def test_a_view_that_lay_in_files_is_moved_on_like_another(
             for number, actions in enumerate(steps):
                 act(store, documents, actions)
                 if number in settled:
-                    keeper.settle()
+                    keeper.save()
                 if number in opened:
                     keeper = keeper_of_files()
-                shown = shown_by(keeper.current())
-                assert shown == shown_by(SnapshotProvider(store, EMBEDDER.dimension).current())
+                shown = shown_by(keeper.get_current())
+                assert shown == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
 
 
 @settings(max_examples=25, deadline=None)
@@ -262,7 +262,7 @@ def test_every_retriever_finds_by_a_view_that_was_moved_on_what_it_finds_by_anot
     steps: list[list[tuple[str, Content | None]]], last: list[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyad.snapshot.mapped_snapshot._GONE", 1.0)
+        patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)
         store, documents = new_store(Path(name)), dict[str, Content]()
         with closing(store), Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
             for actions in steps:
@@ -292,36 +292,36 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 def test_a_view_is_not_changed_by_what_is_written_later(store: SqliteStore) -> None:
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    first = keeper.current()
+    first = keeper.get_current()
     before = shown_by(first)
     store.put(indexed("c", ((BELL, TOWER), (TOWER,))))
-    later = keeper.current()
+    later = keeper.get_current()
     assert later is not first
-    assert keeper.current() is later
+    assert keeper.get_current() is later
     assert shown_by(first) == before, "its entities too are of its moment"
     assert shown_by(later) != before
 
 
 def test_a_document_that_comes_moves_nothing_of_the_many_that_came_since_the_view_was_made(store: SqliteStore) -> None:
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    keeper.current()
+    keeper.get_current()
     for number in range(100):
         store.put(indexed(f"c{number}", ((Unit(f"note {number}", f"name {number}", 1.0, frozenset({"isk"})),),)))
-    earlier = keeper.current()
+    earlier = keeper.get_current()
     store.put(indexed("d", ((TOWER,), (BELL,))))
-    later = keeper.current()
+    later = keeper.get_current()
     assert later.passage_count == earlier.passage_count + 2
-    assert later.graph.entity_edges.all.parts[0] is earlier.graph.entity_edges.all.parts[0]
-    assert later.graph.edge_members.parts[0] is earlier.graph.edge_members.parts[0]
-    assert later.word_index.parts[0] is earlier.word_index.parts[0]
-    assert later.keys.lookups[0] is earlier.keys.lookups[0]
-    assert later.graph.names.short[0] is earlier.graph.names.short[0]
+    assert later.graph.entity_edges.pairs.runs[0] is earlier.graph.entity_edges.pairs.runs[0]
+    assert later.graph.edge_members.runs[0] is earlier.graph.edge_members.runs[0]
+    assert later.passage_terms.runs[0] is earlier.passage_terms.runs[0]
+    assert later.keys.lookup[0] is earlier.keys.lookup[0]
+    assert later.graph.variants.name_codes[0] is earlier.graph.variants.name_codes[0]
 
 
 def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._KEPT", 0)
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._MAX_RECORDS", 0)
     read: list[int] = []
     get = SqliteReadTransaction.get
 
@@ -331,25 +331,25 @@ def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
 
     monkeypatch.setattr(SqliteReadTransaction, "get", counted)
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    snapshot = keeper.current()
+    snapshot = keeper.get_current()
     first, both = snapshot.passages([0]), snapshot.passages([1, 0, 1])
     assert both == [both[0], *first, both[0]]
     assert len(read) == 2
-    assert list(snapshot.read.passages) == [1], "what was shown before is forgotten"
+    assert list(snapshot.record_cache.passages) == [1], "what was shown before is forgotten"
     store.put(indexed("c", ((TOWER,),)))
-    assert keeper.current().passages([0, 1, 2])[:2] == [*first, both[0]]
+    assert keeper.get_current().passages([0, 1, 2])[:2] == [*first, both[0]]
     assert len(read) == 5
-    keeper.current().passages([0, 1])
+    keeper.get_current().passages([0, 1])
     assert len(read) == 5
     store.remove(["b"])
-    keeper.current().passages([0])
+    keeper.get_current().passages([0])
     assert len(read) == 6
 
 
 def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
     asked: list[list[int]] = []
     aggregates = SqliteReadTransaction.aggregates
 
@@ -359,11 +359,11 @@ def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
 
     monkeypatch.setattr(SqliteReadTransaction, "aggregates", noted)
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    isk, bo = (keeper.current().find_entity_rows([key])[key] for key in ("isk", "bo ray"))
-    last = keeper.current().hyperedge_numbers.last()
+    isk, bo = (keeper.get_current().find_entity_rows([key])[key] for key in ("isk", "bo ray"))
+    last = keeper.get_current().hyperedge_pks.last()
     said = ["the bell was cast"]
     for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [0, last + 1, last + 1])):
-        (entity, _) = keeper.current().entities([isk, bo])
+        (entity, _) = keeper.get_current().entities([isk, bo])
         assert entity.description.split("\n") == sorted(said)
         assert asked[-1] == counted
         if text:
@@ -381,8 +381,8 @@ def note(number: int) -> IndexedDocument:
 @pytest.fixture
 def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Of thirty notes that join one entity, how many hyperedges are counted, by parts of four."""
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
-    monkeypatch.setattr("polyad.snapshot.entity_aggregates.PART", 4)
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
+    monkeypatch.setattr("polyad.snapshot.entity_aggregates.PART_SIZE", 4)
     read: list[int] = []
     aggregates = SqliteReadTransaction.aggregates
 
@@ -399,13 +399,13 @@ def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(store: SqliteStore, counted: list[int]) -> None:
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    isk = keeper.current().find_entity_rows(["isk"])["isk"]
-    assert keeper.current().entities([isk]) == get_all(store, Entity, ["isk"])
+    isk = keeper.get_current().find_entity_rows(["isk"])["isk"]
+    assert keeper.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
     assert sorted(counted) == [4] * 8
     for id, most in (("c7", 3), ("c29", 3), ("a", 3)):
         store.remove([id])
         counted.clear()
-        assert keeper.current().entities([isk]) == get_all(store, Entity, ["isk"])
+        assert keeper.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
         assert sum(counted) <= most
 
 
@@ -415,19 +415,19 @@ def test_what_was_counted_of_a_common_entity_for_a_later_view_serves_the_one_bef
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
     snapshots, expected = [], []
     for number in range(30, 36):
-        snapshots.append(keeper.current())
+        snapshots.append(keeper.get_current())
         isk = snapshots[-1].find_entity_rows(["isk"])["isk"]
-        expected.append(snapshots[-1].entities_made([isk]))
+        expected.append(snapshots[-1].read_entities([isk]))
         assert expected[-1] == get_all(store, Entity, ["isk"])
         store.put(note(number))
     for snapshot, entity in [*zip(snapshots, expected, strict=True)][::-1]:
         counted.clear()
-        assert snapshot.entities_made([isk]) == entity
+        assert snapshot.read_entities([isk]) == entity
         assert sum(counted) <= 4
 
 
 def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> None:
-    snapshot = SnapshotProvider(store, EMBEDDER.dimension).current()
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension).get_current()
     assert snapshot.passages([0])[0].id == "a#0000", "and to have shown it before does not count"
     store.put(indexed("a", ((TOWER,),)))
     bo, isk = (snapshot.find_entity_rows([key])[key] for key in ("bo ray", "isk"))
@@ -447,34 +447,34 @@ def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> N
 
 def test_a_view_that_must_have_reached_a_version_waits_for_it(store: SqliteStore) -> None:
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    first = keeper.current()
+    first = keeper.get_current()
     store.put(indexed("c", ((BELL,),)))
-    with keeper._moving:
-        assert keeper.current() is first, "another thread moves it on: this one does not wait"
-    assert keeper.current(at_least=get_version(store)).version == get_version(store)
+    with keeper._advancing:
+        assert keeper.get_current() is first, "another thread moves it on: this one does not wait"
+    assert keeper.get_current(min_version=get_version(store)).version == get_version(store)
 
 
 def test_an_index_made_anew_in_the_same_place_is_read_whole(store: SqliteStore, tmp_path: Path) -> None:
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
     for _ in range(3):
         store.put(indexed("c", ((BELL,),)))
-    assert keeper.current().passage_count == 3
+    assert keeper.get_current().passage_count == 3
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.stores.sqlite.store.LOG_LENGTH", 1)
         for _ in range(3):
             store.put(indexed("d", ((BELL,),)))
-        moved = keeper.current()
-    assert shown_by(moved) == shown_by(SnapshotProvider(store, EMBEDDER.dimension).current())
+        moved = keeper.get_current()
+    assert shown_by(moved) == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
 
 
 def test_a_view_most_of_whose_rows_have_gone_is_made_anew(store: SqliteStore) -> None:
     keeper = SnapshotProvider(store, EMBEDDER.dimension)
     for _ in range(30):
         store.put(indexed("a", ((BELL,),)))
-        keeper.current()
-    snapshot = keeper.current()
+        keeper.get_current()
+    snapshot = keeper.get_current()
     assert snapshot.row_count("passage") < 10
-    assert shown_by(snapshot) == shown_by(SnapshotProvider(store, EMBEDDER.dimension).current())
+    assert shown_by(snapshot) == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
 
 
 class Replacing(HashingEmbedder):
@@ -516,8 +516,8 @@ def test_a_document_replaced_while_the_question_is_encoded_is_shown_as_it_is_wit
 
 
 def test_a_row_that_refers_to_none_is_an_error() -> None:
-    numbers = Column.of(np.array([1, 4]))
-    assert rows_of(numbers, np.array([4, 1, 4])).tolist() == [1, 0, 1]
+    numbers = Column.from_array(np.array([1, 4]))
+    assert find_rows(numbers, np.array([4, 1, 4])).tolist() == [1, 0, 1]
     for wrong in (0, 2, 9):
-        with pytest.raises(ValueError, match="refers to none"):
-            rows_of(numbers, np.array([wrong]))
+        with pytest.raises(ValueError, match="does not exist"):
+            find_rows(numbers, np.array([wrong]))

@@ -18,10 +18,11 @@ from polyad.engine import Engine
 from polyad.model import BoolArray, Document, Entity, IntArray
 from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.store import EntityAggregate
-from polyad.snapshot.files import FOLDER, SnapshotFiles, arrays_of, view_from
+from polyad.snapshot.files import FOLDER, SnapshotFiles, iterate_snapshot_arrays, restore_snapshot
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.name_variants import NameVariants
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.snapshot.subject_names import SubjectNames
+from polyad.snapshot.string_table import EntityKeys
 from polyad.stores.sqlite import SqliteStore
 from polyad.stores.sqlite.read_transaction import SqliteReadTransaction
 
@@ -35,7 +36,7 @@ DOCUMENTS = [
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
-    monkeypatch.setattr("polyad.snapshot.provider.FEWEST", 0)
+    monkeypatch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
     with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
         engine.index_documents(DOCUMENTS)
     with closing(SqliteStore.open(tmp_path / "kb")) as opened:
@@ -49,9 +50,9 @@ def loaded(store: SqliteStore) -> MappedSnapshot | None:
 
 def contents(snapshot: MappedSnapshot) -> dict[str, list[object]]:
     """All arrays and vectors of a snapshot, as values that compare."""
-    arrays = dict(arrays_of(snapshot))
-    for kind, vectors in snapshot.all_vectors().items():
-        arrays[f"{kind} vectors"], arrays[f"{kind} is there"] = vectors.at(np.arange(len(vectors))), vectors.there.whole
+    arrays = dict(iterate_snapshot_arrays(snapshot))
+    for kind, vectors in snapshot.all_vectors.items():
+        arrays[f"{kind} vectors"], arrays[f"{kind} is there"] = vectors.take(np.arange(len(vectors))), vectors.live.mask
     return {name: array.tolist() for name, array in arrays.items()}
 
 
@@ -63,11 +64,13 @@ def folder_of(store: SqliteStore) -> Path:
 def test_what_was_kept_is_what_is_loaded(store: SqliteStore) -> None:
     snapshot = loaded(store)
     assert snapshot is not None
-    made = SnapshotProvider(store, EMBEDDER.dimension).current()
+    made = SnapshotProvider(store, EMBEDDER.dimension).get_current()
     assert contents(snapshot) == contents(made)
     assert snapshot.version == get_version(store)
     assert snapshot.entities([0]) == made.entities([0])
-    assert contents(view_from(dict(arrays_of(snapshot)), snapshot.all_vectors(), store)) == contents(made)
+    assert contents(restore_snapshot(dict(iterate_snapshot_arrays(snapshot)), snapshot.all_vectors, store)) == contents(
+        made
+    )
 
 
 def test_a_view_kept_at_an_earlier_version_is_moved_on(store: SqliteStore, tmp_path: Path) -> None:
@@ -76,7 +79,7 @@ def test_a_view_kept_at_an_earlier_version_is_moved_on(store: SqliteStore, tmp_p
     kept = loaded(store)
     assert kept is not None
     assert kept.version < get_version(store)
-    snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     assert snapshot.version == get_version(store)
     assert snapshot.find_entity_rows(["ines clara moreau"]) == {}
     assert snapshot.passage_count == 2
@@ -90,7 +93,7 @@ def spoil(store: SqliteStore, name: str) -> None:
 
 
 def forget_an_array(store: SqliteStore) -> None:
-    (folder_of(store) / "subject.npy").unlink()
+    (folder_of(store) / "graph.variants.subject.npy").unlink()
 
 
 def cut_short(store: SqliteStore) -> None:
@@ -119,7 +122,7 @@ def remove_folder(store: SqliteStore) -> None:
     "damage",
     [
         lambda store: spoil(store, "passage_vectors"),
-        lambda store: spoil(store, "word_rows"),
+        lambda store: spoil(store, "passage_terms.runs.rows"),
         forget_an_array,
         cut_short,
         spoil_manifest,
@@ -131,11 +134,11 @@ def remove_folder(store: SqliteStore) -> None:
 def test_what_is_damaged_or_missing_is_made_again_and_kept(
     store: SqliteStore, damage: Callable[[SqliteStore], None]
 ) -> None:
-    expected = contents(SnapshotProvider(store, EMBEDDER.dimension).current())
+    expected = contents(SnapshotProvider(store, EMBEDDER.dimension).get_current())
     damage(store)
     assert loaded(store) is None
     keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
-    assert contents(keeper.current()) == expected
+    assert contents(keeper.get_current()) == expected
     again = loaded(store)
     assert again is not None
     assert contents(again) == expected
@@ -151,7 +154,7 @@ def test_the_view_of_another_index_is_not_taken_for_its_own(store: SqliteStore, 
     with closing(SqliteStore.open(tmp_path / "other")) as second:
         assert get_version(second) == get_version(store)
         assert loaded(second) is None
-        snapshot = SnapshotProvider(second, EMBEDDER.dimension, SnapshotFiles(second.directory)).current()
+        snapshot = SnapshotProvider(second, EMBEDDER.dimension, SnapshotFiles(second.directory)).get_current()
         assert {passage.text for passage in snapshot.passages(range(3))} == {"Other words."}
 
 
@@ -170,7 +173,7 @@ def test_where_the_disk_is_full_the_view_is_in_memory_alone(
 
     shutil.rmtree(store.directory / FOLDER)
     monkeypatch.setattr(np.lib.format, "write_array_header_1_0", until_the_disk_is_full)
-    snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     assert snapshot.passage_count == 3
     assert loaded(store) is None
     assert list((store.directory / FOLDER).glob("arrays-*")) == [], "half a snapshot only fills the disk"
@@ -185,7 +188,7 @@ def test_a_view_is_the_same_whose_documents_were_read_in_blocks(
 
     def made(files: SnapshotFiles | None) -> dict[str, list[object]]:
         """Without the numbers that stand for an order, which is there too."""
-        found = contents(SnapshotProvider(store, EMBEDDER.dimension, files).current())
+        found = contents(SnapshotProvider(store, EMBEDDER.dimension, files).get_current())
         return {name: values for name, values in found.items() if not name.endswith("_ids_keys")}
 
     expected = made(None)
@@ -200,46 +203,48 @@ def test_the_subject_of_a_name_is_looked_for_once_however_many_blocks_are_read(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    subjects_of = SubjectNames.subjects_of
+    resolve = NameVariants.resolve
 
-    def noted(names: SubjectNames, wanted: Sequence[str], is_subject: Callable[[IntArray], BoolArray]) -> IntArray:
+    def noted(
+        names: NameVariants, keys: EntityKeys, wanted: Sequence[str], is_subject: Callable[[IntArray], BoolArray]
+    ) -> IntArray:
         told.extend(wanted)
-        return subjects_of(names, wanted, is_subject)
+        return resolve(names, keys, wanted, is_subject)
 
-    monkeypatch.setattr(SubjectNames, "subjects_of", noted)
+    monkeypatch.setattr(NameVariants, "resolve", noted)
     monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
     monkeypatch.setattr("polyad.stores.sqlite.read_transaction._DOCUMENTS_PER_BATCH", 1)
-    snapshot = SnapshotProvider(store, EMBEDDER.dimension).current()
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension).get_current()
     entities = np.arange(snapshot.row_count("entity"))
     assert sorted(told) == sorted(snapshot.ids("entity", entities[~snapshot.graph.are_subjects(entities)]))
 
 
 def test_searches_go_on_while_a_view_is_written(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
-    keep, seen = SnapshotFiles.keep, []
+    keep, seen = SnapshotFiles.save, []
 
     def while_another_document_comes(files: SnapshotFiles, snapshot: MappedSnapshot, state: str) -> None:
         with (
             Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine,
             pytest.MonkeyPatch.context() as patch,
         ):
-            patch.setattr(SnapshotFiles, "keep", keep)
+            patch.setattr(SnapshotFiles, "save", keep)
             engine.index_documents([Document("isk", "Isk", "The Isk is a river.")])
-        seen.append(keeper.current(get_version(store)).passage_count)
+        seen.append(keeper.get_current(get_version(store)).passage_count)
         keep(files, snapshot, state)
 
-    keeper.current()
+    keeper.get_current()
     shutil.rmtree(store.directory / FOLDER)
     keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
-    monkeypatch.setattr(SnapshotFiles, "keep", while_another_document_comes)
-    assert keeper.current().passage_count == 4
+    monkeypatch.setattr(SnapshotFiles, "save", while_another_document_comes)
+    assert keeper.get_current().passage_count == 4
     assert seen == [4]
 
 
 def test_a_small_view_is_not_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(store.directory / FOLDER)
-    monkeypatch.setattr("polyad.snapshot.provider.FEWEST", 1000)
-    SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
+    monkeypatch.setattr("polyad.snapshot.provider.MIN_SAVED", 1000)
+    SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     assert not (store.directory / FOLDER).exists()
 
 
@@ -254,9 +259,9 @@ def test_a_view_that_is_used_outlives_the_files_it_was_loaded_from(store: Sqlite
 def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came_since(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._COMMON", 2)
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
     shutil.rmtree(store.directory / FOLDER)
-    SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current()
+    SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     asked: list[int] = []
     aggregates = SqliteReadTransaction.aggregates
 
@@ -266,28 +271,30 @@ def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came
 
     monkeypatch.setattr(SqliteReadTransaction, "aggregates", noted)
     keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
-    snapshot = keeper.current()
+    snapshot = keeper.get_current()
     (aldby,) = snapshot.find_entity_rows(["aldby"]).values()
     assert snapshot.graph.entity_edges.degrees(np.array([aldby])).tolist() == [2]
-    last = snapshot.hyperedge_numbers.last()
+    last = snapshot.hyperedge_pks.last()
     shown = snapshot.entities([aldby])
     assert asked == []
     with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
         engine.index_documents([Document("isk", "Isk", "The Isk is a river near Aldby.")])
-        later = keeper.current()
+        later = keeper.get_current()
         asked.clear()
         assert later.entities([aldby]) == shown
         assert asked == [last]
         engine.remove(["aldby"])
-        later = keeper.current()
+        later = keeper.get_current()
         asked.clear()
         (left,) = later.entities([aldby])
         assert asked == [0], "counted again as some of it has gone"
         engine.index_documents([Document("by", "By", "By is a farm near Aldby.")])
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._NEW", 0.0)
-    keeper.settle()
+    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)
+    keeper.save()
     asked.clear()
-    (left,) = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).current().entities([aldby])
+    (left,) = (
+        SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current().entities([aldby])
+    )
     assert asked == [], "what came since was counted when the snapshot was kept again"
     monkeypatch.undo()
     assert [left] == get_all(store, Entity, ["aldby"])

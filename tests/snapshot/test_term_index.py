@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -10,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.model import IntArray
-from polyad.snapshot import term_index as words_module
-from polyad.snapshot.ids import Ids
-from polyad.snapshot.term_index import K1, B, PassageWords, WordIndex, counted_words
+from polyad.snapshot import term_index as term_module
+from polyad.snapshot.string_table import StringIndex
+from polyad.snapshot.term_index import K1, B, PassageTerms, Postings
 from polyad.text.terms import codes_of, searched_words, words_of
 
 VOCABULARY = ["bell", "bells", "tower", "isk", "P-17", "17", "the", "walnut", "café", "东京塔"]
@@ -28,31 +29,32 @@ class Passages:
     """The words of passages that come and go, and their texts."""
 
     def __init__(self) -> None:
-        self.index = WordIndex.none()
-        self.ids = Ids.none()
+        self.index = PassageTerms.empty()
+        self.ids = StringIndex.empty()
         self.texts: dict[int, str] = {}
         self.count = 0
 
     def change(self, texts: list[str], gone: set[int], *, batch: int = 2) -> None:
         known = sorted(gone & self.texts.keys())
         found = [
-            counted_words(texts[start : start + batch], self.count + start) for start in range(0, len(texts), batch)
+            Postings.from_texts(texts[start : start + batch], self.count + start)
+            for start in range(0, len(texts), batch)
         ]
         lengths = np.concatenate([np.empty(0, dtype=np.int32), *(length for _, length in found)])
         rows = np.array(known, dtype=np.int64)
-        self.index = self.index.advanced(
-            self.index.there.advanced(rows, len(texts)), rows, [postings for postings, _ in found], lengths
+        self.index = self.index.advance(
+            self.index.live.advance(rows, len(texts)), rows, [postings for postings, _ in found], lengths
         )
         # Ids in another order than rows; those of equal scores are told apart by them.
-        self.ids = self.ids.extended([f"{row * 7 % 10}{row}" for row in range(self.count, self.count + len(texts))])
+        self.ids = self.ids.append([f"{row * 7 % 10}{row}" for row in range(self.count, self.count + len(texts))])
         for row in known:
             del self.texts[row]
         self.texts |= dict(enumerate(texts, self.count))
         self.count += len(texts)
 
     @property
-    def words(self) -> PassageWords:
-        return PassageWords(self.index, self.ids)
+    def words(self) -> PassageTerms:
+        return replace(self.index, ids=self.ids)
 
 
 def counts_of(text: str) -> list[str]:
@@ -71,7 +73,7 @@ def by_formula(passages: Passages, question: str) -> list[tuple[int, float]]:
             length = len(words_of(passages.texts[row]))
             scores[row] = scores.get(row, 0) + idf * n * (K1 + 1) / (n + K1 * (1 - B + B * length / mean))
     rounded = {row: round(score, 6) for row, score in scores.items()}
-    return sorted(rounded.items(), key=lambda pair: (-pair[1], passages.ids[pair[0]]))
+    return sorted(rounded.items(), key=lambda pair: (-pair[1], passages.ids.strings.take([pair[0]])))
 
 
 @settings(max_examples=200, deadline=None)
@@ -81,7 +83,7 @@ def test_the_best_by_words_are_those_of_the_formula(
 ) -> None:
     passages = Passages()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words_module, "_LONG", long)  # above 0 no word of so few passages is left for looking up
+        patch.setattr(term_module, "_LOOKUP_FROM", long)  # above 0 no word of so few passages is left for looking up
         for texts, gone in steps:
             passages.change(texts, gone)
             rows, scores = passages.words.search(question, k)
@@ -90,8 +92,8 @@ def test_the_best_by_words_are_those_of_the_formula(
             # What differs in the last of the digits kept may change places.
             plain = dict(expected)
             assert [plain[row] for row in rows.tolist()] == pytest.approx(scores.tolist(), abs=2e-6)
-            tied = sorted(zip((-scores).tolist(), passages.ids.take(rows), strict=True))
-            assert [id for _, id in tied] == passages.ids.take(rows)
+            tied = sorted(zip((-scores).tolist(), passages.ids.strings.take(rows), strict=True))
+            assert [id for _, id in tied] == passages.ids.strings.take(rows)
 
 
 @settings(max_examples=100, deadline=None)
@@ -128,13 +130,13 @@ def test_what_is_cut_off_among_equals_goes_by_id() -> None:
     passages.change(["the same words"] * 12, set())
     passages.change(["other"] * 30, {0, 7})
     rows, scores = passages.words.search("same words", 3)
-    there = sorted(passages.ids.take([row for row in range(12) if row not in (0, 7)]))
-    assert passages.ids.take(rows) == there[:3]
+    there = sorted(passages.ids.strings.take([row for row in range(12) if row not in (0, 7)]))
+    assert passages.ids.strings.take(rows) == there[:3]
     assert len(set(scores.tolist())) == 1
 
 
 @pytest.mark.parametrize("k", [1, 5, 40, 200])
-def test_a_common_word_is_looked_up_in_what_rarer_words_reached_without_any_difference(
+def test_a_common_word_is_look_up_in_what_rarer_words_reached_without_any_difference(
     monkeypatch: pytest.MonkeyPatch, k: int
 ) -> None:
     passages, random = Passages(), np.random.default_rng(1)
@@ -143,14 +145,14 @@ def test_a_common_word_is_looked_up_in_what_rarer_words_reached_without_any_diff
     passages.change([], {0, 40, 41, 200})
     whole = passages.words.search("walnut bell tower isk", k)
     looked_up = []
-    plain = WordIndex._looked_up
+    plain = PassageTerms._look_up
 
-    def counting(self: WordIndex, *arguments: object) -> object:
+    def counting(self: PassageTerms, *arguments: object) -> object:
         looked_up.append(arguments)
         return plain(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(WordIndex, "_looked_up", counting)
-    monkeypatch.setattr(words_module, "_LONG", 100)
+    monkeypatch.setattr(PassageTerms, "_look_up", counting)
+    monkeypatch.setattr(term_module, "_LOOKUP_FROM", 100)
     again = passages.words.search("walnut bell tower isk", k)
     assert [found.tolist() for found in again] == [found.tolist() for found in whole]
     assert bool(looked_up) == (k < 200), "so many are not reached by the rarer words"
@@ -168,5 +170,5 @@ def test_a_question_without_words_and_an_index_without_passages_have_no_best() -
 
 
 def test_a_word_that_stands_very_often_is_counted_as_far_as_it_matters() -> None:
-    postings, lengths = counted_words(["bell " * 70_000], 0)
+    postings, lengths = Postings.from_texts(["bell " * 70_000], 0)
     assert (postings.counts.tolist(), lengths.tolist()) == ([65_535], [70_000])

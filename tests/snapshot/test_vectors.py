@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from polyad.hypergraph.cosines import compute_cosines
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot.binary_codes import BinaryCodes
-from polyad.snapshot.columns import Column
-from polyad.snapshot.growing import Presence
-from polyad.snapshot.ids import Ids
+from polyad.snapshot.columns import Column, LiveRows
+from polyad.snapshot.string_table import StringColumn
 from polyad.snapshot.vectors import Vectors
 
 DIRECTIONS = np.array([[1, 0], [0, 1], [0.6, 0.8], [0.8, 0.6], [-1, 0]], dtype=np.float32)
@@ -27,22 +26,24 @@ STEPS = st.lists(
 
 def in_cells(vectors: Vectors, searched: int) -> Vectors:
     """The same as they would be read from files."""
-    cells = vectors.in_cells()
-    column = Column.of(np.concatenate(list(vectors.blocks(cells))))
-    cells, codes = cells.looking_into(searched), BinaryCodes.of(column.base)
-    return replace(vectors, column=column, cells=cells, codes=codes, tail_cells=vectors.tail_cells[:0])
+    cells = vectors.build_clusters()
+    column = Column.from_array(np.concatenate(list(vectors.iterate_blocks(cells))))
+    cells, codes = cells.with_nprobe(searched), BinaryCodes.from_vectors(column.base)
+    return replace(vectors, column=column, clusters=cells, codes=codes, appended_clusters=vectors.appended_clusters[:0])
 
 
 def advanced(vectors: Vectors, gone: IntArray, came: FloatArray) -> Vectors:
-    return vectors.advanced(vectors.there.advanced(gone, len(came)), came)
+    return vectors.advance(vectors.live.advance(gone, len(came)), came)
 
 
 def by_definition(
-    rows: dict[int, tuple[int, float]], ids: Ids, vector: FloatArray, k: int, *, weighted: bool
+    rows: dict[int, tuple[int, float]], ids: StringColumn, vector: FloatArray, k: int, *, weighted: bool
 ) -> list[tuple[int, float]]:
     near = {row: float(compute_cosines(DIRECTIONS[[place]], vector)[0]) for row, (place, _) in rows.items()}
     found = {row: np.float32(value) * np.float32(rows[row][1] if weighted else 1) for row, value in near.items()}
-    return sorted(((row, float(value)) for row, value in found.items()), key=lambda pair: (-pair[1], ids[pair[0]]))[:k]
+    return sorted(
+        ((row, float(value)) for row, value in found.items()), key=lambda pair: (-pair[1], ids.take([pair[0]]))
+    )[:k]
 
 
 @settings(max_examples=200, deadline=None)
@@ -50,7 +51,11 @@ def by_definition(
 def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
     steps: list[tuple[list[tuple[int, float]], set[int], set[int], bool]], k: int, weighted: bool
 ) -> None:
-    vectors, ids, scores = Vectors.none(2), Ids.none(), Column.of(np.empty(0, dtype=np.float32))
+    vectors, ids, scores = (
+        Vectors.empty(2),
+        StringColumn.from_strings([]),
+        Column.from_array(np.empty(0, dtype=np.float32)),
+    )
     there: dict[int, tuple[int, float]] = {}
     count = 0
     questions = DIRECTIONS[:3]
@@ -59,15 +64,15 @@ def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
         vectors = advanced(
             vectors, np.array(known, dtype=np.int64), DIRECTIONS[np.array([place for place, _ in came], dtype=np.int64)]
         )
-        ids = ids.extended([f"{row * 7 % 10}{row}" for row in range(count, count + len(came))])
-        scores = scores.extended(np.array([score for _, score in came], dtype=np.float32))
+        ids = ids.append([f"{row * 7 % 10}{row}" for row in range(count, count + len(came))])
+        scores = scores.append(np.array([score for _, score in came], dtype=np.float32))
         for row in known:
             del there[row]
         there |= dict(enumerate(came, count))
         count += len(came)
         turning = sorted(turned & there.keys())
         there |= {row: (4 - there[row][0], there[row][1]) for row in turning}
-        vectors = vectors.replaced(
+        vectors = vectors.replace(
             np.array(turning, dtype=np.int64), DIRECTIONS[np.array([there[row][0] for row in turning], dtype=np.int64)]
         )
         if is_put_in_cells and there:
@@ -78,7 +83,7 @@ def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
             expected = by_definition(there, ids, question, k, weighted=weighted)
             assert list(zip(rows.tolist(), near.tolist(), strict=True)) == expected
         rows = np.array(sorted(there), dtype=np.int64)
-        assert np.array_equal(vectors.at(rows), DIRECTIONS[[there[row][0] for row in rows.tolist()]])
+        assert np.array_equal(vectors.take(rows), DIRECTIONS[[there[row][0] for row in rows.tolist()]])
 
 
 @pytest.mark.parametrize("cut", [0, 1, 997, 3000])
@@ -87,11 +92,13 @@ def test_where_vectors_lie_makes_no_difference(cut: int) -> None:
     drawn = random.normal(size=(3000, 48)).astype(np.float32)
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     drawn[1500:1600] = drawn[3]  # the same, far apart
-    ids = Ids.none().extended([f"{row:05}" for row in range(3000)])
+    ids = StringColumn.from_strings([]).append([f"{row:05}" for row in range(3000)])
     nothing = np.empty(0, dtype=np.int64)
-    scores = Column.of(random.integers(1, 11, 3000).astype(np.float32))
-    whole = advanced(Vectors.none(48), nothing, drawn)
-    parts = advanced(Vectors(Column.of(drawn[:cut]), Presence.of(np.ones(cut, dtype=bool))), nothing, drawn[cut:])
+    scores = Column.from_array(random.integers(1, 11, 3000).astype(np.float32))
+    whole = advanced(Vectors.empty(48), nothing, drawn)
+    parts = advanced(
+        Vectors(Column.from_array(drawn[:cut]), LiveRows.from_mask(np.ones(cut, dtype=bool))), nothing, drawn[cut:]
+    )
     questions = drawn[[3, 2999]]
     for weighed in (None, scores):
         expected, found = (one.nearest(questions, 50, ids, weighed) for one in (whole, parts))
@@ -112,24 +119,24 @@ def near_others(count: int, dimension: int = 32) -> FloatArray:
 
 def test_a_search_of_few_cells_finds_most_of_the_nearest_with_their_cosines_and_nothing_that_has_gone() -> None:
     nothing, drawn = np.empty(0, dtype=np.int64), near_others(7000)
-    ids = Ids.none().extended([f"{row:05}" for row in range(7000)])
+    ids = StringColumn.from_strings([]).append([f"{row:05}" for row in range(7000)])
     gone, turned = np.arange(0, 7000, 7), np.arange(1, 7000, 70)
-    vectors = in_cells(advanced(Vectors.none(32), nothing, drawn[:5000]), searched=20)
+    vectors = in_cells(advanced(Vectors.empty(32), nothing, drawn[:5000]), searched=20)
     vectors = advanced(advanced(vectors, gone[gone < 5000], drawn[5000:]), gone[gone >= 5000], drawn[:0])
-    vectors = vectors.replaced(turned, drawn[turned + 1])
-    exact = replace(vectors, cells=None if vectors.cells is None else vectors.cells.looking_into(0))
+    vectors = vectors.replace(turned, drawn[turned + 1])
+    exact = replace(vectors, clusters=None if vectors.clusters is None else vectors.clusters.with_nprobe(0))
     questions = drawn[2:7000:350]
     hits = 0
     for (expected, _), question in zip(exact.nearest(questions, 20, ids), questions, strict=True):
         ((rows, near),) = vectors.nearest(question[None], 20, ids)
         assert len(rows) == 20
         assert not np.isin(rows, gone).any()
-        assert np.array_equal(near, compute_cosines(vectors.at(rows), question))
+        assert np.array_equal(near, compute_cosines(vectors.take(rows), question))
         assert (np.diff(near) <= 0).all()
         hits += len(np.intersect1d(rows, expected))
     assert hits > 0.95 * 20 * len(questions)
-    assert vectors.recall(ids) > 0.95
-    looked_at, _ = vectors._compared(questions[:1], 1)
+    assert vectors.measure_recall(ids) > 0.95
+    looked_at, _ = vectors._compute_products(questions[:1], 1)
     assert len(looked_at) < 3000, "or the search were no faster"
     for (more, _), question in zip(vectors.nearest(questions[:2], 20, ids), questions, strict=False):
         ((rows, _),) = vectors.nearest(question[None], 20, ids)
@@ -138,8 +145,8 @@ def test_a_search_of_few_cells_finds_most_of_the_nearest_with_their_cosines_and_
 
 
 def test_a_search_for_more_than_a_few_cells_hold_looks_into_more() -> None:
-    vectors = in_cells(advanced(Vectors.none(32), np.empty(0, dtype=np.int64), near_others(2000)), searched=1)
-    ids = Ids.none().extended([f"{row:05}" for row in range(2000)])
+    vectors = in_cells(advanced(Vectors.empty(32), np.empty(0, dtype=np.int64), near_others(2000)), searched=1)
+    ids = StringColumn.from_strings([]).append([f"{row:05}" for row in range(2000)])
     ((rows, _),) = vectors.nearest(near_others(1), 2000, ids)
     assert sorted(rows.tolist()) == list(range(2000))
 
@@ -149,9 +156,9 @@ def test_what_has_gone_does_not_crowd_out_what_is_there() -> None:
     question = others[:1]
     old = question + 0.01 * random.normal(size=(2000, 32)).astype(np.float32)
     old /= np.linalg.norm(old, axis=1, keepdims=True)
-    ids = Ids.none().extended([f"{row:05}" for row in range(5000)])
+    ids = StringColumn.from_strings([]).append([f"{row:05}" for row in range(5000)])
     nothing = np.empty(0, dtype=np.int64)
-    vectors = in_cells(advanced(Vectors.none(32), nothing, np.concatenate([old, others])), searched=300)
+    vectors = in_cells(advanced(Vectors.empty(32), nothing, np.concatenate([old, others])), searched=300)
     vectors = advanced(vectors, np.arange(2000), old[:0])
     ((rows, _),) = vectors.nearest(question, 5, ids)
     expected = np.argsort(-(others @ question[0]))[:5] + 2000

@@ -77,7 +77,7 @@ def changes_of(store: SqliteStore, since: int) -> Changes:
 
 
 def view_of(store: SqliteStore) -> MappedSnapshot:
-    return SnapshotProvider(store, store.manifest.dimension).current()
+    return SnapshotProvider(store, store.manifest.dimension).get_current()
 
 
 def execute(directory: Path, *statements: str) -> None:

@@ -20,7 +20,7 @@ from polyad.protocols.lookups import (
 )
 from polyad.protocols.store import Store
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, roles_taken
-from polyad.snapshot.vectors import RECALLED
+from polyad.snapshot.vectors import RECALL_K
 from polyad.text.keys import given_key, name_key
 from polyad.text.literals import one_line
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
@@ -51,7 +51,7 @@ class Catalogue:
     def statistics(self) -> Statistics:
         """Sizes of the index, what it was built with, and how vectors near to a question are found in it."""
         statistics = get_statistics(self._store)
-        found = [f"{share:.3f} of the nearest {RECALLED} of {kind}s" for kind, share in self._recall().items()]
+        found = [f"{share:.3f} of the nearest {RECALL_K} of {kind}s" for kind, share in self._recall().items()]
         said = f"approximate, finds {', '.join(found)}" if found else "exact"
         return replace(statistics, settings={**statistics.settings, "nearest": said})
 

@@ -89,7 +89,7 @@ class Engine:
         directory = store.manifest.directory
         files = SnapshotFiles(directory, components.settings.of(NearestSettings)) if directory else None
         self.catalogue = Catalogue(
-            store, components.language_model, files.recall if files else dict, components.prompts
+            store, components.language_model, files.get_recall if files else dict, components.prompts
         )
         self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
         self._searcher = Searcher(store, self._snapshots, components)
@@ -339,9 +339,9 @@ class Engine:
         with model.asking_anew(redone) if model and redone is not None else nullcontext():
             counts = self._indexer(builder, method).index(documents, progress, files, checkpoint=redone)
         self._searcher.written = get_version(self._store)
-        self._snapshots.settle()
+        self._snapshots.save()
         if methods[method].describes_entities and counts.passages:
-            self._snapshots.described(embedder, progress)
+            self._snapshots.get_with_entity_vectors(embedder, progress)
         return IndexReport(
             method,
             counts,

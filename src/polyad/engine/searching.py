@@ -61,8 +61,8 @@ class Searcher:
     def snapshot(self, chosen: RetrieverLike, progress: Progress = silent) -> Snapshot:
         """The index as it is now, made ready for a retriever where that was not done before."""
         if _retrieval(chosen).reads_entity_vectors:
-            return self._snapshots.described(self._components.embedder, progress)
-        return self._snapshots.current(at_least=self.written)
+            return self._snapshots.get_with_entity_vectors(self._components.embedder, progress)
+        return self._snapshots.get_current(min_version=self.written)
 
     def retriever(self, chosen: RetrieverLike) -> Retriever:
         """The retriever, which is made when it is first asked for.
@@ -132,10 +132,10 @@ class Searcher:
                     components.language_model is None
                 ):  # what that costs could not be written down in a store that is held
                     break
-                self._snapshots.current(at_least=get_version(self._store))
+                self._snapshots.get_current(min_version=get_version(self._store))
         else:
             return self._gather(question, wanted, chosen, self.prepare(chosen, progress))
-        with self._snapshots.held(components.embedder if _retrieval(chosen).reads_entity_vectors else None) as snapshot:
+        with self._snapshots.hold(components.embedder if _retrieval(chosen).reads_entity_vectors else None) as snapshot:
             return self._gather(question, wanted, chosen, snapshot)
 
     def _gather(self, question: str, wanted: SearchOptions, chosen: RetrieverLike, snapshot: Snapshot) -> Evidence:

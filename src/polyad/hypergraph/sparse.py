@@ -120,7 +120,9 @@ def find_top_positions(values: Values, k: int, sort_key: SortKey) -> IntArray:
     threshold = np.partition(values, -k)[-k] if k < len(values) else -np.inf
     positions = (values >= threshold).nonzero()[0]
     ranked = positions[(-values[positions]).argsort(kind="stable")]
-    descending = values[ranked]
-    if (descending[1:] == descending[:-1]).any():  # sort keys cost more than values and are rarely needed
-        ranked = positions[np.lexsort((sort_key(positions), -values[positions]))]
+    is_equal = values[ranked][1:] == values[ranked][:-1]
+    if is_equal.any():  # sort keys cost more than values and are computed only for ties
+        is_tied = np.append(is_equal, False) | np.append(False, is_equal)
+        tied = ranked[is_tied]
+        ranked[is_tied] = tied[np.lexsort((sort_key(tied), -values[tied]))]
     return ranked[:k]

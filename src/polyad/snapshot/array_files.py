@@ -1,50 +1,97 @@
-"""One array, one file: written in parts, mapped when it is read, and known by its checksum."""
+"""Arrays in files: one file for each array, mapped when it is read and verified by a checksum."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 from zlib import crc32
 
 import numpy as np
 
+from polyad.snapshot.columns import AppendOnlyArray, Column
+
 Array = np.ndarray[Any, np.dtype[Any]]
-Said = dict[str, object]
-"""Shape, type and checksum of an array, as they are kept beside it."""
 
-_LARGEST_CHECKED = 2**28
-"""Bytes up to which an array is compared with its checksum when it is opened: reading more would take seconds."""
+ArrayEntry = dict[str, object]
+"""Shape, type and checksum of an array, in the manifest."""
+
+_MAX_VERIFIED = 2**28
+"""Bytes of the largest array whose checksum is verified when it is mapped: reading more would take seconds."""
 
 
-def written(folder: Path, name: str, array: Array) -> Said:
+def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
     """Write an array. Raises OSError."""
-    return written_in_parts(folder, name, [array], array.shape, array.dtype)
+    return write_blocks(folder, name, [array], array.shape, array.dtype)
 
 
-def written_in_parts(
-    folder: Path, name: str, parts: Iterable[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> Said:
-    """Write an array whose rows come in parts, so that it need not be whole in memory. Raises OSError."""
+def write_blocks(
+    folder: Path, name: str, blocks: Iterable[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> ArrayEntry:
+    """Write an array whose rows come in blocks, so that it is never whole in memory. Raises OSError."""
     checksum = 0
     with (folder / f"{name}.npy").open("wb") as file:
         header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
-        for part in parts:
-            data = _bytes_of(np.ascontiguousarray(part))
+        for block in blocks:
+            data = _get_bytes(np.ascontiguousarray(block))
             file.write(data)
             checksum = crc32(data, checksum)
     return {"shape": list(shape), "type": dtype.str, "checksum": checksum}
 
 
-def mapped(folder: Path, name: str, expected: Mapping[str, object]) -> Array:
-    """An array from its file, which is as it was written. Raises ValueError where it is not."""
+def map_array(folder: Path, name: str, entry: Mapping[str, object]) -> Array:
+    """Map an array from its file. Raises ValueError if it differs from the manifest entry."""
     array: Array = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-    found = {"shape": list(array.shape), "type": array.dtype.str, "checksum": expected["checksum"]}
-    if found != expected or (array.nbytes <= _LARGEST_CHECKED and crc32(_bytes_of(array)) != expected["checksum"]):
+    found = {"shape": list(array.shape), "type": array.dtype.str, "checksum": entry["checksum"]}
+    if found != entry or (array.nbytes <= _MAX_VERIFIED and crc32(_get_bytes(array)) != entry["checksum"]):
         raise ValueError(f"{name} is damaged")
     return array.view(np.ndarray)  # still mapped; numpy.memmap runs Python for every slice
 
 
-def _bytes_of(array: Array) -> memoryview:
+def iterate_arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
+    """Yield the arrays of an object by name: of a dataclass, the arrays of its fields without a default.
+
+    Objects with a method ``compact`` are compacted one after the other; a tuple has at most one item then.
+    """
+    if isinstance(value, Column):
+        yield name, value.to_array()
+    elif isinstance(value, AppendOnlyArray):
+        yield name, value.values
+    elif isinstance(value, (np.ndarray, int)):
+        yield name, np.asarray(value)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from iterate_arrays(name, item)
+    else:
+        compact = value.compact() if hasattr(value, "compact") else value
+        for field in _get_saved_fields(compact):
+            yield from iterate_arrays(f"{name}.{field.name}", getattr(compact, field.name))
+
+
+def restore(kind: Any, name: str, arrays: Mapping[str, Array]) -> Any:
+    """Return the object of a type whose arrays :func:`iterate_arrays` yielded. Raises LookupError."""
+    if kind is Column:
+        return Column.from_array(arrays[name])
+    if kind is AppendOnlyArray:
+        return AppendOnlyArray.from_values(arrays[name])
+    if kind is int:
+        return int(arrays[name])
+    if get_origin(kind) is tuple:
+        return (restore(get_args(kind)[0], name, arrays),)
+    if is_dataclass(kind):
+        types = get_type_hints(kind)
+        values = {
+            field.name: restore(types[field.name], f"{name}.{field.name}", arrays) for field in _get_saved_fields(kind)
+        }
+        return kind(**values)  # type: ignore[operator]  # a class, of which is_dataclass is true, too
+    return arrays[name]
+
+
+def _get_saved_fields(dataclass: Any) -> Iterator[Field[Any]]:
+    return (field for field in fields(dataclass) if field.default is MISSING and field.default_factory is MISSING)
+
+
+def _get_bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")

@@ -1,13 +1,87 @@
-"""Values by row, in two parts: those that lie on disk, and those that came or changed since."""
+"""Columns of a snapshot: a value for each row, mapped from a file and extended or replaced in memory.
+
+A snapshot advances one document at a time while earlier searches read the snapshot before it. All classes here are
+immutable, and a longer column shares the memory of a shorter one.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from polyad.model import IntArray
-from polyad.snapshot.growing import Tail, Values
+from polyad.hypergraph.sparse import union
+from polyad.model import BoolArray, IntArray
+
+Values = npt.NDArray[Any]
+
+_MERGE_RATIO = 8
+"""A run is at least this many times as large as the next one: runs are few, and an entry is rarely copied."""
+
+
+class _Mergeable(Protocol):
+    def __len__(self) -> int: ...
+
+    def merge(self, other: Self) -> Self: ...
+
+
+Run = TypeVar("Run", bound=_Mergeable)
+
+
+def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
+    """Append a run and merge it with earlier runs that are not much larger (LSM tree, O'Neil et al., 1996)."""
+    while runs and len(runs[-1]) < _MERGE_RATIO * len(run):
+        *larger, last = runs
+        runs, run = tuple(larger), last.merge(run)
+    return (*runs, run) if len(run) else runs
+
+
+@dataclass(slots=True, eq=False)
+class _Buffer:
+    """Memory that several arrays share, each beginning with all values of the shorter ones.
+
+    Attributes:
+        values: Allocated values, of which the first ``used`` are set.
+        used: Length of the longest array.
+    """
+
+    values: Values
+    used: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AppendOnlyArray:
+    """An immutable prefix of a growing array. Longer prefixes share its memory."""
+
+    buffer: _Buffer
+    length: int
+
+    @classmethod
+    def from_values(cls, values: Values) -> AppendOnlyArray:
+        """Return an array of these values, without copying them."""
+        return cls(_Buffer(values, len(values)), len(values))
+
+    def __len__(self) -> int:
+        return self.length
+
+    @property
+    def values(self) -> Values:
+        """The values as a numpy array."""
+        return self.buffer.values[: self.length]
+
+    def append(self, values: Values) -> AppendOnlyArray:
+        """Return an array of these values followed by new values."""
+        if not len(values):
+            return self
+        buffer, length = self.buffer, self.length + len(values)
+        if buffer.used != self.length or length > len(buffer.values):
+            buffer = _Buffer(np.empty((2 * length, *values.shape[1:]), dtype=buffer.values.dtype), 0)
+            buffer.values[: self.length] = self.values
+        buffer.values[self.length : length] = values
+        buffer.used = length
+        return AppendOnlyArray(buffer, length)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -15,81 +89,129 @@ class Column:
     """A value, or a vector, for each row. Immutable.
 
     Attributes:
-        base: Of the first rows; mapped from a file, or in memory.
-        came: Of the rows after these.
-        changed: Rows of the base whose value is another now, sorted.
-        values: Theirs.
+        base: Values of the first rows; mapped from a file or in memory.
+        appended: Values of the rows after these.
+        replaced: Rows whose values have been replaced, sorted.
+        replacements: The new values of these rows.
     """
 
     base: Values
-    came: Tail
-    changed: IntArray
-    values: Values
+    appended: AppendOnlyArray
+    replaced: IntArray
+    replacements: Values
 
     @classmethod
-    def of(cls, values: Values) -> Column:
-        """A column without a tail."""
-        return cls(values, Tail.of(values[:0]), np.empty(0, dtype=np.int64), values[:0])
+    def from_array(cls, values: Values) -> Column:
+        """Return a column of these values, without copying them."""
+        return cls(values, AppendOnlyArray.from_values(values[:0]), np.empty(0, dtype=np.int64), values[:0])
+
+    @classmethod
+    def empty(cls, dtype: npt.DTypeLike, *shape: int) -> Column:
+        """Return a column without rows; ``shape`` is the shape of a value."""
+        return cls.from_array(np.empty((0, *shape), dtype=dtype))
 
     def __len__(self) -> int:
-        return len(self.base) + len(self.came)
+        return len(self.base) + len(self.appended)
 
-    @property
-    def tail(self) -> Values:
-        """The values of the rows that came after those of the base."""
-        return self.came.values
-
-    def at(self, rows: IntArray) -> Values:
-        """The values of some rows, in order."""
-        before = len(self.base)
-        if not len(self.came) or (len(rows) and rows.max() < before):
-            found: Values = self.base.take(rows, axis=0)
+    def take(self, rows: IntArray) -> Values:
+        """Return a copy of the values of rows, in their order."""
+        base_count = len(self.base)
+        if not len(self.appended) or (len(rows) and rows.max() < base_count):
+            values: Values = self.base.take(rows, axis=0)
         else:
-            found = np.empty((len(rows), *self.base.shape[1:]), dtype=self.base.dtype)
-            is_base = rows < before
-            found[is_base] = self.base[rows[is_base]]
-            found[~is_base] = self.tail[rows[~is_base] - before]
-        if len(self.changed):
-            places = np.minimum(np.searchsorted(self.changed, rows), len(self.changed) - 1)
-            is_changed = self.changed[places] == rows
-            found[is_changed] = self.values[places[is_changed]]
-        return found
+            values = np.empty((len(rows), *self.base.shape[1:]), dtype=self.base.dtype)
+            is_base = rows < base_count
+            values[is_base] = self.base[rows[is_base]]
+            values[~is_base] = self.appended.values[rows[~is_base] - base_count]
+        if len(self.replaced):
+            places = np.minimum(self.replaced.searchsorted(rows), len(self.replaced) - 1)
+            is_replaced = self.replaced[places] == rows
+            values[is_replaced] = self.replacements[places[is_replaced]]
+        return values
 
-    def last(self) -> int:
-        """The last value; -1 where there is none. Of a column of whole numbers alone."""
-        values = self.tail if len(self.came) else self.base
-        return int(values[-1]) if len(values) else -1
+    def last(self, default: int = -1) -> int:
+        """Return the last value of a column of integers, or ``default`` if the column is empty."""
+        return int(self.take(np.array([len(self) - 1]))[0]) if len(self) else default
 
     def count_below(self, values: IntArray) -> IntArray:
-        """How many values are below each of some; of a column of ascending values alone."""
-        found: IntArray = np.searchsorted(self.base, values) + np.searchsorted(self.tail, values)
-        return found
+        """Return for each value how many values of an ascending column are below."""
+        counts: IntArray = np.searchsorted(self.base, values) + np.searchsorted(self.appended.values, values)
+        return counts
 
-    def extended(self, values: Values) -> Column:
-        """The same with more rows."""
+    def append(self, values: Values) -> Column:
+        """Return the column with more rows."""
         values = values.astype(self.base.dtype, copy=False)
         if not len(self):
-            return Column.of(values)
-        return Column(self.base, self.came.extended(values), self.changed, self.values)
+            return Column.from_array(values)
+        return Column(self.base, self.appended.append(values), self.replaced, self.replacements)
 
-    def replaced(self, rows: IntArray, values: Values) -> Column:
-        """The same with other values of some rows, which are sorted."""
-        before, came = len(self.base), self.came
-        is_base = rows < before
-        if not is_base.all():
-            tail = self.tail.copy()
-            tail[rows[~is_base] - before] = values[~is_base]
-            came = Tail.of(tail)
-        kept = ~np.isin(self.changed, rows)
-        changed = np.concatenate([self.changed[kept], rows[is_base]])
-        order = np.argsort(changed)
-        all_values = np.concatenate([self.values[kept], values[is_base].astype(self.base.dtype, copy=False)])
-        return Column(self.base, came, changed[order], all_values[order])
+    def replace(self, rows: IntArray, values: Values) -> Column:
+        """Return the column with other values for unique rows."""
+        if not len(rows):
+            return self
+        replaced = union([self.replaced, rows])
+        replacements = self.take(replaced)
+        replacements[replaced.searchsorted(rows)] = values
+        return Column(self.base, self.appended, replaced, replacements)
 
-    def whole(self) -> Values:
-        """All values in one array."""
-        if not len(self.came) and not len(self.changed):
+    def to_array(self) -> Values:
+        """Return all values as one array."""
+        if not len(self.appended) and not len(self.replaced):
             return self.base
-        found = np.concatenate([self.base, self.tail])
-        found[self.changed] = self.values
-        return found
+        values = np.concatenate([self.base, self.appended.values])
+        values[self.replaced] = self.replacements
+        return values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveRows:
+    """Which rows are live and which are deleted (tombstones). Immutable.
+
+    Attributes:
+        flags: Whether each row is live; bool ``[rows]``.
+        deleted_count: Number of deleted rows.
+    """
+
+    flags: AppendOnlyArray
+    deleted_count: int
+
+    @classmethod
+    def empty(cls) -> LiveRows:
+        """Return no rows."""
+        return cls.from_mask(np.empty(0, dtype=bool))
+
+    @classmethod
+    def from_mask(cls, mask: BoolArray) -> LiveRows:
+        """Return the rows of a mask, of which the rows with True are live."""
+        return cls(AppendOnlyArray.from_values(mask), int(len(mask) - mask.sum()))
+
+    @property
+    def mask(self) -> BoolArray:
+        """Whether each row is live; ``[rows]``."""
+        return self.flags.values
+
+    @property
+    def live_count(self) -> int:
+        """The number of live rows."""
+        return len(self.flags) - self.deleted_count
+
+    def __len__(self) -> int:
+        return len(self.flags)
+
+    def are_live(self, rows: IntArray) -> BoolArray:
+        """Return whether each row is live."""
+        is_live: BoolArray = self.mask[rows]
+        return is_live
+
+    def to_rows(self) -> IntArray:
+        """Return the live rows, sorted."""
+        return self.mask.nonzero()[0]
+
+    def advance(self, deleted: IntArray, added_count: int) -> LiveRows:
+        """Return the rows after live rows were deleted and new rows were added at the end."""
+        flags = self.flags
+        if len(deleted):
+            mask = self.mask.copy()
+            mask[deleted] = False
+            flags = AppendOnlyArray.from_values(mask)
+        return LiveRows(flags.append(np.ones(added_count, dtype=bool)), self.deleted_count + len(deleted))

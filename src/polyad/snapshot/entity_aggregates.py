@@ -1,7 +1,7 @@
-"""What the store says of common entities, counted in parts: only what came since is read, and parts some of which went.
+"""Cached aggregates of frequent entities, in parts, so that only new hyperedges and changed parts are read again.
 
-An entity is made of all its incidences, and some have a hundred thousand. What was counted of them is kept with the
-arrays of a snapshot, so that to show one takes no longer the more hyperedges join it, whatever comes and goes.
+An entity is derived from all its incidences, which may be 100,000. A part has at most 128 hyperedges of an entity, so
+that showing an entity costs the same however many hyperedges it has and whichever of them are deleted.
 """
 
 from __future__ import annotations
@@ -15,137 +15,145 @@ import numpy as np
 
 from polyad.model import IntArray
 from polyad.protocols.store import EntityAggregate
-from polyad.snapshot.string_table import Strings
+from polyad.snapshot.string_table import StringColumn
 
-PART = 128
-"""Hyperedges of an entity that are counted together: so many at most are read again where one has gone."""
+PART_SIZE = 128
+"""Most hyperedges of an entity in one part, which are read again if one of them is deleted."""
 
 
-class Part(NamedTuple):
-    """What some hyperedges say of an entity: by number, those after the part before, up to one.
+class AggregatePart(NamedTuple):
+    """The aggregate of the hyperedges of an entity from the end of the part before up to a primary key.
 
     Attributes:
-        last: The number of that one, or a lower one than that of the first of the next part.
-        tally: What was counted; None where some of it has gone since.
+        last: The primary key at the end; below the first hyperedge of the next part.
+        aggregate: The aggregate; None if it has to be read.
     """
 
     last: int
-    tally: EntityAggregate | None
+    aggregate: EntityAggregate | None
+
+
+Parts = tuple[AggregatePart, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EntityAggregates:
-    """What was counted of some entities, by row.
+class AggregateCache:
+    """A cache of the aggregates of entities.
 
     Attributes:
-        rows: For each part that was counted before the snapshot was kept, the row of its entity; sorted.
-        lasts: The last hyperedge of each, ascending for each entity.
-        texts: What was counted, as JSON.
-        gone: Places of those of which something has gone since.
-        made: All parts of the entities that were counted, or counted anew, since; grows with what is shown.
+        rows: Entity row of each saved part, sorted.
+        lasts: End of each saved part, ascending for each entity.
+        texts: The aggregate of each saved part, as JSON.
+        stale: Places of the saved parts in which a hyperedge has been deleted since.
+        computed: The parts of the entities that were computed since; searches add to it.
     """
 
     rows: IntArray
     lasts: IntArray
-    texts: Strings
-    gone: frozenset[int] = frozenset()
-    made: dict[int, tuple[Part, ...]] = field(default_factory=dict)
+    texts: StringColumn
+    stale: frozenset[int] = frozenset()
+    computed: dict[int, Parts] = field(default_factory=dict)
 
     @classmethod
-    def none(cls) -> EntityAggregates:
-        """Nothing was counted."""
+    def empty(cls) -> AggregateCache:
+        """Return a cache without aggregates."""
         nothing = np.empty(0, dtype=np.int64)
-        return cls(nothing, nothing, Strings.of([]))
+        return cls(nothing, nothing, StringColumn.from_strings([]))
 
-    def parts(self, row: int, last: int) -> tuple[Part, ...]:
-        """What was counted of an entity, of hyperedges up to one; empty for nothing."""
-        parts = self.made.get(row) or tuple(self._kept(place) for place in self._places(row))
-        return tuple(part for part in parts if part.last <= last)  # the others were counted for a later snapshot
+    def get(self, row: int, last: int) -> Parts:
+        """Return the cached parts of an entity that end at or before a primary key."""
+        parts = self.computed.get(row) or self._load(self._find_places(row))
+        return tuple(part for part in parts if part.last <= last)  # a later snapshot may have added others
 
-    def add(self, parts: Mapping[int, tuple[Part, ...]]) -> None:
-        """Keep what was counted of some entities."""
-        self.made.update(parts)
+    def add(self, parts: Mapping[int, Parts]) -> None:
+        """Cache the parts of entities."""
+        self.computed.update(parts)
 
-    def without(self, rows: IntArray, hyperedges: IntArray) -> EntityAggregates:
-        """The same after hyperedges went; ``rows`` and ``hyperedges`` are the entity and the number of each pair."""
+    def invalidate(self, rows: IntArray, hyperedges: IntArray) -> AggregateCache:
+        """Return the cache after hyperedges were deleted, from parallel arrays of entity row and primary key."""
         if not len(rows):
             return self
-        gone, made = set(self.gone), dict(self.made)
-        for row, number in zip(rows.tolist(), hyperedges.tolist(), strict=True):
-            if row in made:
-                made[row] = _without(made[row], number)
+        stale, computed = set(self.stale), dict(self.computed)
+        for row, hyperedge in zip(rows.tolist(), hyperedges.tolist(), strict=True):
+            if row in computed:
+                computed[row] = _invalidate_part(computed[row], hyperedge)
             else:
-                places = self._places(row)
-                of_part = places.start + int(np.searchsorted(self.lasts[places.start : places.stop], number))
-                gone.update(range(of_part, min(of_part + 1, places.stop)))
-        return replace(self, gone=frozenset(gone), made=made)
+                places = self._find_places(row)
+                place = places.start + int(np.searchsorted(self.lasts[places.start : places.stop], hyperedge))
+                stale.update(range(place, min(place + 1, places.stop)))
+        return replace(self, stale=frozenset(stale), computed=computed)
 
-    def whole(self) -> EntityAggregates:
-        """All of them as texts."""
-        before = [place for place, row in enumerate(self.rows.tolist()) if row not in self.made]
-        kept = [(int(self.rows[place]), self._kept(place)) for place in before]
-        made = [(row, part) for row, parts in list(self.made.items()) for part in parts]
-        parts = sorted(kept + made, key=lambda own: (own[0], own[1].last))
-        return EntityAggregates(
-            np.array([row for row, _ in parts], dtype=np.int64),
-            np.array([part.last for _, part in parts], dtype=np.int64),
-            Strings.of(_text(part.tally) for _, part in parts),
+    def compact(self) -> AggregateCache:
+        """Return the cache with all parts as text."""
+        computed = dict(self.computed)  # a copy at once: searches add to the dictionary
+        saved = [place for place, row in enumerate(self.rows.tolist()) if row not in computed]
+        entries = list(zip(self.rows[saved].tolist(), self._load(saved), strict=True))
+        entries += [(row, part) for row, parts in computed.items() for part in parts]
+        entries.sort(key=lambda entry: (entry[0], entry[1].last))
+        return AggregateCache(
+            np.array([row for row, _ in entries], dtype=np.int64),
+            np.array([part.last for _, part in entries], dtype=np.int64),
+            StringColumn.from_strings(_format(part.aggregate) for _, part in entries),
         )
 
-    def _places(self, row: int) -> range:
+    def _find_places(self, row: int) -> range:
         return range(*np.searchsorted(self.rows, [row, row + 1]).tolist())
 
-    def _kept(self, place: int) -> Part:
-        return Part(int(self.lasts[place]), None if place in self.gone else _tally(self.texts[place]))
+    def _load(self, places: Sequence[int]) -> Parts:
+        texts = zip(places, self.texts.take(places), strict=True)
+        return tuple(
+            AggregatePart(int(self.lasts[place]), None if place in self.stale else _parse(text))
+            for place, text in texts
+        )
 
 
-def in_parts(hyperedges: IntArray) -> tuple[Part, ...]:
-    """The numbers of hyperedges in parts that are still to be counted, but for the last, which is open."""
-    return tuple(Part(last, None) for last in hyperedges[PART - 1 : -1 : PART].tolist())
+def split_into_parts(hyperedges: IntArray) -> Parts:
+    """Divide the hyperedges of an entity, by primary key, into unread parts; the last hyperedges are in no part yet."""
+    return tuple(AggregatePart(last, None) for last in hyperedges[PART_SIZE - 1 : -1 : PART_SIZE].tolist())
 
 
-def up_to(parts: tuple[Part, ...], last: int) -> tuple[Part, ...]:
-    """Parts with one more for what came since they were counted, up to a hyperedge."""
-    return parts if parts and parts[-1].last == last else (*parts, Part(last, None))
+def extend_parts(parts: Parts, last: int) -> Parts:
+    """Return the parts and an unread part of the hyperedges since, up to the primary key ``last``."""
+    return parts if parts and parts[-1].last == last else (*parts, AggregatePart(last, None))
 
 
-def unread(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
-    """The hyperedges of the parts that are not counted: by number, those after the first up to the second."""
+def get_unread_ranges(parts: Sequence[AggregatePart]) -> Iterator[tuple[int, int]]:
+    """Yield the hyperedges of each unread part, as a range of primary keys: after the first, up to the second."""
     after = 0
     for part in parts:
-        if part.tally is None:
+        if part.aggregate is None:
             yield after, part.last
         after = part.last
 
 
-def with_read(parts: Iterable[Part], read: Iterator[EntityAggregate | None]) -> tuple[Part, ...]:
-    """Parts that are all counted, small ones joined; ``read`` is what those say that were not, in order."""
-    found: list[tuple[int, EntityAggregate]] = []
+def fill_parts(parts: Iterable[AggregatePart], aggregates: Iterator[EntityAggregate | None]) -> Parts:
+    """Return the parts with the aggregates of unread parts, in order, and join small parts."""
+    filled: list[tuple[int, EntityAggregate]] = []
     for part in parts:
-        tally = part.tally or next(read)
-        before = found[-1][1] if found else None
-        if before and (tally is None or before.hyperedges + tally.hyperedges <= PART):
-            found[-1] = part.last, EntityAggregate.sum([before, *([tally] if tally else [])])
-        elif tally:
-            found.append((part.last, tally))
-    return tuple(Part(*own) for own in found)
+        aggregate = part.aggregate or next(aggregates)
+        before = filled[-1][1] if filled else None
+        if before and (aggregate is None or before.hyperedges + aggregate.hyperedges <= PART_SIZE):
+            filled[-1] = part.last, EntityAggregate.sum([before, *([aggregate] if aggregate else [])])
+        elif aggregate:
+            filled.append((part.last, aggregate))
+    return tuple(AggregatePart(*part) for part in filled)
 
 
-def _without(parts: tuple[Part, ...], number: int) -> tuple[Part, ...]:
-    """Parts of which a hyperedge has gone."""
-    of_part = next((place for place, part in enumerate(parts) if number <= part.last), len(parts))
-    return tuple(Part(part.last, None) if place == of_part else part for place, part in enumerate(parts))
+def _invalidate_part(parts: Parts, hyperedge: int) -> Parts:
+    """Return the parts, with the part that contains a hyperedge unread."""
+    place = next((place for place, part in enumerate(parts) if hyperedge <= part.last), len(parts))
+    return (*parts[:place], *(AggregatePart(part.last, None) for part in parts[place : place + 1]), *parts[place + 1 :])
 
 
-def _text(tally: EntityAggregate | None) -> str:
-    if tally is None:
+def _format(aggregate: EntityAggregate | None) -> str:
+    if aggregate is None:
         return "null"
-    said = sorted(tally.names.items()), sorted(tally.types.items()), sorted(tally.descriptions)
-    return json.dumps([*said, tally.score, tally.hyperedges])
+    counts = sorted(aggregate.names.items()), sorted(aggregate.types.items()), sorted(aggregate.descriptions)
+    return json.dumps([*counts, aggregate.score, aggregate.hyperedges])
 
 
-def _tally(text: str) -> EntityAggregate | None:
-    if (said := json.loads(text)) is None:
+def _parse(text: str) -> EntityAggregate | None:
+    if (values := json.loads(text)) is None:
         return None
-    names, types, descriptions, score, hyperedges = said
+    names, types, descriptions, score, hyperedges = values
     return EntityAggregate(dict(names), dict(types), frozenset(descriptions), score, hyperedges)

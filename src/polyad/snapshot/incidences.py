@@ -1,8 +1,7 @@
-"""Which entities each hyperedge joins, as stored, and with the names that stand for its subject elsewhere.
+"""The incidences of a snapshot, as stored and with the name variants of subjects.
 
-A hyperedge's subject is in it also by each name that stands for it in other texts, as it would be by a title (see
-:mod:`polyad.snapshot.subject_names`). These names are put in where neighbours are asked for; what is kept is what was
-stored.
+The subject of a hyperedge is a member also under each of its name variants, as it would be under a title (see
+:mod:`polyad.snapshot.name_variants`). Variants are added when neighbours are read; the arrays hold what was stored.
 """
 
 from __future__ import annotations
@@ -12,29 +11,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polyad.hypergraph.incidence import sort_unique
+from polyad.hypergraph.incidence import mark_first_of_equals
 from polyad.hypergraph.sparse import union
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.snapshot.columns import Column
-from polyad.snapshot.growing import GrowingAdjacency, Presence, PrunedAdjacency
-from polyad.snapshot.ids import EntityKeys
-from polyad.snapshot.subject_names import SubjectNames
+from polyad.snapshot.adjacency import GrowingAdjacency, Neighbours, PrunedAdjacency
+from polyad.snapshot.columns import Column, LiveRows
+from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.string_table import EntityKeys
 
 
 @dataclass(frozen=True, slots=True)
 class NewIncidences:
-    """The incidences of hyperedges that came.
+    """The incidences of added documents.
 
     Attributes:
-        passages: How many came, with hyperedges or without.
-        passage_of: Row of the passage of each new hyperedge, in the order of their rows; ``[hyperedges]``.
-        scores: Of each new hyperedge; ``[hyperedges]``.
-        entities, hyperedges: Rows, ``[incidences]`` each.
-        strengths: How surely the passage is about the entity; above 0 where it is a subject, below where it is
-            mentioned in common words; ``[incidences]``.
+        passage_count: Number of new passages, with or without hyperedges.
+        passage_of: Passage row of each new hyperedge; ``[hyperedges]``.
+        scores: Score of each new hyperedge; ``[hyperedges]``.
+        entities: Entity row of each incidence; ``[incidences]``.
+        hyperedges: Hyperedge row of each incidence; ``[incidences]``.
+        strengths: Subject strength of each incidence; above 0 if the passage is about the entity, below 0 if it
+            mentions the entity in common words; ``[incidences]``.
     """
 
-    passages: int
+    passage_count: int
     passage_of: IntArray
     scores: FloatArray
     entities: IntArray
@@ -44,18 +44,20 @@ class NewIncidences:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Incidences:
-    """The hypergraph of a snapshot. Immutable; rows of what has gone are in no other row, and empty.
+    """The hypergraph of a snapshot; implements :class:`polyad.protocols.snapshot.SnapshotGraph`. Immutable.
+
+    Deleted rows have no neighbours and are the neighbours of no row.
 
     Attributes:
         edge_passage: The passage of each hyperedge.
         edge_score: The score of each hyperedge, in (0, 10].
-        edge_members: Entities of each hyperedge, with the strength of each.
-        entity_edges: Hyperedges of each entity, likewise.
-        entity_passages: Passages that mention each entity, with the strength with which each is about it; 0 for not,
-            and below where it is written in common words alone.
-        subject_passages: Those of them that are about it.
+        edge_members: Entities of each hyperedge, with subject strengths.
+        entity_edges: Hyperedges of each entity, with subject strengths.
+        entity_passages: Passages that mention each entity, with subject strengths: 0 for a mention by name, below 0 for
+            a mention in common words.
+        subject_passages: The part of ``entity_passages`` with strengths above 0.
         passage_edges: Hyperedges of each passage.
-        names: What stands for a subject elsewhere.
+        variants: The names that stand for a subject in other texts.
     """
 
     edge_passage: Column
@@ -65,194 +67,186 @@ class Incidences:
     entity_passages: PrunedAdjacency
     subject_passages: PrunedAdjacency
     passage_edges: GrowingAdjacency
-    names: SubjectNames
+    variants: NameVariants
 
     @classmethod
-    def none(cls) -> Incidences:
-        """Of an index without documents."""
-        rows, mentions = GrowingAdjacency.none(), PrunedAdjacency.none()
-        passages, scores = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
-        names = SubjectNames.none()
-        return cls(Column.of(passages), Column.of(scores), rows, mentions, mentions, mentions, rows, names)
+    def empty(cls) -> Incidences:
+        """Return the incidences of an index without documents."""
+        growing, pruned = GrowingAdjacency.empty(), PrunedAdjacency.empty()
+        passages, scores = Column.empty(np.int32), Column.empty(np.float32)
+        return cls(passages, scores, growing, pruned, pruned, pruned, growing, NameVariants.empty())
+
+    @property
+    def live_hyperedges(self) -> LiveRows:
+        """Which hyperedges are live."""
+        return self.entity_edges.live
+
+    @property
+    def live_passages(self) -> LiveRows:
+        """Which passages are live."""
+        return self.entity_passages.live
 
     # As stored
 
     def are_subjects(self, entities: IntArray) -> BoolArray:
-        """Whether some passage is about each."""
+        """Return whether any passage is about each entity."""
         return self.subject_passages.degrees(entities) > 0
 
-    def are_there(self, entities: IntArray) -> BoolArray:
-        """Whether any hyperedge joins each."""
+    def are_live(self, entities: IntArray) -> BoolArray:
+        """Return whether each entity has hyperedges."""
         return self.entity_edges.degrees(entities) > 0
 
     def stored_members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """The entities of each of some hyperedges as stored, and the position in ``hyperedges`` each belongs to."""
-        return _gathered(self.edge_members, hyperedges, self.entity_edges.there)[:2]
+        """Return the stored entities of each hyperedge, and for each entity the position of its hyperedge."""
+        return _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)[:2]
 
     def passages(self, hyperedges: IntArray) -> IntArray:
-        """The passage of each of some hyperedges."""
-        found: IntArray = self.edge_passage.at(hyperedges).astype(np.int64)
-        return found
+        """Return the passage of each hyperedge."""
+        passages: IntArray = self.edge_passage.take(hyperedges).astype(np.int64)
+        return passages
 
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
-        """The hyperedges of each of some passages, and the position in ``passages`` each belongs to."""
-        return _gathered(self.passage_edges, passages, self.entity_passages.there)[:2]
+        """Return the hyperedges of each passage, and for each hyperedge the position of its passage."""
+        return _get_live_neighbours(self.passage_edges, passages, self.live_passages)[:2]
 
     def scores(self, hyperedges: IntArray) -> FloatArray:
-        """The score of each of some hyperedges, in (0, 10]."""
-        found: FloatArray = self.edge_score.at(hyperedges)
-        return found
+        """Return the score of each hyperedge, in (0, 10]."""
+        scores: FloatArray = self.edge_score.take(hyperedges)
+        return scores
 
-    # With the names that stand for subjects
+    # With name variants
 
     def members(self, hyperedges: IntArray) -> tuple[IntArray, IntArray]:
-        """The entities of each of some hyperedges, and for each the position in ``hyperedges`` it belongs to."""
-        entities, owners, strengths = _gathered(self.edge_members, hyperedges, self.entity_edges.there)
-        subjects = strengths > 0
-        names, places = self.names.of_subjects(entities[subjects])
-        return _united((entities, owners), (names, owners[subjects][places]))
+        """Return the entities of each hyperedge with name variants, and the position of each one's hyperedge."""
+        entities, owners, strengths = _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)
+        is_subject = strengths > 0
+        names, places = self.variants.get_variants(entities[is_subject])
+        if not len(names):
+            return entities, owners
+        return _merge(
+            (entities, owners, strengths), (names, owners[is_subject][places], np.zeros(len(names), dtype=np.float32))
+        )[:2]
 
     def memberships(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """The hyperedges of each of some entities, and for each the position in ``entities`` it belongs to."""
-        own, owners, _ = self.entity_edges.get_neighbours(entities)
-        named, subjects = self._subjects(entities)
-        if not len(named):
-            return own, owners
+        """Return the hyperedges of each entity or of its subject, and the position of each one's entity."""
+        stored = self.entity_edges.get_neighbours(entities)
+        names, subjects = self._find_subjects(entities)
+        if not len(names):
+            return stored[:2]
         edges, places, strengths = self.entity_edges.get_neighbours(subjects)
-        about = strengths > 0
-        return _united((own, owners), (edges[about], named[places[about]]))
+        is_about = strengths > 0
+        return _merge(stored, (edges[is_about], names[places[is_about]], strengths[is_about]))[:2]
 
-    def mentions(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """The passages that mention each of some entities, the position each belongs to, and how surely it is about it.
+    def mentions(self, entities: IntArray) -> Neighbours:
+        """Return the passages that mention each entity, the position of the entity, and the subject strength.
 
-        A passage is mentioned in also by what it is about in the name of a subject; of two strengths the higher counts.
+        A variant is mentioned also by the passages about its subject. The higher of two strengths counts.
         """
-        passages, owners, strengths = self.entity_passages.get_neighbours(entities)
-        named, subjects = self._subjects(entities)
-        if not len(named):
-            return passages, owners, strengths
-        of_subjects, places, sure = self.subject_passages.get_neighbours(subjects)
-        return _surest((passages, owners, strengths), (of_subjects, named[places], sure))
+        return self._add_subject_passages(self.entity_passages, entities)
 
-    def passages_about(self, entities: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """The passages about each of some entities, the position each belongs to, and how surely it is its subject."""
-        passages, owners, strengths = self.subject_passages.get_neighbours(entities)
-        named, subjects = self._subjects(entities)
-        if not len(named):
-            return passages, owners, strengths
-        of_subjects, places, sure = self.subject_passages.get_neighbours(subjects)
-        return _surest((passages, owners, strengths), (of_subjects, named[places], sure))
+    def passages_about(self, entities: IntArray) -> Neighbours:
+        """Return the passages about each entity or its subject, the position of the entity, and the strength."""
+        return self._add_subject_passages(self.subject_passages, entities)
 
     def mention_counts(self, entities: IntArray) -> IntArray:
-        """How many passages mention each of some entities, or are about it."""
-        found = self.entity_passages.degrees(entities)
-        named, _ = self._subjects(entities)
-        if len(named):
-            found = found.copy()
-            found[named] = np.bincount(self.mentions(entities[named])[1], minlength=len(named))
-        return found
+        """Return the number of passages that mention each entity or are about it."""
+        counts = self.entity_passages.degrees(entities)
+        names, _ = self._find_subjects(entities)
+        if len(names):
+            counts = counts.copy()
+            counts[names] = np.bincount(self.mentions(entities[names])[1], minlength=len(names))
+        return counts
 
-    def resolve_name_variants(self, names: Sequence[str]) -> dict[str, int]:
-        """The entity that each of some names stands for which is none itself; of those that stand for one."""
-        rows = self.names.subjects_of(names, self.are_subjects).tolist()
+    def _add_subject_passages(self, passages: PrunedAdjacency, entities: IntArray) -> Neighbours:
+        stored = passages.get_neighbours(entities)
+        names, subjects = self._find_subjects(entities)
+        if not len(names):
+            return stored
+        about, places, strengths = self.subject_passages.get_neighbours(subjects)
+        return _merge(stored, (about, names[places], strengths))
+
+    def _find_subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the positions of the entities that are name variants, and the row of each one's subject."""
+        subjects = self.variants.subject.take(entities)
+        positions = (subjects >= 0).nonzero()[0]
+        return positions, subjects[positions].astype(np.int64)
+
+    def resolve_name_variants(self, keys: EntityKeys, names: Sequence[str]) -> dict[str, int]:
+        """Map variants of subject names to the rows of the subjects. Omit names that cannot be resolved."""
+        rows = self.variants.resolve(keys, names, self.are_subjects).tolist()
         return {name: row for name, row in zip(names, rows, strict=True) if row >= 0}
 
-    def _subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        """Positions of the entities that stand for a subject, and the row of each one's."""
-        subjects = self.names.subject.at(entities)
-        named = (subjects >= 0).nonzero()[0]
-        return named, subjects[named].astype(np.int64)
+    # Advancing
 
-    # Moving on
+    def advance(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
+        """Return the incidences after passages were deleted and added, and the entities whose passages changed.
 
-    def advanced(self, keys: EntityKeys | None, gone: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
-        """The same after some passages went and others came, and the entities whose passages changed by that.
+        The name variants stay as they are: see :meth:`update_variants`.
 
         Args:
-            keys: Of all entities; new ones at the end. None to leave to :meth:`named` what stands for subjects.
-            gone: Rows of passages, sorted.
-            new: What came with others.
+            deleted: Rows of passages, sorted.
+            new: The incidences of the new passages.
         """
-        first, came = len(self.edge_passage), len(new.passage_of)
-        rows = np.arange(first, first + came)
-        gone_edges, _ = self.hyperedges(gone)
-        lost, owners, strengths = self.edge_members.get_neighbours(gone_edges)
-        lost_passages = self.passages(gone_edges)[owners]
-        touched = sort_unique(np.concatenate([lost, new.entities]))
-        edges_there = self.entity_edges.there.advanced(gone_edges, came)
-        passages_there = self.entity_passages.there.advanced(gone, new.passages)
-        about, was_about = new.strengths > 0, strengths > 0
-        of_incidence = new.passage_of[new.hyperedges - first]
-        moved = replace(
-            self,
-            edge_passage=self.edge_passage.extended(new.passage_of),
-            edge_score=self.edge_score.extended(new.scores),
-            edge_members=self.edge_members.extended(new.hyperedges, new.entities, new.strengths),
-            entity_edges=self.entity_edges.advanced(edges_there, lost, new.entities, new.hyperedges, new.strengths),
-            entity_passages=self.entity_passages.advanced(
-                passages_there, _pairs(lost, lost_passages), new.entities, of_incidence, new.strengths
+        first, added = len(self.edge_passage), len(new.passage_of)
+        deleted_edges, _ = self.hyperedges(deleted)
+        lost, owners, strengths = self.edge_members.get_neighbours(deleted_edges)
+        lost_passages = self.passages(deleted_edges)[owners]
+        live_edges = self.live_hyperedges.advance(deleted_edges, added)
+        live_passages = self.live_passages.advance(deleted, new.passage_count)
+        was_about, is_about = strengths > 0, new.strengths > 0
+        passages = new.passage_of[new.hyperedges - first]
+        rows, no_weights = np.arange(first, first + added), np.zeros(added, dtype=np.float32)
+        later = Incidences(
+            self.edge_passage.append(new.passage_of),
+            self.edge_score.append(new.scores),
+            self.edge_members.append(new.hyperedges, new.entities, new.strengths),
+            self.entity_edges.advance(
+                live_edges, (lost, deleted_edges[owners]), new.entities, new.hyperedges, new.strengths
             ),
-            subject_passages=self.subject_passages.advanced(
-                passages_there,
-                _pairs(lost[was_about], lost_passages[was_about]),
-                *(new.entities[about], of_incidence[about], new.strengths[about]),
+            self.entity_passages.advance(live_passages, (lost, lost_passages), new.entities, passages, new.strengths),
+            self.subject_passages.advance(
+                live_passages,
+                (lost[was_about], lost_passages[was_about]),
+                *(new.entities[is_about], passages[is_about], new.strengths[is_about]),
             ),
-            passage_edges=self.passage_edges.extended(new.passage_of, rows, np.zeros(came, dtype=np.float32)),
+            self.passage_edges.append(new.passage_of, rows, no_weights),
+            self.variants,
         )
-        if keys is None:
-            return moved, touched
-        subjects = touched[moved.are_subjects(touched) != self.are_subjects(touched)]
-        others = touched[moved.are_there(touched) != self.are_there(touched)]
-        names, renamed = self.names.advanced(keys, subjects, others, moved.are_subjects, moved.are_there)
-        return replace(moved, names=names), union([touched, renamed])
+        return later, union([lost, new.entities])
 
-    def named(self, keys: EntityKeys) -> Incidences:
-        """The same with all names that stand for subjects, told anew; ``keys`` are those of all entities."""
+    def update_variants(self, keys: EntityKeys, before: Incidences, touched: IntArray) -> tuple[Incidences, IntArray]:
+        """Return the incidences with current name variants, and the entities whose passages or subject changed.
+
+        Args:
+            keys: The keys of all entities.
+            before: The incidences that these were advanced from.
+            touched: The entities whose passages changed.
+        """
+        subjects = touched[self.are_subjects(touched) != before.are_subjects(touched)]
+        entities = touched[self.are_live(touched) != before.are_live(touched)]
+        variants, renamed = self.variants.advance(keys, subjects, entities, self.are_subjects, self.are_live)
+        return replace(self, variants=variants), union([touched, renamed])
+
+    def build_variants(self, keys: EntityKeys) -> Incidences:
+        """Return the incidences with name variants resolved anew for all entities."""
         rows = np.arange(len(keys))
-        return replace(self, names=SubjectNames.of(keys, self.are_subjects(rows), self.are_there(rows)))
+        return replace(self, variants=NameVariants.build(keys, self.are_subjects(rows), self.are_live(rows)))
 
 
-def _gathered(adjacency: GrowingAdjacency, rows: IntArray, there: Presence) -> tuple[IntArray, IntArray, FloatArray]:
-    """The neighbours of those of some rows that have not gone."""
-    places = there.at(rows).nonzero()[0]
-    neighbours, owners, weights = adjacency.get_neighbours(rows[places])
-    return neighbours, places[owners], weights
+def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:
+    """Return the neighbours of the live rows among ``rows``, the position of each one's row, and the weights."""
+    positions = live.are_live(rows).nonzero()[0]
+    neighbours, owners, weights = adjacency.get_neighbours(rows[positions])
+    return neighbours, positions[owners], weights
 
 
-def _pairs(entities: IntArray, passages: IntArray) -> IntArray:
-    """The entity of each pair, of which some may be given more than once."""
-    width = int(passages.max(initial=0)) + 1
-    return sort_unique(entities * width + passages) // width
-
-
-def _united(stored: tuple[IntArray, IntArray], of_subjects: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
-    """Neighbours and owners of both, by owner, each pair once, those of one owner sorted."""
-    if not len(of_subjects[0]):
-        return stored
-    neighbours, owners = (np.concatenate(both) for both in zip(stored, of_subjects, strict=True))
-    order = np.lexsort((neighbours, owners))
-    neighbours, owners = neighbours[order], owners[order]
-    first = _first(owners, neighbours)
-    return neighbours[first], owners[first]
-
-
-Mentions = tuple[IntArray, IntArray, FloatArray]
-"""Passages, the position of the entity that each belongs to, and how surely it is about it."""
-
-
-def _surest(own: Mentions, of_subjects: Mentions) -> Mentions:
-    """Both, by owner, each pair once with its highest strength, the passages of one owner sorted."""
-    passages = np.concatenate([own[0], of_subjects[0]])
-    owners = np.concatenate([own[1], of_subjects[1]])
-    strengths = np.concatenate([own[2], of_subjects[2]])
-    order = np.lexsort((-strengths, passages, owners))
-    order = order[_first(owners[order], passages[order])]
-    return passages[order], owners[order], strengths[order]
-
-
-def _first(owners: IntArray, neighbours: IntArray) -> BoolArray:
-    """Which of some sorted pairs differ from the one before."""
-    first = np.ones(len(owners), dtype=bool)
-    np.not_equal(owners[1:], owners[:-1], out=first[1:])
-    first[1:] |= neighbours[1:] != neighbours[:-1]
-    return first
+def _merge(stored: Neighbours, additional: Neighbours) -> Neighbours:
+    """Return both, sorted by position and neighbour; the highest weight of duplicates counts."""
+    neighbours = np.concatenate([stored[0], additional[0]])
+    owners = np.concatenate([stored[1], additional[1]])
+    weights = np.concatenate([stored[2], additional[2]])
+    order = np.lexsort((-weights, neighbours, owners))
+    is_first = mark_first_of_equals(owners[order])
+    is_first[1:] |= neighbours[order][1:] != neighbours[order][:-1]
+    order = order[is_first]
+    return neighbours[order], owners[order], weights[order]

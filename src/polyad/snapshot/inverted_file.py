@@ -1,8 +1,8 @@
-"""Cells of near vectors: a search looks into the few whose centres are nearest to the question, not at all vectors.
+"""An inverted file of vectors: a search reads the clusters whose centroids are nearest to the question.
 
-Vectors of one cell lie side by side in their file, so that a search reads some stretches of it. What it looks at it
-compares exactly; what it may miss is a vector near to the question whose cell is not (an inverted file: Sivic and
-Zisserman, 2003). The centres are found by k-means on the sphere (Dhillon and Modha, 2001) among a sample.
+The vectors of one cluster lie side by side in their file, so a search reads a few contiguous spans. It misses a near
+vector whose cluster is not among the nearest (Sivic and Zisserman, 2003). Centroids are found by k-means on the sphere
+(Dhillon and Modha, 2001) on a sample.
 """
 
 from __future__ import annotations
@@ -20,112 +20,113 @@ from polyad.model import FloatArray, IntArray
 
 Numbers = npt.NDArray[np.int32]
 
-_SAMPLE = 12
-"""Vectors for each cell from which centres are found."""
+_SAMPLES_PER_CLUSTER = 12
 
-_ROUNDS = 4
+_ITERATIONS = 4
 
-_SPREAD = 25
-"""A search for k vectors looks at this many times k at least."""
+_MIN_VECTORS_PER_K = 25
+"""A search for k vectors reads clusters with at least this many times k vectors."""
 
 _BLOCK = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InvertedFile:
-    """Which vectors lie in which cell. A vector's place is where it lies: those of one cell are side by side, by row.
+    """The clusters of vectors. The place of a vector is its position in the file, where clusters are contiguous.
 
-    Behind them lie those that had gone, which are in no cell.
+    Vectors that were deleted when the file was written lie behind the last cluster.
 
     Attributes:
-        centres: Of unit length; float32 ``[cells, dimension]``.
-        offsets: The places of cell i are ``offsets[i]:offsets[i + 1]``; int64 ``[cells + 1]``.
+        centroids: Unit vectors; float32 ``[clusters, dimension]``.
+        offsets: Places of cluster i are ``offsets[i]:offsets[i + 1]``; int64 ``[clusters + 1]``.
         rows: The row at each place.
         places: The place of each row.
-        searched: Cells that a search looks into; 0 for all.
+        nprobe: Number of clusters that a search reads; 0 for all.
     """
 
-    centres: FloatArray
+    centroids: FloatArray
     offsets: IntArray
     rows: Numbers
     places: Numbers
-    searched: int = 0
+    nprobe: int = 0
 
     @classmethod
-    def of(cls, centres: FloatArray, cell_of_row: Numbers) -> InvertedFile:
-        """Rows by their cells; those that have gone by the number after the last."""
-        rows = np.argsort(cell_of_row, kind="stable").astype(np.int32)
+    def from_assignments(cls, centroids: FloatArray, cluster_of_row: Numbers) -> InvertedFile:
+        """Sort rows by cluster; the cluster number after the last stands for deleted rows."""
+        rows = np.argsort(cluster_of_row, kind="stable").astype(np.int32)
         places = np.empty(len(rows), dtype=np.int32)
         places[rows] = np.arange(len(rows), dtype=np.int32)
-        return cls(centres, np.searchsorted(cell_of_row[rows], np.arange(len(centres) + 1)), rows, places)
+        return cls(centroids, np.searchsorted(cluster_of_row[rows], np.arange(len(centroids) + 1)), rows, places)
 
     @property
-    def of_rows(self) -> Numbers:
-        """The cell of each row; of those that had gone the number after the last."""
-        cells = np.full(len(self.rows), len(self.centres), dtype=np.int32)
-        cells[: self.offsets[-1]] = np.repeat(np.arange(len(self.centres)), np.diff(self.offsets))
-        return cells[self.places]
+    def cluster_of_row(self) -> Numbers:
+        """The cluster of each row; the number after the last cluster for deleted rows."""
+        clusters = np.full(len(self.rows), len(self.centroids), dtype=np.int32)
+        clusters[: self.offsets[-1]] = np.repeat(np.arange(len(self.centroids)), np.diff(self.offsets))
+        return clusters[self.places]
 
     @property
-    def left_out(self) -> int:
-        """How many are in no cell, since they had gone."""
+    def deleted_count(self) -> int:
+        """The number of vectors that were deleted when the file was written."""
         return len(self.rows) - int(self.offsets[-1])
 
-    def looking_into(self, searched: int) -> InvertedFile:
-        """The same, of which a search looks into so many."""
-        return replace(self, searched=searched)
+    def with_nprobe(self, nprobe: int) -> InvertedFile:
+        """Return the inverted file with another number of clusters that a search reads."""
+        return replace(self, nprobe=nprobe)
 
-    def near(self, vectors: FloatArray, k: int) -> IntArray:
-        """The cells to look into for the ``k`` vectors nearest to each of some; sorted."""
-        if not self.searched:
-            return np.arange(len(self.centres))
-        return union(self._nearest(cosines, k) for cosines in compute_dot_product_matrix(self.centres, vectors))
+    def find_nearest_clusters(self, vectors: FloatArray, k: int) -> IntArray:
+        """Return the clusters to read for the ``k`` vectors nearest to each query vector, sorted."""
+        if not self.nprobe:
+            return np.arange(len(self.centroids))
+        return union(
+            self._choose_clusters(cosines, k) for cosines in compute_dot_product_matrix(self.centroids, vectors)
+        )
 
-    def spans(self, cells: IntArray) -> tuple[list[slice], IntArray]:
-        """The places of each of some cells, as spans and one after the other."""
-        starts, ends = self.offsets[cells], self.offsets[cells + 1]
-        spans = [slice(*both) for both in zip(starts.tolist(), ends.tolist(), strict=True)]
+    def get_spans(self, clusters: IntArray) -> tuple[list[slice], IntArray]:
+        """Return the places of clusters, as slices and as one array."""
+        starts, ends = self.offsets[clusters], self.offsets[clusters + 1]
+        spans = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         return spans, expand_ranges(starts, ends - starts)
 
-    def _nearest(self, cosines: FloatArray, k: int) -> IntArray:
-        """The cells to look into for one vector, by its cosines to the centres."""
-        sizes, count = np.diff(self.offsets), min(self.searched, len(cosines))
-        best = np.argpartition(-cosines, count - 1)[:count]
-        if sizes[best].sum() >= _SPREAD * k or count == len(cosines):
-            return best
+    def _choose_clusters(self, cosines: FloatArray, k: int) -> IntArray:
+        """Return the clusters to read for one vector, by its cosines with the centroids."""
+        sizes, count = np.diff(self.offsets), min(self.nprobe, len(cosines))
+        nearest = np.argpartition(-cosines, count - 1)[:count]
+        if sizes[nearest].sum() >= _MIN_VECTORS_PER_K * k or count == len(cosines):
+            return nearest
         order = np.argsort(-cosines, kind="stable")
-        return order[: int(np.searchsorted(np.cumsum(sizes[order]), _SPREAD * k)) + 1]
+        return order[: int(np.searchsorted(np.cumsum(sizes[order]), _MIN_VECTORS_PER_K * k)) + 1]
 
 
-def cell_count(rows: int) -> int:
-    """How many cells there are of so many rows: the same until there are twice as many."""
-    return int(8 * np.sqrt(2.0 ** np.round(np.log2(max(1, rows)))))
+def choose_cluster_count(row_count: int) -> int:
+    """Return 8 times the root of the row count, rounded to a power of two so that the count rarely changes."""
+    return int(8 * np.sqrt(2.0 ** np.round(np.log2(max(1, row_count)))))
 
 
-def centres_of(vectors: Callable[[IntArray], FloatArray], rows: IntArray) -> FloatArray:
-    """The centres of cells for some vectors.
+def compute_centroids(get_vectors: Callable[[IntArray], FloatArray], rows: IntArray) -> FloatArray:
+    """Return the centroids of the clusters of some vectors, by spherical k-means on a sample.
 
     Args:
-        vectors: Gives those of some rows, of unit length.
-        rows: All there are; at least one.
+        get_vectors: Returns the unit vectors of rows.
+        rows: All live rows; at least one.
     """
-    count = min(cell_count(len(rows)), len(rows))
-    drawn = np.random.default_rng(0).permutation(len(rows))[: _SAMPLE * count]
-    sample = vectors(rows[np.sort(drawn)])
-    centres = sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)]
-    for _ in range(_ROUNDS):
-        cells = nearest_centres(sample, centres)
-        order = np.argsort(cells, kind="stable")
-        filled, first = np.unique(cells[order], return_index=True)
+    count = min(choose_cluster_count(len(rows)), len(rows))
+    drawn = np.random.default_rng(0).permutation(len(rows))[: _SAMPLES_PER_CLUSTER * count]
+    sample = get_vectors(rows[np.sort(drawn)])
+    centroids = sample[np.linspace(0, len(sample) - 1, count).astype(np.int64)]
+    for _ in range(_ITERATIONS):
+        clusters = assign_clusters(sample, centroids)
+        order = np.argsort(clusters, kind="stable")
+        filled, first = np.unique(clusters[order], return_index=True)
         sums = np.add.reduceat(sample[order], first, axis=0)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        centres[filled] = np.where(lengths > 0, sums / np.maximum(lengths, 1e-9), centres[filled])
-    return centres
+        centroids[filled] = np.where(lengths > 0, sums / np.maximum(lengths, 1e-9), centroids[filled])
+    return centroids
 
 
-def nearest_centres(vectors: FloatArray, centres: FloatArray) -> Numbers:
-    """For each of some vectors the centre that it has the highest cosine with; int32 ``[vectors]``."""
-    found = np.empty(len(vectors), dtype=np.int32)
+def assign_clusters(vectors: FloatArray, centroids: FloatArray) -> Numbers:
+    """Return for each vector the centroid with the highest cosine; int32 ``[vectors]``."""
+    clusters = np.empty(len(vectors), dtype=np.int32)
     for start in range(0, len(vectors), _BLOCK):
-        found[start : start + _BLOCK] = np.argmax(vectors[start : start + _BLOCK] @ centres.T, axis=1)
-    return found
+        clusters[start : start + _BLOCK] = np.argmax(vectors[start : start + _BLOCK] @ centroids.T, axis=1)
+    return clusters

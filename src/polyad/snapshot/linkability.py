@@ -1,9 +1,9 @@
-"""How far names lead to what is about them: a statistic of an index that says how much links count.
+"""Linkability: how reliably names in an index lead to the passage about them.
 
-A passage counts that has a strong subject, of its own, which another document mentions by name: it counts whole where
-one other passage mentions the subject, and the less, the more do. So it is 1 for articles of an encyclopaedia, where a
-name that is mentioned once leads to its article, and falls to 0 for a novel, where no passage is about anything. The
-headings of manuals are mentioned by others too, but in common words ("root directory"), which need not mean them.
+A passage counts if another document mentions its own, strong subject by name: it counts 1 if one other passage mentions
+the subject, and 1/n for n passages. So linkability is 1 for an encyclopaedia, where a name leads to its article, and
+near 0 for a novel, whose passages are about nothing in particular. Mentions of headings of manuals in common words
+("root directory") do not count, because they need not refer to the heading.
 """
 
 from __future__ import annotations
@@ -16,81 +16,82 @@ from polyad.model import BoolArray, IntArray
 from polyad.snapshot.columns import Column
 from polyad.snapshot.incidences import Incidences
 
-OWN = 2
-"""Most passages that a subject is the strong one of to be their own: the name of a place, not of a kind of place."""
+MAX_OWN_PASSAGES = 2
+"""Most passages with the same strong subject, of which each counts: more passages share the name of a kind of thing."""
 
-BY_CHANCE = 0.01
-"""What passages count on average at most where names that are the same hardly ever mean the same."""
+CHANCE = 0.01
+"""Highest average count of a passage where equal names rarely mean the same thing: linkability 0."""
 
-ENOUGH = 0.045
-"""From which average on links are as telling as they get."""
+SUFFICIENT = 0.045
+"""Average count of a passage from which links are fully reliable: linkability 1."""
 
-_WHOLE = 2**32
-"""What a passage counts at most: whole numbers have the same sum in any order."""
-
-
-def linkability(linkable: int, passages: int) -> float:
-    """In [0, 1], from what all passages count together, and how many there are."""
-    average = linkable / _WHOLE / max(1, passages)
-    return min(1.0, max(0.0, (average - BY_CHANCE) / (ENOUGH - BY_CHANCE)))
+_UNIT = 2**32
+"""The count 1 as an integer: integers have the same sum in any order."""
 
 
-def passages_touched(graph: Incidences, entities: IntArray) -> IntArray:
-    """The passages whose links may depend on the incidences of some entities; sorted.
+def compute_linkability(link_count: int, passage_count: int) -> float:
+    """Return the linkability, in [0, 1], from the sum of :func:`count_links` and the number of passages."""
+    average = link_count / _UNIT / max(1, passage_count)
+    return min(1.0, max(0.0, (average - CHANCE) / (SUFFICIENT - CHANCE)))
 
-    Those whose own, strong subject one of them is: of an entity that is the subject of many nothing depends.
+
+def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
+    """Return the passages whose count may depend on the incidences of entities, sorted.
+
+    These are the passages with one of the entities as their own strong subject. An entity that is the subject of many
+    passages affects no count.
     """
     passages, owners, strengths = graph.passages_about(entities)
-    sure = strengths >= 1
-    few = np.bincount(owners[sure], minlength=len(entities)) <= OWN
-    return sort_unique(passages[sure & few[owners]])
+    is_strong = strengths >= 1
+    is_own = np.bincount(owners[is_strong], minlength=len(entities)) <= MAX_OWN_PASSAGES
+    return sort_unique(passages[is_strong & is_own[owners]])
 
 
-def count_linkable(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """What some passages count together: each by its own, strong subject that the fewest others mention.
+def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
+    """Return the sum of the passages' counts, in units of 2^-32.
+
+    A passage counts by its own strong subject that the fewest other passages mention.
 
     Args:
         graph: The hypergraph.
-        document: A number for the document of each passage.
-        passages: Rows, each once.
+        document: The document row of each passage.
+        passages: Unique rows.
     """
     if not len(passages):
         return 0
     edges, owners = graph.hyperedges(passages)
     entities, places, strengths = graph.edge_members.get_neighbours(edges)
-    sure = strengths >= 1
-    subjects, owners = entities[sure], owners[places[sure]]
-    names, of_subject = graph.names.of_subjects(subjects)
-    subjects, owners = np.concatenate([subjects, names]), np.concatenate([owners, owners[of_subject]])
+    is_strong = strengths >= 1
+    subjects, owners = entities[is_strong], owners[places[is_strong]]
+    names, places = graph.variants.get_variants(subjects)
+    subjects, owners = np.concatenate([subjects, names]), np.concatenate([owners, owners[places]])
     unique = sort_unique(subjects)
-    telling, count, first, last = _mentioned_elsewhere(graph, document, unique)
-    own_document = document.at(passages).astype(np.int64)[owners]
+    is_own, mention_counts, first, last = _count_mentions(graph, document, unique)
+    own_document = document.take(passages).astype(np.int64)[owners]
     places = np.searchsorted(unique, subjects)
-    links = telling[places] & ((first[places] < own_document) | (last[places] > own_document))
+    is_link = is_own[places] & ((first[places] < own_document) | (last[places] > own_document))
     fewest = np.full(len(passages), np.iinfo(np.int64).max)
-    np.minimum.at(fewest, owners[links], count[places[links]])
-    return int((_WHOLE // fewest).sum())
+    np.minimum.at(fewest, owners[is_link], mention_counts[places[is_link]])
+    return int((_UNIT // fewest).sum())
 
 
-def _mentioned_elsewhere(
+def _count_mentions(
     graph: Incidences, document: Column, entities: IntArray
 ) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
-    """How some entities are mentioned by name, ``[entities]`` each.
-
-    Passages about an entity do not count as mentions; where none mentions it, no document is before the first, or after
-    the last.
+    """Count how often entities are mentioned by name. A passage about an entity is not a mention.
 
     Returns:
-        Which are the strong subject of few passages, how many passages mention each, and the first and the last
-        document that does.
+        For each entity whether it is the strong subject of few passages, the number of passages that mention the
+        entity, and the first and the last document that does; arrays ``[entities]``. Without mentions the first
+        document is above all documents, and the last one is -1.
     """
     about, owners, strengths = graph.passages_about(entities)
-    telling = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= OWN
-    mentioned, mentioning, written = graph.entity_passages.get_neighbours(entities)
-    width = max(int(mentioned.max(initial=0)), int(about.max(initial=0))) + 1
-    only = (written == 0) & ~is_in(mentioning * width + mentioned, owners * width + about)
-    documents = document.at(mentioned[only]).astype(np.int64)
+    is_own = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= MAX_OWN_PASSAGES
+    passages, mentioned, kinds = graph.entity_passages.get_neighbours(entities)
+    width = max(int(passages.max(initial=0)), int(about.max(initial=0))) + 1
+    is_mention = (kinds == 0) & ~is_in(mentioned * width + passages, owners * width + about)
+    mentioned, documents = mentioned[is_mention], document.take(passages[is_mention]).astype(np.int64)
     first, last = np.full(len(entities), np.iinfo(np.int64).max), np.full(len(entities), -1)
-    np.minimum.at(first, mentioning[only], documents)
-    np.maximum.at(last, mentioning[only], documents)
-    return telling, np.bincount(mentioning[only], minlength=len(entities)), first, last
+    np.minimum.at(first, mentioned, documents)
+    np.maximum.at(last, mentioned, documents)
+    return is_own, np.bincount(mentioned, minlength=len(entities)), first, last

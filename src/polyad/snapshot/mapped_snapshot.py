@@ -1,8 +1,8 @@
-"""The embedded snapshot: arrays of an index at one moment, made from its store and moved on by what changes.
+"""The snapshot of an index as memory-mapped arrays, built from the store and advanced by the store's changes.
 
-What was there when the arrays were made lies in them; what came since is in small arrays beside them, and what has gone
-is left out where it is asked for. So a snapshot shares nearly all of its memory with the one before it, which searches
-that began earlier go on to use.
+The arrays of a saved snapshot are mapped from files. Documents added since lie in small arrays beside them, and deleted
+rows are skipped when rows are read. So a snapshot shares nearly all memory with the snapshot before it, which searches
+that began earlier still use.
 """
 
 from __future__ import annotations
@@ -22,281 +22,291 @@ from polyad.hypergraph.sparse import union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import Changes, EntityAggregate, ReadTransaction, Store, StoredRows
-from polyad.snapshot.arrivals import Arrivals, rows_of
 from polyad.snapshot.columns import Column
-from polyad.snapshot.entity_aggregates import EntityAggregates, Part, in_parts, unread, up_to, with_read
-from polyad.snapshot.given_names import GivenNames
-from polyad.snapshot.ids import EntityKeys, Ids
+from polyad.snapshot.entity_aggregates import (
+    AggregateCache,
+    Parts,
+    extend_parts,
+    fill_parts,
+    get_unread_ranges,
+    split_into_parts,
+)
+from polyad.snapshot.entity_labels import EntityLabels
 from polyad.snapshot.incidences import Incidences, NewIncidences
-from polyad.snapshot.linkability import count_linkable, linkability, passages_touched
-from polyad.snapshot.string_table import Strings
-from polyad.snapshot.term_index import PassageWords, WordIndex
+from polyad.snapshot.linkability import compute_linkability, count_links, find_affected_passages
+from polyad.snapshot.new_rows import NewRows, find_rows
+from polyad.snapshot.string_table import EntityKeys, StringColumn, StringIndex
+from polyad.snapshot.term_index import PassageTerms
 from polyad.snapshot.vectors import Vectors
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 _FIXED_POINT = 2.0**40
-"""Vectors are summed as whole numbers of this part of 1: their sum is the same in any order."""
+"""Vectors are summed as integers of 2^-40: integers have the same sum in any order."""
 
-
-_SUMMED = 1 << 12
+_SUM_BLOCK = 1 << 12
 """Vectors summed at a time."""
 
-_NEW = 0.02
-"""Share of passages that may lie beside the arrays."""
+_MAX_NEW = 0.02
+"""Share of passages, or entity vectors, beside the saved arrays from which a snapshot is saved again."""
 
-_GONE = 0.5
-"""Share of rows that may be of passages that have gone."""
+_MAX_DELETED = 0.5
+"""Share of deleted passages from which a snapshot is built from the store again."""
 
-_LINKED = 1 << 14
-"""Passages at a time of which it is counted how far names lead to them."""
+_LINK_BLOCK = 1 << 14
+"""Passages whose links are counted at a time."""
 
-_COMMON = 8
-"""Hyperedges from which on an entity is not counted again where some come."""
+_FREQUENT = 8
+"""Hyperedges of an entity from which on its aggregate is cached in parts."""
 
-_COUNTED = 100
-"""Common entities that are counted at a time."""
+_AGGREGATE_BLOCK = 100
+"""Frequent entities aggregated at a time."""
 
-_KEPT = 300
-"""Passages, or hyperedges, that were shown lately and are kept: those of a few searches."""
+_MAX_RECORDS = 300
+"""Passages, or hyperedges, in the cache: those of a few searches."""
 
-_SHOWN = 4096
-"""Entities that were shown lately and are kept: common ones are asked for again and again."""
+_MAX_ENTITIES = 4096
+"""Entities in the cache: frequent entities are shown again and again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What a snapshot has shown lately, by row: who merges hits asks for them again, and for some more."""
+class RecordCache:
+    """A cache of records that a snapshot returned recently, by row. Merging hits requests these records again."""
 
-    passages: dict[int, Passage]
-    hyperedges: dict[int, Hyperedge]
-    origins: dict[int, Origin]
+    passages: dict[int, Passage] = field(default_factory=dict)
+    hyperedges: dict[int, Hyperedge] = field(default_factory=dict)
+    origins: dict[int, Origin] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MappedSnapshot:
-    """An index at one moment; implements :class:`polyad.protocols.snapshot.Snapshot`.
+    """The index at one point in time; implements :class:`polyad.protocols.snapshot.Snapshot`. Immutable but for caches.
 
     Attributes:
-        version: Of the store at that moment.
-        store: Where texts are read.
-        passage_ids, hyperedge_ids: By row.
-        keys: Of entities.
-        passage_numbers, hyperedge_numbers, entity_numbers: The store's number of each row, ascending.
+        version: Version of the store.
+        store: Texts are read from it.
+        passage_ids: Ids of passages.
+        hyperedge_ids: Ids of hyperedges.
+        keys: Entity keys.
+        passage_pks: Primary key of each passage, ascending.
+        hyperedge_pks: Primary key of each hyperedge, ascending.
+        entity_pks: Primary key of each entity, ascending.
         document: For each passage the row of its document.
         documents: Ids of documents.
-        passage_vectors, hyperedge_vectors: By row.
-        vector_sum: Of the vectors of passages, as whole numbers of 2^-40; int64 ``[dimension]``.
-        graph: Which entities hyperedges join.
-        word_index: What words passages hold.
-        linkable: What passages count that names lead to from elsewhere (:mod:`polyad.snapshot.linkability`).
-        entity_vectors, entity_scores: Of a snapshot in which entities are described (:mod:`polyad.snapshot.described`).
-        undescribed: Entities that have changed since they were described, if they were; sorted.
-        kept, kept_described: Rows of passages, and of described entities, that lie in files.
-        kept_version: Of the snapshot that was kept there.
-        shown: Views of entities that were shown before, by row.
-        tallies: Of common entities, what was counted when they were made.
-        read: What was shown of passages and hyperedges lately.
-        by_word: Entities by the words of their keys, once they were asked for.
-        given_names: Entities that are known by an id, by what they are called.
+        passage_vectors: Vectors of passages.
+        hyperedge_vectors: Vectors of hyperedges.
+        vector_sum: Sum of the vectors of live passages, in units of 2^-40; int64 ``[dimension]``.
+        graph: The hypergraph.
+        passage_terms: The terms of passages.
+        link_count: Sum of the passages' link counts (:mod:`polyad.snapshot.linkability`).
+        entity_vectors: Vectors of entities, if they were requested (:mod:`polyad.snapshot.entity_vectors`).
+        entity_scores: The score of each entity with a vector.
+        outdated: Entities that have changed since they were embedded, sorted.
+        aggregates: Aggregates of frequent entities.
+        saved_passages: Number of passage rows in files.
+        saved_entities: Number of entity vectors in files.
+        saved_version: Version of the snapshot in files; 0 if it is not saved.
+        entity_cache: Entities returned recently, by row.
+        record_cache: Passages, hyperedges and origins returned recently.
+        entities_by_word: Entities by the words of their keys; empty until first needed.
+        labels: Labels of entities with an id.
     """
 
     version: int
     store: Store
-    passage_ids: Ids
-    hyperedge_ids: Ids
+    passage_ids: StringIndex
+    hyperedge_ids: StringColumn
     keys: EntityKeys
-    passage_numbers: Column
-    hyperedge_numbers: Column
-    entity_numbers: Column
+    passage_pks: Column
+    hyperedge_pks: Column
+    entity_pks: Column
     document: Column
-    documents: Strings
+    documents: StringColumn
     passage_vectors: Vectors
     hyperedge_vectors: Vectors
     vector_sum: IntArray
     graph: Incidences
-    word_index: WordIndex
-    linkable: int
+    passage_terms: PassageTerms
+    link_count: int
     entity_vectors: Vectors | None = None
     entity_scores: Column | None = None
-    undescribed: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    kept: int = 0
-    kept_described: int = 0
-    kept_version: int = 0
-    shown: dict[int, Entity] = field(default_factory=dict)
-    tallies: EntityAggregates = field(default_factory=EntityAggregates.none)
-    read: Read = field(default_factory=lambda: Read({}, {}, {}))
-    by_word: dict[str, list[int]] = field(default_factory=dict)
-    given_names: GivenNames = field(default_factory=GivenNames)
+    outdated: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    aggregates: AggregateCache = field(default_factory=AggregateCache.empty)
+    saved_passages: int = 0
+    saved_entities: int = 0
+    saved_version: int = 0
+    entity_cache: dict[int, Entity] = field(default_factory=dict)
+    record_cache: RecordCache = field(default_factory=RecordCache)
+    entities_by_word: dict[str, list[int]] = field(default_factory=dict)
+    labels: EntityLabels = field(default_factory=EntityLabels)
 
     @classmethod
-    def none(cls, store: Store, dimension: int) -> MappedSnapshot:
-        """Of a store before anything was written to it."""
-        numbers = Column.of(np.empty(0, dtype=np.int64))
+    def empty(cls, store: Store, dimension: int) -> MappedSnapshot:
+        """Return the snapshot of an empty index."""
         return cls(
-            0,
-            store,
-            Ids.none(),
-            Ids.none(),
-            EntityKeys.none(),
-            numbers,
-            numbers,
-            numbers,
-            Column.of(np.empty(0, dtype=np.int32)),
-            Strings.of([]),
-            Vectors.none(dimension),
-            Vectors.none(dimension),
-            np.zeros(dimension, dtype=np.int64),
-            Incidences.none(),
-            WordIndex.none(),
-            0,
+            version=0,
+            store=store,
+            passage_ids=StringIndex.empty(),
+            hyperedge_ids=StringColumn.from_strings([]),
+            keys=EntityKeys.empty(),
+            passage_pks=Column.empty(np.int64),
+            hyperedge_pks=Column.empty(np.int64),
+            entity_pks=Column.empty(np.int64),
+            document=Column.empty(np.int32),
+            documents=StringColumn.from_strings([]),
+            passage_vectors=Vectors.empty(dimension),
+            hyperedge_vectors=Vectors.empty(dimension),
+            vector_sum=np.zeros(dimension, dtype=np.int64),
+            graph=Incidences.empty(),
+            passage_terms=PassageTerms.empty(),
+            link_count=0,
         )
 
-    # Moving on
+    # Advancing
 
     @property
     def is_mostly_new(self) -> bool:
-        """Whether so much came since its arrays were made that they had better be made again."""
-        described, again = 0, 0
+        """Whether so many rows lie beside the saved arrays that the snapshot should be saved again."""
+        embedded = 0
         if self.entity_vectors is not None:
-            described, again = len(self.entity_vectors), len(self.entity_vectors.column.changed)
-        is_new = len(self.passage_ids) - self.kept > _NEW * self.kept
-        return is_new or described + again - self.kept_described > _NEW * self.kept_described
+            embedded = len(self.entity_vectors) + len(self.entity_vectors.column.replaced)
+        new_passages, new_entities = len(self.passage_ids) - self.saved_passages, embedded - self.saved_entities
+        return new_passages > _MAX_NEW * self.saved_passages or new_entities > _MAX_NEW * self.saved_entities
 
     @property
-    def is_described(self) -> bool:
-        """Whether every entity has its vector, of what is said of it now."""
-        return self.entity_vectors is not None and not len(self.undescribed)
+    def is_mostly_deleted(self) -> bool:
+        """Whether so many rows are deleted that the snapshot should be built from the store again."""
+        return self.graph.live_passages.deleted_count > _MAX_DELETED * len(self.passage_ids)
 
     @property
-    def is_mostly_gone(self) -> bool:
-        """Whether so many of its rows have gone that it had better be made from the store again."""
-        return self.passage_vectors.there.gone > _GONE * len(self.passage_ids)
+    def has_entity_vectors(self) -> bool:
+        """Whether every entity has a current vector."""
+        return self.entity_vectors is not None and not len(self.outdated)
 
-    def knowing(self, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
-        """The same with more entities, by the store's numbers, ascending; no hyperedge joins them yet."""
-        numbers, keys = [], []
-        for number, key in entities:
-            numbers.append(number)
-            keys.append(key)
-        return replace(
-            self,
-            entity_numbers=self.entity_numbers.extended(np.array(numbers, dtype=np.int64)),
-            keys=self.keys.extended(keys),
-        )
+    def add_entities(self, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
+        """Return the snapshot with more entities, by ascending primary key; they have no hyperedges yet."""
+        pairs = list(entities)
+        pks = np.array([pk for pk, _ in pairs], dtype=np.int64)
+        keys = self.keys.append([key for _, key in pairs])
+        return replace(self, entity_pks=self.entity_pks.append(pks), keys=keys)
 
-    def advanced(self, changes: Changes, batches: Iterable[StoredRows], *, is_whole: bool = True) -> MappedSnapshot:
-        """The snapshot of a later moment.
+    def advance(self, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
+        """Return the snapshot of a later version of the store.
 
         Args:
-            changes: What happened since.
-            batches: The rows of the documents that were written.
-            is_whole: Whether these are all; else the last snapshot has to be :meth:`linked`.
+            changes: The changes of the store since.
+            batches: The rows of the documents that were added.
         """
-        gone = self._rows_between(changes.removed)
-        first, dimension, last = len(self.passage_ids), len(self.vector_sum), self.entity_numbers.last()
-        new = Arrivals.of(batches, first, last, dimension)
-        gone_edges = sort_unique(self.graph.hyperedges(gone)[0])
-        entities = sorted(new.entity_keys)
-        entity_numbers = self.entity_numbers.extended(np.array(entities, dtype=np.int64))
-        keys = self.keys.extended([new.entity_keys[number] for number in entities])
-        passage_numbers = self.passage_numbers.extended(new.passage_numbers)
-        hyperedge_numbers = self.hyperedge_numbers.extended(new.hyperedge_numbers)
-        graph, touched = self.graph.advanced(
-            keys if is_whole else None,
-            gone,
+        later, touched = self.add_rows(changes, batches)
+        graph, touched = later.graph.update_variants(later.keys, self.graph, touched)
+        later = replace(
+            later,
+            graph=graph,
+            outdated=self.outdated if self.entity_vectors is None else union([self.outdated, touched]),
+            entity_cache=_drop_rows(self.entity_cache, touched),
+        )
+        return replace(later, link_count=self._update_link_count(later, touched))
+
+    def add_rows(self, changes: Changes, batches: Iterable[StoredRows]) -> tuple[MappedSnapshot, IntArray]:
+        """Return the snapshot with added and deleted rows, and the entities whose passages changed.
+
+        Name variants, link counts and entities are those of the snapshot before: see :meth:`build_links`.
+        """
+        deleted = self._find_live_passages(changes.removed)
+        new = NewRows.from_batches(batches, len(self.passage_ids), self.entity_pks.last(), len(self.vector_sum))
+        added = new.rows
+        deleted_edges = sort_unique(self.graph.hyperedges(deleted)[0])
+        later = self.add_entities(sorted(added.entity_keys.items()))
+        passage_pks = self.passage_pks.append(added.passage_numbers)
+        hyperedge_pks = self.hyperedge_pks.append(added.hyperedge_numbers)
+        graph, touched = self.graph.advance(
+            deleted,
             NewIncidences(
-                passages=len(new.passage_ids),
-                passage_of=rows_of(passage_numbers, new.passage_of_hyperedge),
-                scores=new.hyperedge_scores,
-                entities=rows_of(entity_numbers, new.incidence_entity),
-                hyperedges=rows_of(hyperedge_numbers, new.incidence_hyperedge),
-                strengths=new.incidence_strength,
+                passage_count=len(added.passage_ids),
+                passage_of=find_rows(passage_pks, added.passage_of_hyperedge),
+                scores=added.hyperedge_scores,
+                entities=find_rows(later.entity_pks, added.incidence_entity),
+                hyperedges=find_rows(hyperedge_pks, added.incidence_hyperedge),
+                strengths=added.incidence_strength,
             ),
         )
-        passages_there, edges_there = graph.entity_passages.there, graph.entity_edges.there
-        went = _whole_numbers(self.passage_vectors.at(gone))
-        snapshot = replace(
-            self,
+        passage_vectors = self.passage_vectors.advance(graph.live_passages, added.passage_vectors)
+        deleted_sum = _sum_vectors(self.passage_vectors.take(deleted))
+        later = replace(
+            later,
             version=changes.version,
-            passage_ids=self.passage_ids.extended(new.passage_ids),
-            hyperedge_ids=self.hyperedge_ids.extended(new.hyperedge_ids),
-            keys=keys,
-            passage_numbers=passage_numbers,
-            hyperedge_numbers=hyperedge_numbers,
-            entity_numbers=entity_numbers,
-            document=self.document.extended(len(self.documents) + new.document_of_passage),
-            documents=self.documents.extended(new.documents),
-            passage_vectors=self.passage_vectors.advanced(passages_there, new.passage_vectors),
-            hyperedge_vectors=self.hyperedge_vectors.advanced(edges_there, new.hyperedge_vectors),
-            vector_sum=self.vector_sum - went + _whole_numbers(new.passage_vectors),
+            passage_ids=self.passage_ids.append(added.passage_ids),
+            hyperedge_ids=self.hyperedge_ids.append(added.hyperedge_ids),
+            passage_pks=passage_pks,
+            hyperedge_pks=hyperedge_pks,
+            document=self.document.append(len(self.documents) + new.document_of_passage),
+            documents=self.documents.append(new.documents),
+            passage_vectors=passage_vectors,
+            hyperedge_vectors=self.hyperedge_vectors.advance(graph.live_hyperedges, added.hyperedge_vectors),
+            vector_sum=self.vector_sum - deleted_sum + _sum_vectors(added.passage_vectors),
             graph=graph,
-            word_index=self.word_index.advanced(passages_there, gone, new.postings, new.lengths),
-            undescribed=self.undescribed if self.entity_vectors is None else union([self.undescribed, touched]),
-            shown=_without(self.shown, touched),
-            tallies=self._tallies_without(gone_edges),
-            read=Read({}, {}, {}),
-            by_word={},
-            given_names=GivenNames() if len(gone) else self.given_names,
+            passage_terms=self.passage_terms.advance(graph.live_passages, deleted, new.postings, new.lengths),
+            aggregates=self._invalidate_aggregates(deleted_edges),
+            record_cache=RecordCache(),
+            entities_by_word={},
+            labels=EntityLabels() if len(deleted) else self.labels,
         )
-        return replace(snapshot, linkable=self._linkable_in(snapshot, touched)) if is_whole else snapshot
+        return later, touched
 
-    def linked(self) -> MappedSnapshot:
-        """Return the snapshot with the name variants of subjects and the link statistics computed."""
-        graph, passages, linkable = self.graph.named(self.keys), self.passage_vectors.there.rows(), 0
-        for start in range(0, len(passages), _LINKED):
-            linkable += count_linkable(graph, self.document, passages[start : start + _LINKED])
-        return replace(self, graph=graph, linkable=linkable)
+    def build_links(self) -> MappedSnapshot:
+        """Return the snapshot with name variants and link counts computed for all rows."""
+        graph, passages, link_count = self.graph.build_variants(self.keys), self.graph.live_passages.to_rows(), 0
+        for start in range(0, len(passages), _LINK_BLOCK):
+            link_count += count_links(graph, self.document, passages[start : start + _LINK_BLOCK])
+        return replace(self, graph=graph, link_count=link_count)
 
-    def _tallies_without(self, gone: IntArray) -> EntityAggregates:
-        entities, owners, _ = self.graph.edge_members.get_neighbours(gone)
-        return self.tallies.without(entities, self.hyperedge_numbers.at(gone)[owners])
+    def _invalidate_aggregates(self, deleted_edges: IntArray) -> AggregateCache:
+        entities, owners, _ = self.graph.edge_members.get_neighbours(deleted_edges)
+        return self.aggregates.invalidate(entities, self.hyperedge_pks.take(deleted_edges)[owners])
 
-    def _linkable_in(self, later: MappedSnapshot, touched: IntArray) -> int:
-        """How many passages of a later snapshot names lead to from elsewhere, by those whose links may have changed."""
-        before = passages_touched(self.graph, touched[touched < len(self.keys)])
-        affected = union([before, passages_touched(later.graph, touched)])
-        known = affected[affected < len(self.passage_ids)]
-        there = affected[later.passage_vectors.there.at(affected)]
-        was = count_linkable(self.graph, self.document, known)
-        return self.linkable - was + count_linkable(later.graph, later.document, there)
+    def _update_link_count(self, later: MappedSnapshot, touched: IntArray) -> int:
+        """Return the link count of a later snapshot, from the passages whose count may have changed."""
+        before = find_affected_passages(self.graph, touched[touched < len(self.keys)])
+        affected = union([before, find_affected_passages(later.graph, touched)])
+        earlier = affected[affected < len(self.passage_ids)]
+        live = affected[later.graph.live_passages.are_live(affected)]
+        lost = count_links(self.graph, self.document, earlier)
+        return self.link_count - lost + count_links(later.graph, later.document, live)
 
-    def _rows_between(self, removed: Sequence[tuple[int, int]]) -> IntArray:
-        """The rows of passages by their numbers, the first and the last of each range; of those that were there."""
-        bounds = np.array(removed, dtype=np.int64).reshape(-1, 2)
-        numbers = self.passage_numbers
-        starts, ends = numbers.count_below(bounds[:, 0]), numbers.count_below(bounds[:, 1] + 1)
+    def _find_live_passages(self, ranges: Sequence[tuple[int, int]]) -> IntArray:
+        """Return the live passages in ranges of primary keys, both ends included."""
+        bounds = np.array(ranges, dtype=np.int64).reshape(-1, 2)
+        starts, ends = self.passage_pks.count_below(bounds[:, 0]), self.passage_pks.count_below(bounds[:, 1] + 1)
         rows = sort_unique(expand_ranges(starts, ends - starts))
-        return rows[self.passage_vectors.there.at(rows)]
+        return rows[self.graph.live_passages.are_live(rows)]
 
     # Statistics
 
     @property
     def passage_count(self) -> int:
-        """How many passages there are."""
-        return self.word_index.passages
+        """The number of passages."""
+        return self.graph.live_passages.live_count
 
     @property
     def linkability(self) -> float:
-        """How far names lead to what is about them, in [0, 1]."""
-        return linkability(self.linkable, self.passage_count)
+        """How reliably names lead to the passage about them, in [0, 1]."""
+        return compute_linkability(self.link_count, self.passage_count)
 
     @property
     def density(self) -> float:
-        """Hyperedges that join any entity, for each entity that is joined; counted anew each time."""
-        there = self.hyperedge_vectors.there.rows()
-        hyperedges = self.graph.edge_members.degrees(there)
-        entities = self.graph.are_there(np.arange(len(self.keys)))
-        return float((hyperedges > 0).sum() / max(1, entities.sum()))
+        """The number of hyperedges with members, divided by the number of entities; computed at each call."""
+        degrees = self.graph.edge_members.degrees(self.graph.live_hyperedges.to_rows())
+        entities = self.graph.are_live(np.arange(len(self.keys)))
+        return float((degrees > 0).sum() / max(1, entities.sum()))
 
     @property
-    def terms(self) -> PassageWords:
-        """What passages say, in words."""
-        return PassageWords(self.word_index, self.passage_ids)
+    def terms(self) -> PassageTerms:
+        """The terms of passages."""
+        return replace(self.passage_terms, ids=self.passage_ids)
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
-        """The mean cosine of all passages to each of some vectors; ``[vectors]``."""
+        """Return the mean cosine of all passages to each vector; shape ``[vectors]``."""
         mean = self.vector_sum / _FIXED_POINT / max(1, self.passage_count)
         return np.round(vectors @ mean.astype(np.float32), 6)
 
@@ -305,205 +315,215 @@ class MappedSnapshot:
     def nearest(
         self, kind: Kind, vectors: FloatArray, k: int, *, weighted: bool = False
     ) -> list[tuple[IntArray, FloatArray]]:
-        """For each of some vectors the ``k`` nearest rows and their cosines, best first, ties by id."""
+        """Return for each vector the ``k`` nearest rows and their cosines, best first, ties by id."""
         scores = {"passage": None, "hyperedge": self.graph.edge_score, "entity": self.entity_scores}[kind]
-        return self._vectors(kind).nearest(vectors, k, self._ids(kind), scores if weighted else None)
+        return self.all_vectors[kind].nearest(vectors, k, self._get_ids(kind), scores if weighted else None)
 
     def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray) -> FloatArray:
-        """The cosine of each of some rows to each of some vectors, or to one."""
-        return compute_cosines(self._vectors(kind).at(rows), vectors)
+        """Return the cosine of each row to each vector, or to one vector."""
+        return compute_cosines(self.vectors(kind, rows), vectors)
 
     def vectors(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """The vectors of some rows; float32 ``[rows, dimension]``."""
-        return self._vectors(kind).at(rows)
+        """Return the vectors of rows; float32 ``[rows, dimension]``."""
+        return self.all_vectors[kind].take(rows)
 
     def row_count(self, kind: Kind) -> int:
-        """All rows are below it; some may have gone."""
-        return len(self._ids(kind))
+        """Return the number of rows, including deleted rows."""
+        return len(self._get_ids(kind))
 
+    @property
     def all_vectors(self) -> dict[Kind, Vectors]:
-        """By kind; those of entities only where they are described."""
+        """The vectors by kind; those of entities only if they were requested."""
         vectors: dict[Kind, Vectors] = {"passage": self.passage_vectors, "hyperedge": self.hyperedge_vectors}
         return vectors if self.entity_vectors is None else vectors | {"entity": self.entity_vectors}
 
-    def recall(self) -> dict[Kind, float]:
-        """For each kind of vectors that lie in cells, the share of the nearest that searches find."""
-        celled = ((kind, vectors) for kind, vectors in self.all_vectors().items() if vectors.cells)
-        return {kind: vectors.recall(self._ids(kind)) for kind, vectors in celled}
-
-    def _vectors(self, kind: Kind) -> Vectors:
-        return self.all_vectors()[kind]
+    def measure_recall(self) -> dict[Kind, float]:
+        """Return for each kind of vectors with clusters the share of the nearest vectors that searches find."""
+        clustered = ((kind, vectors) for kind, vectors in self.all_vectors.items() if vectors.clusters)
+        return {kind: vectors.measure_recall(self._get_ids(kind)) for kind, vectors in clustered}
 
     # Names
 
     def rank_by_id(self, kind: Kind, rows: IntArray) -> FloatArray:
-        """Numbers of some rows in the order of their ids, or keys."""
-        return self._ids(kind).order(rows)
+        """Return a sort key for each row: the row with the lower id (or entity key) has the lower sort key."""
+        return self._get_ids(kind).rank(rows)
 
     def find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
-        """The row of each of some entity keys that is known: of that key, or else of the first that is spelt alike."""
-        wanted = list(dict.fromkeys(keys))
-        rows, spelt_alike = self.keys.found(wanted)
-        known = np.flatnonzero(rows >= 0)
-        there = known[self.graph.are_there(rows[known])]
-        found = {wanted[place]: int(rows[place]) for place in there.tolist()}
-        for place, alike in sorted(spelt_alike.items()):
-            present = [row for row in alike if self.graph.are_there(np.array([row]))[0]]
-            if present and wanted[place] not in found:
-                found[wanted[place]] = min(present, key=self.keys.__getitem__)
+        """Return the row of each entity key, or else of the first entity whose alias the key is."""
+        unique = list(dict.fromkeys(keys))
+        rows, aliased = self.keys.find_with_aliases(unique)
+        positions = np.flatnonzero(rows >= 0)
+        positions = positions[self.graph.are_live(rows[positions])]
+        found = {unique[position]: int(rows[position]) for position in positions.tolist()}
+        for position, candidates in sorted(aliased.items()):
+            live = np.array(candidates)[self.graph.are_live(np.array(candidates))]
+            if len(live):
+                found.setdefault(unique[position], int(live[self.rank_by_id("entity", live).argmin()]))
         return found
 
     def resolve_name_variants(self, names: Sequence[str]) -> dict[str, int]:
-        """The entity that each of some names, by its key, stands for which is none itself; where that can be told."""
-        return self.graph.resolve_name_variants(names)
+        """Map variants of subject names to the rows of the subjects. Omit names that cannot be resolved."""
+        return self.graph.resolve_name_variants(self.keys, names)
 
     def find_entities_by_label(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """The entities that given facts know by an id and call by each of some names, by its key; of those that are."""
-        keys = self.given_names.keys_of(names, self.store, self.hyperedge_numbers.last())
-        rows = self.find_entity_rows(key for own in keys.values() for key in own)
-        found = {name: [rows[key] for key in own if key in rows] for name, own in keys.items()}
-        return {name: own for name, own in found.items() if own}
+        """Return the entities that tuples label with each name beside their id. Omit names that label no entity."""
+        keys = self.labels.find_keys(names, self.store, self.hyperedge_pks.last())
+        rows = self.find_entity_rows(key for labelled in keys.values() for key in labelled)
+        found = {name: [rows[key] for key in labelled if key in rows] for name, labelled in keys.items()}
+        return {name: entities for name, entities in found.items() if entities}
+
+    def find_entities_by_word(self, word: str) -> list[int]:
+        """Return the entities whose keys contain a word."""
+        if not self.entities_by_word:
+            index: defaultdict[str, list[int]] = defaultdict(list)
+            rows = np.flatnonzero(self.graph.are_live(np.arange(len(self.keys))))
+            for row, key in zip(rows.tolist(), self.keys.strings.take(rows), strict=True):
+                for own in set(key.split()):
+                    index[own].append(row)
+            self.entities_by_word.update(index)
+        return self.entities_by_word.get(word, [])
 
     def find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
-        """The row of each of some passages that is known."""
-        found = {id: row for id in passage_ids if (row := self.passage_ids.find(id)) is not None}
-        return {id: row for id, row in found.items() if self.passage_vectors.there.whole[row]}
+        """Return the row of each passage id. Omit ids that are not in the snapshot."""
+        rows = self.passage_ids.find_rows(passage_ids)
+        is_found = rows >= 0
+        is_found[is_found] = self.graph.live_passages.are_live(rows[is_found])
+        return {id: row for id, row, found in zip(passage_ids, rows.tolist(), is_found.tolist(), strict=True) if found}
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
-        """The ids of some rows, or the keys of entities."""
-        return self._ids(kind).take(rows)
+        """Return the ids of rows; the keys of entities."""
+        return self._get_ids(kind).take(rows)
 
     def document_ids(self, passages: IntArray | Sequence[int]) -> list[str]:
-        """The documents of some passages."""
-        return self.documents.take(self.document.at(np.asarray(passages, dtype=np.int64)))
+        """Return the document id of each passage."""
+        return self.documents.take(self.document.take(np.asarray(passages, dtype=np.int64)))
 
-    def _ids(self, kind: Kind) -> Ids:
-        return {"passage": self.passage_ids, "hyperedge": self.hyperedge_ids, "entity": self.keys.ids}[kind]
+    def _get_ids(self, kind: Kind) -> StringColumn:
+        ids = {"passage": self.passage_ids.strings, "hyperedge": self.hyperedge_ids, "entity": self.keys.strings}
+        return ids[kind]
 
     # Texts
 
     def read_transaction(self) -> AbstractContextManager[object]:
-        """For a block that asks for several texts: they are read in one transaction."""
+        """Open a read transaction of the store, which the methods below share inside the ``with`` block."""
         return self.store.read_transaction()
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
-        """Passages, in order."""
-        with self.store.read_transaction() as transaction:
+        """Return passages, in the order of ``rows``."""
 
-            def read(new: Sequence[int]) -> list[Passage]:
-                numbers = self._numbers(self.passage_numbers, new)
-                return _all(transaction.get(Passage, numbers), numbers)
+        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Passage]:
+            pks = _take_numbers(self.passage_pks, missing)
+            return _get_all(transaction.get(Passage, pks), pks)
 
-            return _recalled(self._read_in(transaction).passages, rows, read, _KEPT)
+        return self._get_records(lambda cache: cache.passages, rows, read)
 
     def hyperedges(self, rows: Sequence[int]) -> list[Hyperedge]:
-        """Hyperedges, in order."""
-        with self.store.read_transaction() as transaction:
+        """Return hyperedges, in the order of ``rows``."""
 
-            def read(new: Sequence[int]) -> list[Hyperedge]:
-                numbers = self._numbers(self.hyperedge_numbers, new)
-                return _all(transaction.get(Hyperedge, numbers), numbers)
+        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Hyperedge]:
+            pks = _take_numbers(self.hyperedge_pks, missing)
+            return _get_all(transaction.get(Hyperedge, pks), pks)
 
-            return _recalled(self._read_in(transaction).hyperedges, rows, read, _KEPT)
-
-    def entities(self, rows: Sequence[int]) -> list[Entity]:
-        """Entities, in order. Each is made once: that of a common name goes over thousands of incidences."""
-        return _recalled(self.shown, rows, self.entities_made, _SHOWN)
-
-    def entities_made(self, rows: Sequence[int]) -> list[Entity]:
-        """Entities, in order, each made from the store; of common ones what came since they were made the last time."""
-        if not rows:
-            return []
-        last, degrees = self.hyperedge_numbers.last(), self.graph.entity_edges.degrees(np.array(rows, dtype=np.int64))
-        parts = [
-            up_to(self._parts(row, last) if degree >= _COMMON else (), last)
-            for row, degree in zip(rows, degrees.tolist(), strict=True)
-        ]
-        numbers = self._numbers(self.entity_numbers, rows)
-        asked = [(number, *ends) for number, own in zip(numbers, parts, strict=True) for ends in unread(own)]
-        with self.store.read_transaction() as transaction:
-            read = iter(transaction.aggregates(asked))
-        counted = [with_read(own, read) for own in parts]
-        found = [EntityAggregate.sum([part.tally for part in own if part.tally]) for own in counted if own]
-        if [tally.hyperedges for tally in found] != degrees.tolist():
-            raise StaleSnapshotError
-        common = {
-            row: own for row, own, degree in zip(rows, counted, degrees.tolist(), strict=True) if degree >= _COMMON
-        }
-        self.tallies.add(common)
-        return [tally.entity(key) for tally, key in zip(found, self.keys.ids.take(rows), strict=True)]
-
-    def _parts(self, row: int, last: int) -> tuple[Part, ...]:
-        """The parts that a common entity is counted in, but for what came since."""
-        if counted := self.tallies.parts(row, last):
-            return counted
-        return in_parts(self.hyperedge_numbers.at(self.graph.entity_edges.get_neighbours(np.array([row]))[0]))
-
-    def count_common(self) -> None:
-        """Count what is said of all common entities, to be kept with the arrays; of none where some has gone since."""
-        rows = np.flatnonzero(self.graph.entity_edges.degrees(np.arange(len(self.keys))) >= _COMMON).tolist()
-        with suppress(StaleSnapshotError):
-            for start in range(0, len(rows), _COUNTED):
-                self.entities_made(rows[start : start + _COUNTED])
-
-    def find_entities_by_word(self, word: str) -> list[int]:
-        """The entities whose keys hold a word."""
-        if not self.by_word:
-            found: defaultdict[str, list[int]] = defaultdict(list)
-            for row in np.flatnonzero(self.graph.are_there(np.arange(len(self.keys)))).tolist():
-                for own in set(self.keys[row].split()):
-                    found[own].append(row)
-            self.by_word.update(found)
-        return self.by_word.get(word, [])
+        return self._get_records(lambda cache: cache.hyperedges, rows, read)
 
     def origins(self, passages: Sequence[int]) -> list[Origin]:
-        """What is known of the documents of some passages beside their texts, in order."""
+        """Return the source, URL and metadata of each passage's document, in the order of ``passages``."""
+
+        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Origin]:
+            ids = self.document_ids(missing)
+            return _get_all(transaction.get(Origin, ids), ids)
+
+        return self._get_records(lambda cache: cache.origins, passages, read)
+
+    def entities(self, rows: Sequence[int]) -> list[Entity]:
+        """Return entities, in the order of ``rows``."""
+        return _get_cached(self.entity_cache, rows, self.read_entities, _MAX_ENTITIES)
+
+    def read_entities(self, rows: Sequence[int]) -> list[Entity]:
+        """Read entities from the store; of frequent entities only the parts that are not cached."""
+        if not rows:
+            return []
+        entity_rows = np.array(rows, dtype=np.int64)
+        last, degrees = self.hyperedge_pks.last(), self.graph.entity_edges.degrees(entity_rows).tolist()
+        parts = [
+            extend_parts(self._find_parts(row, last) if degree >= _FREQUENT else (), last)
+            for row, degree in zip(rows, degrees, strict=True)
+        ]
+        pks = _take_numbers(self.entity_pks, rows)
+        unread = [(pk, *ends) for pk, own in zip(pks, parts, strict=True) for ends in get_unread_ranges(own)]
         with self.store.read_transaction() as transaction:
+            aggregates = iter(transaction.aggregates(unread))
+        filled = [fill_parts(own, aggregates) for own in parts]
+        totals = [EntityAggregate.sum([part.aggregate for part in own if part.aggregate]) for own in filled if own]
+        if [total.hyperedges for total in totals] != degrees:
+            raise StaleSnapshotError
+        triples = zip(rows, filled, degrees, strict=True)
+        self.aggregates.add({row: own for row, own, degree in triples if degree >= _FREQUENT})
+        return [total.entity(key) for total, key in zip(totals, self.ids("entity", entity_rows), strict=True)]
 
-            def read(new: Sequence[int]) -> list[Origin]:
-                ids = self.document_ids(new)
-                return _all(transaction.get(Origin, ids), ids)
+    def aggregate_frequent_entities(self) -> None:
+        """Compute the aggregates of all frequent entities, to be saved; stop if a document was deleted since."""
+        degrees = self.graph.entity_edges.degrees(np.arange(len(self.keys)))
+        rows = np.flatnonzero(degrees >= _FREQUENT).tolist()
+        with suppress(StaleSnapshotError):
+            for start in range(0, len(rows), _AGGREGATE_BLOCK):
+                self.read_entities(rows[start : start + _AGGREGATE_BLOCK])
 
-            return _recalled(self._read_in(transaction).origins, passages, read, _KEPT)
+    def _find_parts(self, row: int, last: int) -> Parts:
+        """Return the cached parts of an entity, or unread parts if none are cached."""
+        if cached := self.aggregates.get(row, last):
+            return cached
+        return split_into_parts(self.hyperedge_pks.take(self.graph.entity_edges.get_neighbours(np.array([row]))[0]))
 
-    def _read_in(self, transaction: ReadTransaction) -> Read:
-        """What was shown lately; nothing in a later moment than the snapshot's: some of it may have been removed."""
-        return self.read if transaction.version == self.version else Read({}, {}, {})
+    def _get_records(
+        self,
+        get_cache: Callable[[RecordCache], dict[int, T]],
+        rows: Sequence[int],
+        read: Callable[[ReadTransaction, Sequence[int]], list[T]],
+    ) -> list[T]:
+        with self.store.read_transaction() as transaction:
+            # In a later version of the store a cached record may have been deleted.
+            cache = self.record_cache if transaction.version == self.version else RecordCache()
+            return _get_cached(get_cache(cache), rows, lambda missing: read(transaction, missing), _MAX_RECORDS)
 
-    def _numbers(self, column: Column, rows: Sequence[int]) -> list[int]:
-        found: list[int] = column.at(np.array(rows, dtype=np.int64)).tolist()
-        return found
+
+def _take_numbers(column: Column, rows: Sequence[int]) -> list[int]:
+    numbers: list[int] = column.take(np.array(rows, dtype=np.int64)).tolist()
+    return numbers
 
 
-def _all(found: Mapping[K, T], wanted: Sequence[K]) -> list[T]:
-    if not found.keys() >= set(wanted):
+def _get_all(records: Mapping[K, T], keys: Sequence[K]) -> list[T]:
+    """Return the records in the order of ``keys``. Raise StaleSnapshotError if a record is missing."""
+    if not records.keys() >= set(keys):
         raise StaleSnapshotError
-    return [found[key] for key in wanted]
+    return [records[key] for key in keys]
 
 
-def _recalled(kept: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]], most: int) -> list[T]:
-    """What stands at some rows, in order: what is kept, and the rest read. Other threads may empty ``kept``."""
-    found = {row: value for row in rows if (value := kept.get(row)) is not None}
-    new = [row for row in dict.fromkeys(rows) if row not in found]
-    if new:
-        found.update(zip(new, read(new), strict=True))
-        if len(kept) > most:
-            kept.clear()
-        kept.update((row, found[row]) for row in new)
-    return [found[row] for row in rows]
+def _get_cached(
+    cache: dict[int, T], rows: Sequence[int], read: Callable[[Sequence[int]], list[T]], limit: int
+) -> list[T]:
+    """Return the cached records, and read and cache the others. Other threads may clear the cache."""
+    records = {row: record for row in rows if (record := cache.get(row)) is not None}
+    missing = [row for row in dict.fromkeys(rows) if row not in records]
+    if missing:
+        records.update(zip(missing, read(missing), strict=True))
+        if len(cache) > limit:
+            cache.clear()
+        cache.update((row, records[row]) for row in missing)
+    return [records[row] for row in rows]
 
 
-def _without(known: dict[int, T], touched: IntArray) -> dict[int, T]:
-    rest = known.copy()  # at once: other threads add to it
-    for row in touched.tolist():
-        rest.pop(row, None)
-    return rest
+def _drop_rows(cache: dict[int, T], rows: IntArray) -> dict[int, T]:
+    remaining = cache.copy()  # a copy at once: other threads add to the cache
+    for row in rows.tolist():
+        remaining.pop(row, None)
+    return remaining
 
 
-def _whole_numbers(vectors: FloatArray) -> IntArray:
-    """The sum of some vectors, as whole numbers of 2^-40."""
+def _sum_vectors(vectors: FloatArray) -> IntArray:
+    """Return the sum of vectors, in units of 2^-40."""
     total = np.zeros(vectors.shape[1], dtype=np.int64)
-    for start in range(0, len(vectors), _SUMMED):
-        some = vectors[start : start + _SUMMED].astype(np.float64)
-        total += np.round(some * _FIXED_POINT).astype(np.int64).sum(axis=0)
+    for start in range(0, len(vectors), _SUM_BLOCK):
+        block = vectors[start : start + _SUM_BLOCK].astype(np.float64)
+        total += np.round(block * _FIXED_POINT).astype(np.int64).sum(axis=0)
     return total

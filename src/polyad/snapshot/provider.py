@@ -1,4 +1,4 @@
-"""Keeps the snapshot of an index that is used now, and moves it on when the index has changed."""
+"""The provider of the current snapshot of an index, which it advances when the index has changed."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import replace
 
 from polyad.protocols.components import Embedder, Progress, silent
 from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
-from polyad.snapshot.described import Undescribed, described
+from polyad.snapshot.entity_vectors import OutdatedEntities, add_entity_vectors
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 
-FEWEST = 1000
-"""Hyperedges from which on a snapshot is kept in files; a smaller one is made in a moment."""
+MIN_SAVED = 1000
+"""Hyperedges from which on a snapshot is saved; a smaller snapshot is built in a moment."""
 
 BLOCK = 150_000
-"""Passages read at a time where all are: what is made of them lies on disk before the next are read."""
+"""Passages read at a time when a snapshot is built: the arrays of a block are on disk before the next is read."""
 
 
 class _ReadOnlyValues:
-    """A store whose values are only read: a thread in a read transaction cannot write."""
+    """The values of a store without writing: a thread in a read transaction cannot write."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -33,19 +33,19 @@ class _ReadOnlyValues:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store nothing: the values are computed again when they are needed."""
+        """Discard the values, which are computed again when they are needed."""
 
 
 class SnapshotProvider:
-    """The latest snapshot of one store, for many threads.
+    """Provides the current snapshot of a store to many threads.
 
-    Making or moving on a snapshot is the work of one thread; others go on with the snapshot there is, unless they ask
-    for what was just written.
+    One thread at a time builds or advances the snapshot. Other threads use the snapshot before, unless they ask for a
+    later version.
 
     Args:
-        store: Is read.
+        store: The store.
         dimension: Length of its vectors.
-        files: Where the arrays of a large snapshot are kept for the next process; None for nowhere.
+        files: Where large snapshots are saved for the next process; None to save none.
     """
 
     def __init__(self, store: Store, dimension: int, files: SnapshotFiles | None = None) -> None:
@@ -53,124 +53,120 @@ class SnapshotProvider:
         self._files = files
         self._dimension = dimension
         self._snapshot: MappedSnapshot | None = None
-        self._moving = threading.Lock()
-        self._keeping = threading.Lock()
+        self._advancing = threading.Lock()
+        self._saving = threading.Lock()
 
-    def current(self, at_least: int = 0) -> MappedSnapshot:
-        """The latest snapshot there is.
+    def get_current(self, min_version: int = 0) -> MappedSnapshot:
+        """Return the current snapshot.
 
         Args:
-            at_least: A version of the store that the snapshot must have reached, such as that of one's own last write.
+            min_version: Oldest version of the store that the snapshot may have, so that a caller reads its own writes.
         """
         snapshot = self._snapshot
         if snapshot is None:
-            self._moved_on()
-            return self._settled()
-        if snapshot.version < at_least:
-            return self._moved_on()
-        if self._moving.acquire(blocking=False):
+            self._advance()
+            return self._save_if_mostly_new()
+        if snapshot.version < min_version:
+            return self._advance()
+        if self._advancing.acquire(blocking=False):
             try:
-                return self._move_on()
+                return self._advance_locked()
             finally:
-                self._moving.release()
+                self._advancing.release()
         return snapshot
 
-    def described(self, embedder: Embedder, progress: Progress = silent) -> MappedSnapshot:
-        """The latest snapshot, with a vector for each entity: see :mod:`polyad.snapshot.described`."""
-        with self._moving:
+    def get_with_entity_vectors(self, embedder: Embedder, progress: Progress = silent) -> MappedSnapshot:
+        """Return the current snapshot with a vector for every entity; see :mod:`polyad.snapshot.entity_vectors`."""
+        with self._advancing:
             with self._store.read_transaction() as transaction:
-                self._snapshot = snapshot = self._moved_on_to(transaction, self._snapshot)
-                missing = Undescribed.of(snapshot)
-            self._snapshot = snapshot = described(snapshot, missing, self._store, embedder, progress)
-        settled = self._settled()
-        return settled if settled.is_described else snapshot  # others may have moved on to what is not described yet
+                self._snapshot = snapshot = self._advance_to(transaction, self._snapshot)
+                outdated = OutdatedEntities.from_snapshot(snapshot)
+            self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, self._store, embedder, progress)
+        saved = self._save_if_mostly_new()
+        return saved if saved.has_entity_vectors else snapshot  # another thread may have advanced the saved snapshot
 
     @contextmanager
-    def held(self, embedder: Embedder | None = None) -> Iterator[MappedSnapshot]:
-        """Yield the latest snapshot inside a read transaction of this thread.
-
-        Nothing that the snapshot shows can be deleted meanwhile.
+    def hold(self, embedder: Embedder | None = None) -> Iterator[MappedSnapshot]:
+        """Yield the current snapshot inside a read transaction of this thread, so that all its texts stay readable.
 
         Args:
-            embedder: Describes the entities, unless they are; None where that is not wanted.
+            embedder: Computes entity vectors; None for a snapshot that may lack them.
         """
         with ExitStack() as stack:
-            with self._moving:
+            with self._advancing:
                 transaction = stack.enter_context(self._store.read_transaction())
-                self._snapshot = snapshot = self._moved_on_to(transaction, self._snapshot)
+                self._snapshot = snapshot = self._advance_to(transaction, self._snapshot)
                 if embedder is not None:
-                    self._snapshot = snapshot = described(
-                        snapshot, Undescribed.of(snapshot), _ReadOnlyValues(self._store), embedder
-                    )
+                    outdated, vectors = OutdatedEntities.from_snapshot(snapshot), _ReadOnlyValues(self._store)
+                    self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, vectors, embedder)
             yield snapshot
 
-    def settle(self) -> None:
-        """Keep the latest snapshot for the next process, where much of it is new; searches go on meanwhile."""
-        self._moved_on()
-        self._settled()
+    def save(self) -> None:
+        """Save the current snapshot for the next process if much of it is new. Searches are not blocked."""
+        self._advance()
+        self._save_if_mostly_new()
 
-    def _settled(self) -> MappedSnapshot:
-        """The snapshot there is, with its arrays on disk where that is worth while; others move it on meanwhile."""
-        with self._keeping:
+    def _save_if_mostly_new(self) -> MappedSnapshot:
+        """Return the snapshot, with its arrays on disk if much of it was new. Other threads advance it meanwhile."""
+        with self._saving:
             snapshot = self._snapshot
-            assert snapshot is not None, "a snapshot is made before it is kept"
-            if self._files is None or not snapshot.is_mostly_new or snapshot.row_count("hyperedge") < FEWEST:
+            assert snapshot is not None, "a snapshot is built before it is saved"
+            if self._files is None or not snapshot.is_mostly_new or snapshot.row_count("hyperedge") < MIN_SAVED:
                 return snapshot
-            snapshot.count_common()
+            snapshot.aggregate_frequent_entities()
             with self._store.read_transaction() as transaction:
                 token = transaction.changes(snapshot.version).token
-            self._files.keep(snapshot, token)
+            self._files.save(snapshot, token)
             with self._store.read_transaction() as transaction:
-                kept = self._files.load(self._store, transaction) or snapshot
-            with self._moving, self._store.read_transaction() as transaction:
-                self._snapshot = snapshot = self._moved_on_to(transaction, kept)
+                saved = self._files.load(self._store, transaction) or snapshot
+            with self._advancing, self._store.read_transaction() as transaction:
+                self._snapshot = snapshot = self._advance_to(transaction, saved)
             return snapshot
 
-    def _moved_on(self) -> MappedSnapshot:
-        with self._moving:
-            return self._move_on()
+    def _advance(self) -> MappedSnapshot:
+        with self._advancing:
+            return self._advance_locked()
 
-    def _move_on(self) -> MappedSnapshot:
-        """To the store as it is now; by one thread at a time."""
+    def _advance_locked(self) -> MappedSnapshot:
         with self._store.read_transaction() as transaction:
-            self._snapshot = self._moved_on_to(transaction, self._snapshot)
+            self._snapshot = self._advance_to(transaction, self._snapshot)
         return self._snapshot
 
-    def _moved_on_to(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
+    def _advance_to(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
+        """Return the snapshot of the transaction's version."""
+        # A mostly new snapshot is loaded again if another process has saved a later one.
         if self._files and (
-            snapshot is None or (snapshot.is_mostly_new and self._files.version() > snapshot.kept_version)
+            snapshot is None or (snapshot.is_mostly_new and self._files.get_version() > snapshot.saved_version)
         ):
-            snapshot = (
-                self._files.load(self._store, transaction) or snapshot
-            )  # in the second case another process kept a later one
+            snapshot = self._files.load(self._store, transaction) or snapshot
         if snapshot is not None and snapshot.version == transaction.version:
             return snapshot
         changes = transaction.changes(snapshot.version if snapshot else None)
-        if snapshot is None or changes.is_complete or snapshot.is_mostly_gone:
-            return self._made(transaction)
-        return snapshot.advanced(changes, transaction.rows(changes.documents, snapshot.entity_numbers.last()))
+        if snapshot is None or changes.is_complete or snapshot.is_mostly_deleted:
+            return self._build(transaction)
+        return snapshot.advance(changes, transaction.rows(changes.documents, snapshot.entity_pks.last()))
 
-    def _made(self, transaction: ReadTransaction) -> MappedSnapshot:
+    def _build(self, transaction: ReadTransaction) -> MappedSnapshot:
         """Build a snapshot from the whole store, one block of passages at a time."""
-        snapshot = MappedSnapshot.none(self._store, self._dimension).knowing(transaction.entity_keys())
-        nothing = Changes(transaction.version, (), ())
-        for block in _blocks(transaction.rows(transaction.changes().documents, snapshot.entity_numbers.last())):
+        snapshot = MappedSnapshot.empty(self._store, self._dimension).add_entities(transaction.entity_keys())
+        no_changes = Changes(transaction.version, (), ())
+        for block in _group_into_blocks(transaction.rows(transaction.changes().documents, snapshot.entity_pks.last())):
             if self._files and snapshot.row_count("entity") > BLOCK:
-                snapshot = self._files.put_aside(snapshot)
-            snapshot = snapshot.advanced(nothing, block, is_whole=False)
-        return replace(snapshot.linked(), version=transaction.version)
+                snapshot = self._files.map_unfinished(snapshot)
+            snapshot, _ = snapshot.add_rows(no_changes, block)
+        return replace(snapshot.build_links(), version=transaction.version)
 
 
-def _blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:
-    """Some at a time, with :data:`BLOCK` passages or a few more; each block has to be read whole before the next."""
-    left = iter(batches)
-    for first in left:
-        yield _block(first, left)
+def _group_into_blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:
+    """Yield blocks of batches with at least :data:`BLOCK` passages; read each block whole before the next."""
+    remaining = iter(batches)
+    for first in remaining:
+        yield _iterate_block(first, remaining)
 
 
-def _block(first: StoredRows, left: Iterator[StoredRows]) -> Iterator[StoredRows]:
+def _iterate_block(first: StoredRows, remaining: Iterator[StoredRows]) -> Iterator[StoredRows]:
     yield first
     passages = len(first.passage_ids)
-    while passages < BLOCK and (batch := next(left, None)):
+    while passages < BLOCK and (batch := next(remaining, None)):
         yield batch
         passages += len(batch.passage_ids)

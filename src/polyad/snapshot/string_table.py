@@ -1,115 +1,213 @@
-"""Many short texts in two arrays, and where each is: ids and names take no object each."""
+"""Strings by row, and rows by string: ids and entity keys as arrays, without a Python object for each."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import reduce
 from hashlib import blake2b
+from itertools import chain
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import expand_ranges
-from polyad.model import IntArray
+from polyad.hypergraph.incidence import expand_ranges, sort_unique
+from polyad.model import FloatArray, IntArray
+from polyad.snapshot.columns import Column, append_run
+from polyad.text.keys import name_key
 
 Hashes = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.uint8]
+
+_PLAIN_KEY = re.compile("[a-z0-9 ]+")
+_ARTICLES = ("the ", "a ", "an ")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Strings:
-    """Texts by row.
+class StringColumn:
+    """A string for each row, stored in one column of UTF-8 bytes. Immutable.
 
     Attributes:
-        offsets: Row i is ``data[offsets[i]:offsets[i + 1]]`` in UTF-8; int64 ``[rows + 1]``.
-        data: All texts, one after the other.
-        tail: Texts of the rows after these, and behind them perhaps those of texts that grew from these.
-        came: How many of them are its own.
+        offsets: Row i is ``data[offsets[i]:offsets[i + 1]]``; int64 ``[rows + 1]``.
+        data: uint8 ``[bytes]``.
     """
 
-    offsets: IntArray
-    data: Bytes
-    tail: list[str] = field(default_factory=list)
-    came: int = 0
+    offsets: Column
+    data: Column
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Strings:
-        """Texts in the order given."""
-        encoded = [_bytes(text) for text in texts]
-        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(text) for text in encoded], out=offsets[1:])
-        return cls(offsets, np.frombuffer(b"".join(encoded), dtype=np.uint8))
+    def from_strings(cls, strings: Iterable[str]) -> StringColumn:
+        """Return a column of these strings."""
+        return cls(Column.from_array(np.zeros(1, dtype=np.int64)), Column.empty(np.uint8)).append(strings)
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1 + self.came
+        return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> str:
-        before = len(self.offsets) - 1
-        if before <= row < before + self.came:
-            return self.tail[row - before]
-        found: bytes = self.data[self.offsets[row] : self.offsets[row + 1]].tobytes()
-        return found.decode("utf-8", "surrogatepass")
+    def take(self, rows: IntArray | Sequence[int]) -> list[str]:
+        """Return the strings of rows, in their order."""
+        rows = np.asarray(rows, dtype=np.int64)
+        base, appended, base_size = self.data.base, self.data.appended.values, len(self.data.base)
+        bounds = zip(self.offsets.take(rows).tolist(), self.offsets.take(rows + 1).tolist(), strict=True)
+        encoded = (
+            base[start:end] if end <= base_size else appended[start - base_size : end - base_size]
+            for start, end in bounds
+        )
+        return [piece.tobytes().decode("utf-8", "surrogatepass") for piece in encoded]
 
-    def take(self, rows: Sequence[int] | IntArray) -> list[str]:
-        """The texts of some rows, in order."""
-        return [self[row] for row in (rows.tolist() if isinstance(rows, np.ndarray) else rows)]
+    def rank(self, rows: IntArray) -> FloatArray:
+        """Return the rank of each row in the order of their strings, the same for equal rows; float32 ``[rows]``."""
+        unique = sort_unique(rows)
+        strings = self.take(unique)
+        ranks = np.empty(len(strings), dtype=np.float32)
+        ranks[sorted(range(len(strings)), key=strings.__getitem__)] = np.arange(len(strings))
+        return ranks[unique.searchsorted(rows)]
 
-    def whole(self) -> Strings:
-        """The same without a tail."""
-        if not self.came:
-            return self
-        tail = Strings.of(self.tail[: self.came])
-        offsets = np.concatenate([self.offsets, self.offsets[-1] + tail.offsets[1:]])
-        return Strings(offsets, np.concatenate([self.data, tail.data]))
-
-    def extended(self, texts: Sequence[str]) -> Strings:
-        """The same with more rows at the end."""
-        tail = self.tail if len(self.tail) == self.came else self.tail[: self.came]
-        tail.extend(texts)
-        return Strings(self.offsets, self.data, tail, self.came + len(texts))
+    def append(self, strings: Iterable[str]) -> StringColumn:
+        """Return the column with more rows."""
+        encoded = list(map(_encode, strings))
+        ends = self.offsets.last() + np.cumsum([len(data) for data in encoded], dtype=np.int64)
+        return StringColumn(self.offsets.append(ends), self.data.append(np.frombuffer(b"".join(encoded), np.uint8)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lookup:
-    """Rows of texts, by their hashes.
+class HashIndex:
+    """Rows by 64-bit hashes.
 
     Attributes:
         hashes: Sorted; uint64 ``[entries]``.
-        rows: ``[entries]``.
+        rows: int32 ``[entries]``.
     """
 
     hashes: Hashes
     rows: IntArray
 
     @classmethod
-    def of(cls, hashes: Sequence[int] | Hashes, rows: IntArray) -> Lookup:
-        """Entries in any order; one hash may have several rows."""
+    def from_entries(cls, hashes: Sequence[int] | Hashes, rows: IntArray) -> HashIndex:
+        """Build the index of entries in any order; a hash may have several rows."""
         unsorted = np.asarray(hashes, dtype=np.uint64)
         order = np.lexsort((rows, unsorted))
         return cls(unsorted[order], rows[order].astype(np.int32))
 
+    @classmethod
+    def merge_all(cls, runs: Iterable[HashIndex]) -> HashIndex:
+        """Return one index of the entries of all runs."""
+        return reduce(cls.merge, runs, _EMPTY_INDEX)
+
     def __len__(self) -> int:
         return len(self.rows)
 
-    def pairs(self, hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """The place in ``hashes`` and the row of each entry with any of some hashes."""
-        wanted = np.array(hashes, dtype=np.uint64)
-        starts = self.hashes.searchsorted(wanted)
-        # Of most there is none, so that their ends need not be looked for.
-        places = (self.hashes.take(starts, mode="clip") == wanted).nonzero()[0] if len(self) else starts[:0]
-        starts = starts[places]
-        counts = self.hashes.searchsorted(wanted[places], side="right") - starts
-        return places.repeat(counts), self.rows[expand_ranges(starts, counts)].astype(np.int64)
+    def find(self, hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
+        """Return the position in ``hashes`` and the row of each matching entry."""
+        queries = np.array(hashes, dtype=np.uint64)
+        starts = self.hashes.searchsorted(queries)
+        # Most queries have no entry, so only the others need a second search.
+        positions = (self.hashes.take(starts, mode="clip") == queries).nonzero()[0] if len(self) else starts[:0]
+        starts = starts[positions]
+        counts = self.hashes.searchsorted(queries[positions], side="right") - starts
+        return positions.repeat(counts), self.rows[expand_ranges(starts, counts)].astype(np.int64)
 
-    def joined(self, other: Lookup) -> Lookup:
-        """The entries of both."""
-        return Lookup.of(np.concatenate([self.hashes, other.hashes]), np.concatenate([self.rows, other.rows]))
-
-
-def hash_of(text: str) -> int:
-    """64 bits that tell texts apart, the same in every process."""
-    return int.from_bytes(blake2b(_bytes(text), digest_size=8).digest(), "little")
+    def merge(self, other: HashIndex) -> HashIndex:
+        """Return one index of the entries of both."""
+        return HashIndex.from_entries(
+            np.concatenate([self.hashes, other.hashes]), np.concatenate([self.rows, other.rows])
+        )
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+@dataclass(frozen=True, slots=True, eq=False)
+class StringIndex:
+    """The id of every row, and the row of every id. Immutable; deleted rows keep their ids.
+
+    Attributes:
+        strings: The ids by row.
+        lookup: Runs of rows by the hashes of ids.
+    """
+
+    strings: StringColumn
+    lookup: tuple[HashIndex, ...]
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return an index without rows."""
+        return cls(StringColumn.from_strings([]), ())
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+    def find_rows(self, ids: Sequence[str]) -> IntArray:
+        """Return the last row of each id; -1 for an id without a row."""
+        rows = np.full(len(ids), -1)
+        for position, row, string in self.find_candidates(ids):
+            if string == ids[position]:
+                rows[position] = max(rows[position], row)
+        return rows
+
+    def find_candidates(self, ids: Sequence[str]) -> list[tuple[int, int, str]]:
+        """Return the position in ``ids``, the row and the row's own id for each entry with the hash of an id."""
+        hashes = list(map(hash_string, ids))
+        positions, rows = find_in_runs(self.lookup, hashes)
+        return list(zip(positions.tolist(), rows.tolist(), self.strings.take(rows), strict=True))
+
+    def append(self, ids: Sequence[str]) -> Self:
+        """Return the index with more rows; a deleted id may get a new row."""
+        if not ids:
+            return self
+        aliases = [(row, alias) for row, id in enumerate(ids, start=len(self)) for alias in self.get_aliases(id)]
+        hashes = np.fromiter(map(hash_string, chain(ids, (alias for _, alias in aliases))), dtype=np.uint64)
+        rows = np.array([*range(len(self), len(self) + len(ids)), *(row for row, _ in aliases)], dtype=np.int64)
+        return type(self)(self.strings.append(ids), append_run(self.lookup, HashIndex.from_entries(hashes, rows)))
+
+    def compact(self) -> Self:
+        """Return the index with one run."""
+        return type(self)(self.strings, (HashIndex.merge_all(self.lookup),))
+
+    @staticmethod
+    def get_aliases(id: str) -> tuple[str, ...]:  # noqa: ARG004  # the parameter of EntityKeys.get_aliases
+        """Return other strings that find the row of an id."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntityKeys(StringIndex):
+    """The key of every entity, and the row of every key. An entity that is deleted and added again has two rows."""
+
+    @staticmethod
+    def get_aliases(id: str) -> tuple[str, ...]:
+        """Return the key of the name, if the entity was given as data and its key is its exact text."""
+        if _PLAIN_KEY.fullmatch(id) and not id.startswith(_ARTICLES):  # most keys: skip the costly name_key
+            return ()
+        alias = name_key(id)
+        return (alias,) if alias not in ("", id) else ()
+
+    def find_with_aliases(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:
+        """Return the last row of each key (-1 for none), and the rows of other entities that have the key as an alias.
+
+        The aliased rows are by position in ``keys``, and only of keys that are an alias.
+        """
+        rows = np.full(len(keys), -1)
+        aliased: dict[int, set[int]] = {}
+        for position, row, key in self.find_candidates(keys):
+            if key == keys[position]:
+                rows[position] = max(rows[position], row)
+            elif keys[position] in self.get_aliases(key):
+                aliased.setdefault(position, set()).add(row)
+        return rows, {position: sorted(found) for position, found in aliased.items()}
+
+
+_EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
+
+
+def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Return the position in ``hashes`` and the row of each matching entry of all runs; pairs may repeat."""
+    matches = [run.find(hashes) for run in (_EMPTY_INDEX, *runs)]
+    positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
+    return positions, rows
+
+
+def hash_string(string: str) -> int:
+    """Return a 64-bit hash of a string, the same in every process."""
+    return int.from_bytes(blake2b(_encode(string), digest_size=8).digest(), "little")
+
+
+def _encode(string: str) -> bytes:
+    return string.encode("utf-8", "surrogatepass")

@@ -1,64 +1,64 @@
-"""BM25 over the words of passages: for each word the passages that hold it, and how often.
+"""BM25 over the terms of passages: an inverted index of the passages that contain each term.
 
-Robertson and others, 1994: the score of a passage is the sum over the words w of a question of
+Robertson et al., 1994: the score of a passage is the sum over the terms t of a question of
 
-    idf(w) * f * (k1 + 1) / (f + k1 * (1 - b + b * length / mean length)),    idf(w) = ln((N - n + 0.5) / (n + 0.5))
+    idf(t) * f * (k1 + 1) / (f + k1 * (1 - b + b * length / mean length)),    idf(t) = ln((N - n + 0.5) / (n + 0.5))
 
-with f how often the passage holds w, N the number of passages and n of those that hold w. A word that half of them
-hold or more counts next to nothing. Words are taken from the rarest on, and those whose passages cannot come among the
-best by themselves are looked up for the passages that can: what most passages hold costs no scan (Turtle and Flood,
-1995).
+with f the frequency of t in the passage, N the number of passages and n of those that contain t. A term in half of the
+passages or more counts almost nothing. Terms are added from the rarest on. Once the remaining terms cannot lift a new
+passage into the best k, they are looked up only for the passages that can still reach the best k, so that frequent
+terms cost no scan (Turtle and Flood, 1995).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from polyad.hypergraph.incidence import expand_ranges
-from polyad.hypergraph.sparse import find_top_positions
+from polyad.hypergraph.sparse import find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.snapshot.columns import Column
-from polyad.snapshot.growing import Presence, grown
-from polyad.snapshot.ids import Ids
-from polyad.snapshot.string_table import Hashes, hash_of
+from polyad.snapshot.columns import Column, LiveRows, append_run
+from polyad.snapshot.string_table import Hashes, StringIndex, hash_string
 from polyad.text.terms import searched_words, words_and_codes_of
 
 K1 = 1.2
 B = 0.75
 
-_LEAST_IDF = 1e-6
+_MIN_IDF = 1e-6
 
-_LONG = 2000
-"""Passages from which on a word may be left for looking up."""
+_LOOKUP_FROM = 2000
+"""Passages with a term from which on the term may be looked up instead of scanned."""
 
-_FEW = 16
-"""Times as many passages that hold a word as have gone: then these are looked up among them."""
+_SEARCH_FACTOR = 16
+"""A posting list at least this many times as long as the deleted passages is searched for them by bisection."""
 
 _ROUNDING = 1e-6
-"""By how much a score may change when it is rounded."""
+"""Largest change of a score by rounding."""
 
 Counts = npt.NDArray[np.uint16]
 
 Scores = npt.NDArray[np.float64]
 
-Holders = tuple[IntArray, Counts]
-"""Passages, sorted, and how often each holds a word."""
+_NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+
+PostingList = tuple[IntArray, Counts]
+"""The passages that contain a term, sorted, and the frequency of the term in each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """Which passages hold which words.
+    """The posting lists of a block of passages.
 
     Attributes:
-        hashes: Of the words, sorted; uint64 ``[words]``.
-        offsets: The passages of word i are ``rows[offsets[i]:offsets[i + 1]]``, sorted; int64 ``[words + 1]``.
-        rows: int32 ``[pairs]``.
-        counts: How often each holds the word; uint16 ``[pairs]``.
+        hashes: Hashes of the terms, sorted; uint64 ``[terms]``.
+        offsets: Passages of term i are ``rows[offsets[i]:offsets[i + 1]]``, sorted; int64 ``[terms + 1]``.
+        rows: Passages; int32 ``[postings]``.
+        counts: Frequency of the term in each passage; uint16 ``[postings]``.
     """
 
     hashes: Hashes
@@ -67,8 +67,8 @@ class Postings:
     counts: Counts
 
     @classmethod
-    def of(cls, hashes: Hashes, rows: IntArray, counts: Counts) -> Postings:
-        """From parallel arrays of word, passage and count, each pair once, in any order."""
+    def from_triples(cls, hashes: Hashes, rows: IntArray, counts: Counts) -> Postings:
+        """Build the postings from parallel arrays of term, passage and frequency, in any order."""
         order = np.lexsort((rows, hashes))
         hashes = hashes[order]
         starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
@@ -76,247 +76,218 @@ class Postings:
         return cls(hashes[starts], offsets, rows[order].astype(np.int32), counts[order])
 
     @classmethod
-    def none(cls) -> Postings:
-        """Of no passages."""
+    def empty(cls) -> Postings:
+        """Return postings without terms."""
         nothing = np.empty(0, dtype=np.int64)
-        return cls.of(nothing.astype(np.uint64), nothing, nothing.astype(np.uint16))
+        return cls.from_triples(nothing.astype(np.uint64), nothing, nothing.astype(np.uint16))
 
     @classmethod
-    def merged(cls, parts: Sequence[Postings]) -> Postings:
-        """All of some postings, of which each is of passages after those of the one before."""
-        if len(parts) == 1:
-            return parts[0]
-        hashes = np.unique(np.concatenate([part.hashes for part in parts]))
-        places = [np.searchsorted(hashes, part.hashes) for part in parts]
+    def merge_all(cls, runs: Sequence[Postings]) -> Postings:
+        """Merge postings, each with higher passage rows than the one before."""
+        if len(runs) <= 1:
+            return runs[0] if runs else cls.empty()
+        hashes = np.unique(np.concatenate([run.hashes for run in runs]))
+        places = [np.searchsorted(hashes, run.hashes) for run in runs]
         offsets = np.zeros(len(hashes) + 1, dtype=np.int64)
-        for part, own in zip(parts, places, strict=True):
-            offsets[own + 1] += np.diff(part.offsets)
+        for run, terms in zip(runs, places, strict=True):
+            offsets[terms + 1] += np.diff(run.offsets)
         np.cumsum(offsets, out=offsets)
         rows, counts = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1], dtype=np.uint16)
         ends = offsets[:-1].copy()
-        for part, own in zip(parts, places, strict=True):
-            often = np.diff(part.offsets)
-            into = expand_ranges(ends[own], often)
-            rows[into], counts[into] = part.rows, part.counts
-            ends[own] += often
+        for run, terms in zip(runs, places, strict=True):
+            lengths = np.diff(run.offsets)
+            into = expand_ranges(ends[terms], lengths)
+            rows[into], counts[into] = run.rows, run.counts
+            ends[terms] += lengths
         return cls(hashes, offsets, rows, counts)
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
+        """Count the terms of passages in consecutive rows; return their postings and their lengths in words."""
+        term_numbers: dict[str, int] = {}
+        terms: list[int] = []
+        frequencies: list[int] = []
+        sizes: list[int] = []
+        lengths: list[int] = []
+        for text in texts:
+            words, codes = words_and_codes_of(text)
+            counter = Counter(words)
+            counter.update(codes)
+            terms.extend([term_numbers.setdefault(term, len(term_numbers)) for term in counter])
+            frequencies.extend(counter.values())
+            sizes.append(len(counter))
+            lengths.append(len(words))
+        hashes = np.array([hash_string(term) for term in term_numbers], dtype=np.uint64)
+        rows = np.repeat(np.arange(first_row, first_row + len(sizes)), sizes)
+        counts = np.minimum(np.array(frequencies, dtype=np.int64), np.iinfo(np.uint16).max).astype(np.uint16)
+        postings = cls.from_triples(hashes[np.array(terms, dtype=np.int64)], rows, counts)
+        return postings, np.array(lengths, dtype=np.int32)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def among(self, is_there: BoolArray) -> Postings:
-        """Those of passages that are there, by their rows."""
-        stays = is_there[self.rows]
-        gone = np.flatnonzero(~stays)
-        if not len(gone):
+    def prune(self, is_live: BoolArray) -> Postings:
+        """Return the postings of live passages."""
+        stays = is_live[self.rows]
+        deleted = np.flatnonzero(~stays)
+        if not len(deleted):
             return self
-        return Postings(
-            self.hashes, self.offsets - gone.searchsorted(self.offsets), self.rows[stays], self.counts[stays]
-        )
+        offsets = self.offsets - deleted.searchsorted(self.offsets)
+        return Postings(self.hashes, offsets, self.rows[stays], self.counts[stays])
 
-    def joined(self, other: Postings) -> Postings:
-        """Both; the other's passages come after these."""
-        return Postings.merged([self, other])
+    def merge(self, other: Postings) -> Postings:
+        """Return both; the passages of the other have higher rows."""
+        return Postings.merge_all([self, other])
 
-    def of_words(self, hashes: Hashes) -> list[Holders]:
-        """The passages that hold each of some words, sorted, and how often each."""
+    def get_lists(self, hashes: Hashes) -> list[PostingList]:
+        """Return the posting list of each term."""
         starts, ends = (self.hashes.searchsorted(hashes, side) for side in ("left", "right"))
         bounds = zip(self.offsets[starts].tolist(), self.offsets[ends].tolist(), strict=True)
         return [(self.rows[start:end], self.counts[start:end]) for start, end in bounds]
 
 
-def counted_words(texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
-    """The postings of some passages, whose rows follow one another, and their lengths in words."""
-    known: dict[str, int] = {}
-    words: list[int] = []
-    counts: list[int] = []
-    sizes: list[int] = []
-    lengths: list[int] = []
-    for text in texts:
-        plain, codes = words_and_codes_of(text)
-        found = Counter(plain)
-        found.update(codes)
-        words.extend([known.setdefault(word, len(known)) for word in found])
-        counts.extend(found.values())
-        sizes.append(len(found))
-        lengths.append(len(plain))
-    hashes = np.array([hash_of(word) for word in known], dtype=np.uint64)
-    rows = np.repeat(np.arange(first_row, first_row + len(sizes)), sizes)
-    many = np.minimum(np.array(counts, dtype=np.int64), np.iinfo(np.uint16).max).astype(np.uint16)
-    postings = Postings.of(hashes[np.array(words, dtype=np.int64)], rows, many)
-    return postings, np.array(lengths, dtype=np.int32)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class WordIndex:
-    """The words of the passages of a snapshot.
+class PassageTerms:
+    """The terms of the passages of a snapshot; implements :class:`polyad.protocols.snapshot.TermIndex`. Immutable.
 
     Attributes:
-        parts: Postings of passages that came one after the other; those that went since are still in them.
-        lengths: Of every passage in words, gone ones too.
-        there: Which passages have not gone.
-        gone: Rows of those that have and are still in the postings, sorted.
-        total_length: Of those that are there.
+        runs: Postings of consecutive blocks of passages, with deleted passages.
+        lengths: Number of words of each passage; int32 ``[passages]``.
+        live: Which passages are live.
+        total_length: Sum of the lengths of live passages.
+        deleted: Rows of the deleted passages that are still in the postings, sorted.
+        ids: The passage ids, which break ties between scores.
     """
 
-    parts: tuple[Postings, ...]
+    runs: tuple[Postings, ...]
     lengths: Column
-    there: Presence
-    gone: IntArray
+    live: LiveRows
     total_length: int
+    deleted: IntArray = field(default_factory=lambda: _NO_ROWS)
+    ids: StringIndex = field(default_factory=StringIndex.empty)
 
     @classmethod
-    def none(cls) -> WordIndex:
-        """Of no passages."""
-        return cls((), Column.of(np.empty(0, dtype=np.int32)), Presence.none(), _nothing(), 0)
+    def empty(cls) -> PassageTerms:
+        """Return the terms of an index without passages."""
+        return cls((), Column.empty(np.int32), LiveRows.empty(), 0)
 
-    @property
-    def passages(self) -> int:
-        """How many there are."""
-        return self.there.count - self.there.gone
+    def advance(self, live: LiveRows, deleted: IntArray, added: Sequence[Postings], lengths: IntArray) -> PassageTerms:
+        """Return the terms after passages were deleted, whose rows are sorted, and others were added."""
+        total_length = self.total_length - int(self.lengths.take(deleted).sum()) + int(lengths.sum())
+        runs = append_run(self.runs, Postings.merge_all(added))
+        return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
 
-    def advanced(self, there: Presence, gone: IntArray, postings: Sequence[Postings], lengths: IntArray) -> WordIndex:
-        """The same after some passages went, whose rows are sorted, and others came."""
-        parts = grown(self.parts, Postings.merged(postings)) if any(map(len, postings)) else self.parts
-        total = self.total_length - int(self.lengths.at(gone).sum()) + int(lengths.sum())
-        all_gone = np.insert(self.gone, self.gone.searchsorted(gone), gone) if len(gone) else self.gone
-        return WordIndex(parts, self.lengths.extended(lengths), there, all_gone, total)
-
-    def frequencies(self, words: Sequence[str]) -> IntArray:
-        """How many passages hold each word."""
-        return np.array([self._frequency(parts) for parts in self._holders(words)], dtype=np.int64)
-
-    def holds(self, words: Sequence[str], passages: IntArray) -> BoolArray:
-        """Which of some words each of some passages holds, ``[passages, words]``."""
-        held = np.zeros((len(passages), len(words)), dtype=bool)
-        for column, parts in enumerate(self._holders(words)):
-            for rows, counts in parts:
-                held[:, column] |= _counts_at(rows, counts, passages) > 0
-        return held
-
-    def best(self, words: Sequence[str], k: int) -> tuple[IntArray, FloatArray]:
-        """The passages with the ``k`` highest scores, and all whose score equals the last of these; by row."""
-        found = [(self._idf(n), parts) for parts in self._holders(words) if (n := self._frequency(parts))]
-        found.sort(key=lambda pair: -pair[0])
-        most = np.array([idf * (K1 + 1) for idf, _ in found])
-        scores = np.zeros(self.there.count, dtype=np.float64)
-        reached: list[IntArray] = []
-        for place, (idf, parts) in enumerate(found):
-            if place and sum(len(rows) for rows, _ in parts) > _LONG:
-                rows = self._there(reached)
-                rest = most[place:].sum()
-                if rest < (least := _kth(scores[rows], k)):
-                    rows = np.sort(rows[scores[rows] >= least - rest - _ROUNDING])
-                    return _highest(*self._looked_up(rows, scores[rows], found[place:], most[place:], k), k)
-            for holders, counts in parts:
-                rows = holders.astype(np.int64)  # numpy would make them so at each use
-                before = scores[rows]
-                scores[rows] = before + idf * self._weights(rows, counts)
-                reached.append(rows[before == 0])
-        rows = np.sort(self._there(reached))
-        return _highest(rows, scores[rows], k)
-
-    def _there(self, reached: Sequence[IntArray]) -> IntArray:
-        """Those of some passages that have not gone."""
-        rows = np.concatenate([_nothing(), *reached])
-        return rows[self.there.at(rows)] if len(self.gone) else rows
-
-    def _looked_up(
-        self,
-        rows: IntArray,
-        scores: Scores,
-        words: Sequence[tuple[float, list[Holders]]],
-        most: npt.NDArray[np.float64],
-        k: int,
-    ) -> tuple[IntArray, Scores]:
-        """Some passages, by row, with their scores when all words are added; without those that are not the best then.
-
-        Args:
-            rows: Sorted.
-            scores: Of each, without the words.
-            words: With the inverse document frequency of each.
-            most: What each can add at most.
-            k: How many of the best are looked for.
-        """
-        for place, (idf, parts) in enumerate(words, start=1):
-            for holders, counts in parts:
-                scores += idf * self._weights(rows, _counts_at(holders, counts, rows))
-            may_be_best = scores >= _kth(scores, k) - most[place:].sum() - _ROUNDING
-            rows, scores = rows[may_be_best], scores[may_be_best]
-        return rows, scores
-
-    def _weights(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
-        mean = max(self.total_length / max(1, self.passages), 1e-9)
-        often = counts.astype(np.float64)
-        weights: npt.NDArray[np.float64] = (
-            often * (K1 + 1) / (often + (K1 * B / mean * self.lengths.at(rows) + K1 * (1 - B)))
-        )
-        return weights
-
-    def _idf(self, frequency: int) -> float:
-        return max(_LEAST_IDF, float(np.log((self.passages - frequency + 0.5) / (frequency + 0.5))))
-
-    def _holders(self, words: Sequence[str]) -> list[list[Holders]]:
-        """The passages that hold each word and how often each does, gone ones too; of each part that knows it."""
-        hashes = np.array([hash_of(word) for word in words], dtype=np.uint64)
-        of_parts = [part.of_words(hashes) for part in self.parts]
-        return [[own[place] for own in of_parts if len(own[place][0])] for place in range(len(words))]
-
-    def _frequency(self, holders: Sequence[Holders]) -> int:
-        """How many of them have not gone."""
-        return sum(len(rows) - self._gone_among(rows) for rows, _ in holders)
-
-    def _gone_among(self, rows: IntArray) -> int:
-        """How many of some rows, which are sorted, have gone."""
-        if _FEW * len(self.gone) > len(rows):
-            return len(rows) - int(self.there.at(rows).sum())
-        gone = self.gone.astype(rows.dtype)
-        places = np.minimum(rows.searchsorted(gone), len(rows) - 1)
-        return int((rows[places] == gone).sum())
-
-
-def _counts_at(rows: IntArray, counts: Counts, passages: IntArray) -> Counts:
-    """How often each of some passages holds a word, by those that do."""
-    # Of the same type: of another, all that hold the word would be converted first.
-    places = np.minimum(rows.searchsorted(passages.astype(rows.dtype)), len(rows) - 1)
-    found: Counts = np.where(rows[places] == passages, counts[places], 0).astype(np.uint16)
-    return found
-
-
-def _highest(rows: IntArray, scores: Scores, k: int) -> tuple[IntArray, FloatArray]:
-    """The passages with the ``k`` highest scores, and all whose score equals the last of these."""
-    values = np.round(scores, 6).astype(np.float32)
-    if len(rows) <= k:
-        return rows, values
-    best = values >= np.partition(values, -k)[-k]
-    return rows[best], values[best]
-
-
-def _kth(values: npt.NDArray[np.float64], k: int) -> float:
-    return float(np.partition(values, -k)[-k]) if len(values) >= k else 0.0
-
-
-def _nothing() -> IntArray:
-    return np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PassageWords:
-    """The words of a snapshot; implements :class:`polyad.protocols.snapshot.TermIndex`."""
-
-    index: WordIndex
-    ids: Ids
-
-    def search(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
-        """The ``k`` best passages that share a word with a question, and their BM25 scores; best first."""
-        rows, scores = self.index.best(searched_words(question), k)
-        places = find_top_positions(scores, k, lambda chosen: self.ids.order(rows[chosen]))
-        return rows[places], scores[places]
+    def compact(self) -> PassageTerms:
+        """Return the terms with one run, without deleted passages."""
+        postings = Postings.merge_all(self.runs).prune(self.live.mask)
+        return PassageTerms((postings,), self.lengths, self.live, self.total_length)
 
     def document_frequencies(self, terms: Sequence[str]) -> IntArray:
         """Return the number of passages that contain each term."""
-        return self.index.frequencies(terms)
+        return np.array([self._count_live(lists) for lists in self._get_lists(terms)], dtype=np.int64)
 
     def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
         """Return whether each passage contains each term; shape ``[passages, terms]``."""
-        return self.index.holds(terms, passages)
+        is_contained = np.zeros((len(passages), len(terms)), dtype=bool)
+        for column, lists in enumerate(self._get_lists(terms)):
+            for rows, counts in lists:
+                is_contained[:, column] |= _find_counts(rows, counts, passages) > 0
+        return is_contained
+
+    def search(self, question: str, k: int) -> tuple[IntArray, FloatArray]:
+        """Return the ``k`` passages with the highest scores above 0 and their scores, best first, ties by id."""
+        rows, scores = self._score(searched_words(question), k)
+        values = np.round(scores, 6).astype(np.float32)
+        top = find_top_positions(values, k, lambda positions: self.ids.strings.rank(rows[positions]))
+        return rows[top], values[top]
+
+    def _score(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
+        """Return the passages that may have one of the ``k`` highest scores, sorted by row, and their scores."""
+        weighted = [(self._compute_idf(n), lists) for lists in self._get_lists(terms) if (n := self._count_live(lists))]
+        weighted.sort(key=lambda pair: -pair[0])
+        limits = np.array([idf * (K1 + 1) for idf, _ in weighted])
+        scores = np.zeros(len(self.live), dtype=np.float64)
+        reached: list[IntArray] = []
+        for place, (idf, lists) in enumerate(weighted):
+            if place and sum(len(rows) for rows, _ in lists) > _LOOKUP_FROM:
+                rows = self._drop_deleted(reached)
+                remaining = limits[place:].sum()
+                if remaining < (threshold := _find_kth_highest(scores[rows], k)):
+                    rows = np.sort(rows[scores[rows] >= threshold - remaining - _ROUNDING])
+                    return self._look_up(rows, scores[rows], weighted[place:], limits[place:], k)
+            for passages, counts in lists:
+                rows = passages.astype(np.int64)  # numpy converts an int32 index at each use
+                before = scores[rows]
+                scores[rows] = before + idf * self._weigh(rows, counts)
+                reached.append(rows[before == 0])
+        rows = np.sort(self._drop_deleted(reached))
+        return rows, scores[rows]
+
+    def _drop_deleted(self, reached: Sequence[IntArray]) -> IntArray:
+        rows = np.concatenate([_NO_ROWS, *reached])
+        return rows[self.live.are_live(rows)] if len(self.deleted) else rows
+
+    def _look_up(
+        self,
+        rows: IntArray,
+        scores: Scores,
+        weighted: Sequence[tuple[float, list[PostingList]]],
+        limits: npt.NDArray[np.float64],
+        k: int,
+    ) -> tuple[IntArray, Scores]:
+        """Add the remaining terms to the scores of passages, and drop passages that cannot reach the best ``k``.
+
+        Args:
+            rows: The passages, sorted.
+            scores: Their scores without the remaining terms.
+            weighted: The inverse document frequency and the posting lists of each remaining term.
+            limits: The most that each remaining term can add to a score.
+            k: Number of best passages.
+        """
+        for place, (idf, lists) in enumerate(weighted, start=1):
+            for passages, counts in lists:
+                scores += idf * self._weigh(rows, _find_counts(passages, counts, rows))
+            may_be_best = scores >= _find_kth_highest(scores, k) - limits[place:].sum() - _ROUNDING
+            rows, scores = rows[may_be_best], scores[may_be_best]
+        return rows, scores
+
+    def _weigh(self, rows: IntArray, counts: Counts) -> npt.NDArray[np.float64]:
+        """Return the factor of the idf in the score, for the frequency of a term in each passage."""
+        mean_length = max(self.total_length / max(1, self.live.live_count), 1e-9)
+        frequencies = counts.astype(np.float64)
+        weights: npt.NDArray[np.float64] = (
+            frequencies * (K1 + 1) / (frequencies + (K1 * B / mean_length * self.lengths.take(rows) + K1 * (1 - B)))
+        )
+        return weights
+
+    def _compute_idf(self, frequency: int) -> float:
+        return max(_MIN_IDF, float(np.log((self.live.live_count - frequency + 0.5) / (frequency + 0.5))))
+
+    def _get_lists(self, terms: Sequence[str]) -> list[list[PostingList]]:
+        """Return the non-empty posting lists of each term, with deleted passages."""
+        hashes = np.array([hash_string(term) for term in terms], dtype=np.uint64)
+        lists_by_run = [run.get_lists(hashes) for run in self.runs]
+        return [[lists[place] for lists in lists_by_run if len(lists[place][0])] for place in range(len(terms))]
+
+    def _count_live(self, lists: Sequence[PostingList]) -> int:
+        return sum(len(rows) - self._count_deleted(rows) for rows, _ in lists)
+
+    def _count_deleted(self, rows: IntArray) -> int:
+        """Return the number of deleted passages in a sorted posting list."""
+        if _SEARCH_FACTOR * len(self.deleted) > len(rows):
+            return len(rows) - int(self.live.are_live(rows).sum())
+        deleted = self.deleted.astype(rows.dtype)
+        places = np.minimum(rows.searchsorted(deleted), len(rows) - 1)
+        return int((rows[places] == deleted).sum())
+
+
+def _find_counts(rows: IntArray, counts: Counts, passages: IntArray) -> Counts:
+    """Return the frequency of a term in each passage, 0 if the posting list lacks the passage."""
+    # searchsorted converts the whole posting list if the types differ.
+    places = np.minimum(rows.searchsorted(passages.astype(rows.dtype)), len(rows) - 1)
+    frequencies: Counts = np.where(rows[places] == passages, counts[places], 0).astype(np.uint16)
+    return frequencies
+
+
+def _find_kth_highest(values: Scores, k: int) -> float:
+    return float(np.partition(values, -k)[-k]) if len(values) >= k else 0.0

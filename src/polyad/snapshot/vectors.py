@@ -1,4 +1,4 @@
-"""The vectors of passages or hyperedges, and which of them are nearest to a question."""
+"""The vectors of passages, hyperedges or entities, and the search for those nearest to a question."""
 
 from __future__ import annotations
 
@@ -11,224 +11,229 @@ from polyad.hypergraph.cosines import compute_cosines, compute_dot_product_matri
 from polyad.hypergraph.sparse import find_top_positions, is_in
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.binary_codes import BinaryCodes, Distances
-from polyad.snapshot.columns import Column
-from polyad.snapshot.growing import Presence
-from polyad.snapshot.ids import Ids
-from polyad.snapshot.inverted_file import InvertedFile, Numbers, cell_count, centres_of, nearest_centres
+from polyad.snapshot.columns import Column, LiveRows
+from polyad.snapshot.inverted_file import (
+    InvertedFile,
+    Numbers,
+    assign_clusters,
+    choose_cluster_count,
+    compute_centroids,
+)
+from polyad.snapshot.string_table import StringColumn
 
 _ROUNDING = 2e-6
-"""By how much a cosine may differ before and after it is rounded."""
+"""Largest difference of a cosine before and after rounding."""
 
-_SCORED = 100 * _ROUNDING
+_WEIGHTED_ROUNDING = 100 * _ROUNDING
 """The same for a cosine times a score of at most 100."""
 
-RECALLED = 40
-"""How many of the nearest vectors recall is measured by."""
+RECALL_K = 40
+"""Recall is the share of this many nearest vectors that a search finds."""
 
-_ASKED = 50
-"""Vectors whose nearest it is measured by."""
+_RECALL_QUERIES = 50
+"""Vectors of the index whose neighbours measure recall."""
 
-_WAITING = 64
-"""Vectors that may wait for their cells to be found, all at once: a search looks at each of them."""
+_MAX_UNASSIGNED = 64
+"""Appended vectors without a cluster, which every search compares, before their clusters are found together."""
 
-_COMPARED = 4
-"""Times as many vectors as are asked for that are compared of those looked at by their codes."""
+_COMPARED_PER_K = 4
+_MIN_COMPARED = 400
+"""A search for k vectors compares the :data:`_COMPARED_PER_K` times k plus this many vectors with the nearest codes."""
 
-_COMPARED_AT_LEAST = 400
-"""More of them."""
+_READ_BLOCK = 1 << 16
+"""Vectors read at a time."""
 
-_READ = 1 << 16
-"""Vectors read at a time where all are."""
+_MAX_BLOCK = 64
+"""Products whose maximum is taken together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """A unit vector for each row.
+    """A unit vector for each row. Immutable.
 
     Attributes:
-        column: float32 ``[rows, dimension]``. Those that lie in a file lie there by cells, if there are any.
-        there: Which rows have not gone.
-        cells: Of those that lie in a file; None where a search looks at all.
-        codes: Of the same, as they lie there; None where each that is looked at is compared.
-        tail_cells: The nearest cell of those that came since, but for the last few; without cells empty.
+        column: float32 ``[rows, dimension]``; with clusters, the vectors of a file are in the order of places.
+        live: Which rows are live.
+        clusters: The inverted file of the vectors of a file; None if a search compares all vectors.
+        codes: Binary codes of the same vectors in the same order; None if a search compares all vectors it reads.
+        appended_clusters: The clusters of the vectors appended since, except for the last few.
     """
 
     column: Column
-    there: Presence
-    cells: InvertedFile | None = None
+    live: LiveRows
+    clusters: InvertedFile | None = None
     codes: BinaryCodes | None = None
-    tail_cells: Numbers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    appended_clusters: Numbers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
     @classmethod
-    def none(cls, dimension: int) -> Vectors:
-        """No row."""
-        return cls(Column.of(np.empty((0, dimension), dtype=np.float32)), Presence.none())
+    def empty(cls, dimension: int) -> Vectors:
+        """Return vectors without rows."""
+        return cls(Column.empty(np.float32, dimension), LiveRows.empty())
 
     def __len__(self) -> int:
         return len(self.column)
 
-    def advanced(self, there: Presence, vectors: FloatArray) -> Vectors:
-        """The same with more rows, of which those have not gone that are ``there`` now."""
-        later = replace(self, column=self.column.extended(vectors), there=there)
-        if self.cells is None or len(later.column.tail) - len(self.tail_cells) < _WAITING:
+    def advance(self, live: LiveRows, vectors: FloatArray) -> Vectors:
+        """Return the vectors with new rows; ``live`` says which of all rows are live now."""
+        later = replace(self, column=self.column.append(vectors), live=live)
+        if self.clusters is None or len(later.column.appended) - len(self.appended_clusters) < _MAX_UNASSIGNED:
             return later
-        return replace(later, tail_cells=later._cells_of_tail(self.cells))
+        return replace(later, appended_clusters=later._assign_appended(self.clusters))
 
-    def replaced(self, rows: IntArray, vectors: FloatArray) -> Vectors:
-        """The same with other vectors of some rows, sorted."""
-        places = self._places(rows)
-        order = np.argsort(places)
-        later = replace(self, column=self.column.replaced(places[order], vectors[order]))
-        if self.cells is None:
-            return later
-        cells, since = self.tail_cells.copy(), rows - len(self.cells.rows)
-        known = (since >= 0) & (since < len(cells))
-        cells[since[known]] = nearest_centres(vectors[known], self.cells.centres)
-        return replace(later, tail_cells=cells)
+    def replace(self, rows: IntArray, vectors: FloatArray) -> Vectors:
+        """Return the vectors with other vectors for unique rows; every search compares the replaced vectors."""
+        return replace(self, column=self.column.replace(self._to_places(rows), vectors))
 
-    def at(self, rows: IntArray) -> FloatArray:
-        """The vectors of some rows."""
-        found: FloatArray = self.column.at(self._places(rows))
-        return found
+    def take(self, rows: IntArray) -> FloatArray:
+        """Return the vectors of rows, in their order."""
+        vectors: FloatArray = self.column.take(self._to_places(rows))
+        return vectors
 
-    def in_cells(self) -> InvertedFile:
-        """All rows in cells: in those there are until there are twice as many vectors, and then in new ones."""
-        count = cell_count(len(self) - self.there.gone)
-        if self.cells is not None and len(self.cells.centres) == count:
-            centres, cells = self.cells.centres, np.concatenate([self.cells.of_rows, self._cells_of_tail(self.cells)])
+    def build_clusters(self) -> InvertedFile:
+        """Return the inverted file of all vectors; the centroids stay until there are twice as many vectors."""
+        count = choose_cluster_count(self.live.live_count)
+        if self.clusters is not None and len(self.clusters.centroids) == count:
+            centroids = self.clusters.centroids
+            assigned = np.concatenate([self.clusters.cluster_of_row, self._assign_appended(self.clusters)])
+            replaced = self._to_rows(self.column.replaced)
+            assigned[replaced] = assign_clusters(self.column.replacements, centroids)
         else:
-            centres = centres_of(self.at, self.there.rows())
-            cells = np.concatenate([nearest_centres(block, centres) for block in self.blocks()])
-        cells[~self.there.whole] = len(centres)
-        return InvertedFile.of(centres, cells)
+            centroids = compute_centroids(self.take, self.live.to_rows())
+            assigned = np.concatenate([assign_clusters(block, centroids) for block in self.iterate_blocks()])
+        assigned[~self.live.mask] = len(centroids)
+        return InvertedFile.from_assignments(centroids, assigned)
 
-    def _cells_of_tail(self, cells: InvertedFile) -> Numbers:
-        """The nearest cell of each that came since."""
-        waiting = self.column.tail[len(self.tail_cells) :]
-        return np.concatenate([self.tail_cells, nearest_centres(waiting, cells.centres)])
+    def _assign_appended(self, clusters: InvertedFile) -> Numbers:
+        """Return the cluster of each appended vector."""
+        unassigned = self.column.appended.values[len(self.appended_clusters) :]
+        return np.concatenate([self.appended_clusters, assign_clusters(unassigned, clusters.centroids)])
 
-    def blocks(self, cells: InvertedFile | None = None) -> Iterator[FloatArray]:
-        """All vectors, some at a time, by row or by cells."""
-        for start in range(0, len(self), _READ):
-            places = np.arange(start, min(start + _READ, len(self)))
-            yield self.at(places if cells is None else cells.rows[places].astype(np.int64))
+    def iterate_blocks(self, clusters: InvertedFile | None = None) -> Iterator[FloatArray]:
+        """Yield all vectors in blocks, by row or in the order of ``clusters``."""
+        for start in range(0, len(self), _READ_BLOCK):
+            places = np.arange(start, min(start + _READ_BLOCK, len(self)))
+            yield self.take(places if clusters is None else clusters.rows[places].astype(np.int64))
 
-    def recall(self, ids: Ids) -> float:
-        """The share of the nearest that a search finds, measured on some of the vectors themselves."""
-        assert self.cells is not None, "without cells all are looked at"
-        there = self.there.rows()
-        asked = self.at(there[np.linspace(0, len(there) - 1, _ASKED).astype(np.int64)])
-        exact = replace(self, cells=self.cells.looking_into(0), codes=None)
-        hits = []
-        for vector in asked[:, None]:  # one by one: cells are looked into for all that are asked together
-            ((found, _),), ((expected, _),) = (searched.nearest(vector, RECALLED, ids) for searched in (self, exact))
-            hits.append(np.isin(expected, found).mean())
-        return float(np.mean(hits))
+    def measure_recall(self, ids: StringColumn) -> float:
+        """Return the share of the nearest vectors that a search finds, measured with vectors of the index."""
+        assert self.clusters is not None, "without clusters a search is exact"
+        live = self.live.to_rows()
+        queries = self.take(live[np.linspace(0, len(live) - 1, _RECALL_QUERIES).astype(np.int64)])
+        exact = replace(self, clusters=self.clusters.with_nprobe(0), codes=None)
+        recalls = []
+        for query in queries[:, None]:  # one by one, because a search reads the clusters of all its queries
+            ((rows, _),), ((expected, _),) = (vectors.nearest(query, RECALL_K, ids) for vectors in (self, exact))
+            recalls.append(np.isin(expected, rows).mean())
+        return float(np.mean(recalls))
 
     def nearest(
-        self, vectors: FloatArray, k: int, ids: Ids, scores: Column | None = None
+        self, vectors: FloatArray, k: int, ids: StringColumn, scores: Column | None = None
     ) -> list[tuple[IntArray, FloatArray]]:
-        """For each of some vectors the ``k`` nearest rows and their cosines, best first, ties by id.
+        """Return for each query vector the ``k`` nearest rows and their cosines, best first, ties by id.
 
-        With cells they are the nearest of those in the cells that are looked into for any of the vectors; with codes,
-        most of these.
+        With clusters, these are the nearest vectors in the clusters read for any query; with codes, most of them.
 
         Args:
-            vectors: Unit vectors, ``[vectors, dimension]``.
-            k: How many.
-            ids: Of the rows.
-            scores: What to multiply cosines by, by row.
+            vectors: Unit query vectors, ``[vectors, dimension]``.
+            k: Number of rows.
+            ids: The ids of rows.
+            scores: Multiplies the cosines by a score for each row.
         """
-        places, products = self._compared(vectors, k, scores is not None)
-        return [self._best(vector, places, own, k, ids, scores) for vector, own in zip(vectors, products, strict=True)]
+        places, products = self._compute_products(vectors, k, scores is not None)
+        return [
+            self._select_nearest(query, places, query_products, k, ids, scores)
+            for query, query_products in zip(vectors, products, strict=True)
+        ]
 
-    def _best(
-        self, vector: FloatArray, places: IntArray, scored: FloatArray, k: int, ids: Ids, scores: Column | None
+    def _select_nearest(
+        self,
+        query: FloatArray,
+        places: IntArray,
+        products: FloatArray,
+        k: int,
+        ids: StringColumn,
+        scores: Column | None,
     ) -> tuple[IntArray, FloatArray]:
-        """Of the places that are looked at, the ``k`` nearest to a vector, as rows; ``scored`` is written over."""
-        places, scored = self._as_changed(vector, places, scored)
-        rows = self._rows(places)
+        """Return the ``k`` nearest of the vectors at some places; overwrites ``products``."""
+        places, products = self._add_replaced(query, places, products)
+        rows = self._to_rows(places)
         if scores is not None:
-            scored *= scores.at(rows)
-        if self.there.gone:
-            scored[~self.there.at(rows)] = -np.inf
-        high = _highest(scored, min(k, len(scored)), _ROUNDING if scores is None else _SCORED)
-        rows, near = rows[high], compute_cosines(self.column.at(places[high]), vector)
+            products *= scores.take(rows)
+        if self.live.deleted_count:
+            products[~self.live.are_live(rows)] = -np.inf
+        rounding = _ROUNDING if scores is None else _WEIGHTED_ROUNDING
+        highest = _find_highest(products, min(k, len(products)), rounding)
+        rows, cosines = rows[highest], compute_cosines(self.column.take(places[highest]), query)
         if scores is not None:
-            near = near * scores.at(rows)
-        best = find_top_positions(near, k, lambda chosen: ids.order(rows[chosen]))
-        return rows[best], near[best]
+            cosines = cosines * scores.take(rows)
+        top = find_top_positions(cosines, k, lambda positions: ids.rank(rows[positions]))
+        return rows[top], cosines[top]
 
-    def _compared(self, vectors: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
-        """The places that are compared for the ``k`` nearest to each of some vectors, and the products with each.
+    def _compute_products(self, vectors: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
+        """Return the places of the vectors to compare, and their products with each query vector.
 
-        Where products are weighted, codes do not tell which may be highest.
+        Codes cannot preselect vectors if products are weighted.
         """
-        base, tail = self.column.base, self.column.tail
-        if self.cells is None:
-            parts = [compute_dot_product_matrix(part, vectors) for part in (base, tail)]
+        base, appended = self.column.base, self.column.appended.values
+        if self.clusters is None:
+            parts = [compute_dot_product_matrix(part, vectors) for part in (base, appended)]
             return np.arange(len(self)), np.concatenate(parts, axis=1)
-        near = self.cells.near(vectors, k)
-        spans, places = self.cells.spans(near)
-        if self.codes is None or not self.cells.searched or is_weighted:
+        clusters = self.clusters.find_nearest_clusters(vectors, k)
+        spans, places = self.clusters.get_spans(clusters)
+        if self.codes is None or not self.clusters.nprobe or is_weighted:
             parts = [compute_dot_product_matrix(base[span], vectors) for span in spans]
         else:
-            distances = self.codes.distances(spans, vectors)
-            places = places[self._may_be_nearest(self.cells, places, distances, _COMPARED * k + _COMPARED_AT_LEAST)]
+            distances = self.codes.compute_distances(spans, vectors)
+            places = places[self._preselect(self.clusters, places, distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
             parts = [compute_dot_product_matrix(base.take(places, axis=0), vectors)]
-        is_near = is_in(self.tail_cells.astype(np.int64), near)
-        since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(tail))])
+        is_near = is_in(self.appended_clusters.astype(np.int64), clusters)
+        since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(appended))])
         places = np.concatenate([places, len(base) + since])
-        return places, np.concatenate([*parts, compute_dot_product_matrix(tail[since], vectors)], axis=1)
+        return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], vectors)], axis=1)
 
-    def _may_be_nearest(self, cells: InvertedFile, places: IntArray, distances: Distances, count: int) -> BoolArray:
-        """Which of some places, but of vectors that have gone, have the ``count`` lowest distances to any vector.
-
-        And all whose distance equals the last of these.
-        """
+    def _preselect(self, clusters: InvertedFile, places: IntArray, distances: Distances, count: int) -> BoolArray:
+        """Return which places have one of the ``count`` lowest distances (with ties) to any query vector."""
         if len(places) <= count:
             return np.ones(len(places), dtype=bool)
-        if self.there.gone > cells.left_out:
-            distances[:, ~self.there.whole[cells.rows.take(places)]] = np.iinfo(distances.dtype).max
-        found: BoolArray = np.any(distances <= np.partition(distances, count - 1)[:, count - 1 : count], axis=0)
-        return found
+        if self.live.deleted_count > clusters.deleted_count:
+            distances[:, ~self.live.mask[clusters.rows.take(places)]] = np.iinfo(distances.dtype).max
+        limits = np.partition(distances, count - 1)[:, count - 1 : count]
+        is_selected: BoolArray = np.any(distances <= limits, axis=0)
+        return is_selected
 
-    def _as_changed(self, vector: FloatArray, places: IntArray, scored: FloatArray) -> tuple[IntArray, FloatArray]:
-        """The same places and products, with those that have other vectors now as these are."""
-        changed = self.column.changed
-        if not len(changed):
-            return places, scored
-        same = ~is_in(places, changed)
+    def _add_replaced(self, query: FloatArray, places: IntArray, products: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the places and products with the products of replaced vectors in place of the old ones."""
+        replaced = self.column.replaced
+        if not len(replaced):
+            return places, products
+        stays = ~is_in(places, replaced)
         return (
-            np.concatenate([places[same], changed]),
-            np.concatenate([scored[same], compute_dot_products(self.column.values, vector)]),
+            np.concatenate([places[stays], replaced]),
+            np.concatenate([products[stays], compute_dot_products(self.column.replacements, query)]),
         )
 
-    def _places(self, rows: IntArray) -> IntArray:
-        """Where the vectors of some rows lie."""
-        return rows if self.cells is None else _moved(rows, self.cells.places)
+    def _to_places(self, rows: IntArray) -> IntArray:
+        """Return where the vectors of rows lie in :attr:`column`."""
+        return rows if self.clusters is None else _permute(rows, self.clusters.places)
 
-    def _rows(self, places: IntArray) -> IntArray:
-        """Whose vectors lie at some places."""
-        return places if self.cells is None else _moved(places, self.cells.rows)
-
-
-def _moved(numbers: IntArray, to: Numbers) -> IntArray:
-    """Where each number goes; those beyond stay."""
-    return np.where(numbers < len(to), to.take(numbers, mode="clip"), numbers)
+    def _to_rows(self, places: IntArray) -> IntArray:
+        """Return the rows whose vectors lie at places of :attr:`column`."""
+        return places if self.clusters is None else _permute(places, self.clusters.rows)
 
 
-_BLOCK = 64
+def _permute(numbers: IntArray, permutation: Numbers) -> IntArray:
+    """Return the image of each number; numbers beyond the permutation stay."""
+    return np.where(numbers < len(permutation), permutation.take(numbers, mode="clip"), numbers)
 
 
-def _highest(products: FloatArray, k: int, margin: float) -> IntArray:
-    """The rows of the ``k`` highest products, and of those that rounding may make as high."""
+def _find_highest(products: FloatArray, k: int, margin: float) -> IntArray:
+    """Return the positions of the ``k`` highest products, and of products that rounding may make as high."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
-    # The k-th highest of the maxima of blocks is no higher than the k-th highest of all: few remain to be compared.
-    blocks = products[: len(products) // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
+    # The k-th highest of block maxima is at most the k-th highest product, so few products remain to be compared.
+    blocks = products[: len(products) // _MAX_BLOCK * _MAX_BLOCK].reshape(-1, _MAX_BLOCK)
     bound = np.partition(blocks.max(axis=1), -k)[-k] - margin if k <= len(blocks) else -np.inf
-    rows = np.flatnonzero(products >= bound)
-    least = np.partition(products[rows], -k)[-k] if k < len(rows) else -np.inf
-    found = products[rows]
-    return rows[(found >= least - margin) & (found > -np.inf)]
+    positions = np.flatnonzero(products >= bound)
+    candidates = products[positions]
+    threshold = np.partition(candidates, -k)[-k] if k < len(positions) else -np.inf
+    return positions[(candidates >= threshold - margin) & (candidates > -np.inf)]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.snapshot.string_table import Lookup, Strings, hash_of
+from polyad.snapshot.string_table import HashIndex, StringColumn, hash_string
 
 TEXTS = st.lists(st.text(st.characters(), max_size=6), max_size=8)
 """Half characters too, which no file holds but a question may."""
@@ -16,14 +16,14 @@ TEXTS = st.lists(st.text(st.characters(), max_size=6), max_size=8)
 
 @given(base=TEXTS, more=st.lists(TEXTS, max_size=3))
 def test_texts_are_those_that_were_given_in_their_order(base: list[str], more: list[list[str]]) -> None:
-    strings, texts = Strings.of(base), list(base)
+    strings, texts = StringColumn.from_strings(base), list(base)
     for some in more:
         earlier, before = strings, list(texts)
-        strings = strings.extended(some)
+        strings = strings.append(some)
         texts += some
         assert earlier.take(range(len(earlier))) == before, "what was there is as it was"
     assert len(strings) == len(texts)
-    assert [strings[row] for row in range(len(texts))] == texts
+    assert strings.take(range(len(texts))) == texts
     rows = np.arange(len(texts))[::-1]
     assert strings.take(rows) == strings.take(rows.tolist()) == texts[::-1]
 
@@ -36,25 +36,26 @@ def test_rows_are_found_by_the_hashes_they_were_entered_with(
     parts: list[list[tuple[int, int]]], wanted: list[int]
 ) -> None:
     lookups = [
-        Lookup.of([hashed for hashed, _ in part], np.array([row for _, row in part], dtype=np.int64)) for part in parts
+        HashIndex.from_entries([hashed for hashed, _ in part], np.array([row for _, row in part], dtype=np.int64))
+        for part in parts
     ]
     joined = lookups[0]
     for other in lookups[1:]:
-        joined = joined.joined(other)
+        joined = joined.merge(other)
     entries = [entry for part in parts for entry in part]
     assert len(joined) == len(entries)
-    assert sorted(joined.pairs(wanted)[1].tolist()) == sorted(
+    assert sorted(joined.find(wanted)[1].tolist()) == sorted(
         row for hashed in wanted for entry, row in entries if entry == hashed
     )
     for hashed in (*wanted, 2**64 - 1):
-        assert sorted(joined.pairs([hashed])[1].tolist()) == sorted(row for entry, row in entries if entry == hashed)
+        assert sorted(joined.find([hashed])[1].tolist()) == sorted(row for entry, row in entries if entry == hashed)
 
 
 def test_hashes_are_the_same_in_every_process() -> None:
-    code = "from polyad.snapshot.string_table import hash_of; print(hash_of('Gro\\u00dfe Glocke'), hash_of('\\ud800'))"
+    code = "from polyad.snapshot.string_table import hash_string as h; print(h('Gro\\u00dfe Glocke'), h('\\ud800'))"
     command = [sys.executable, "-c", code]
     printed = set()
     for seed in ("1", "2"):
         environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         printed.add(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
-    assert printed == {f"{hash_of('Große Glocke')} {hash_of(chr(0xD800))}\n"}
+    assert printed == {f"{hash_string('Große Glocke')} {hash_string(chr(0xD800))}\n"}

@@ -26,7 +26,7 @@ from polyad.model import (
 from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_version
 from polyad.protocols.store import ENTITY_VECTORS, Manifest
-from polyad.snapshot.described import LONGEST, Undescribed, entity_text
+from polyad.snapshot.entity_vectors import MAX_DESCRIPTION, OutdatedEntities, format_entity_text
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
@@ -75,14 +75,14 @@ def keeper_of(store: SqliteStore) -> SnapshotProvider:
 
 def by_key(snapshot: MappedSnapshot) -> FloatArray:
     """The vectors of all entities, in the order of their keys."""
-    rows = np.flatnonzero(snapshot.graph.are_there(np.arange(snapshot.row_count("entity"))))
+    rows = np.flatnonzero(snapshot.graph.are_live(np.arange(snapshot.row_count("entity"))))
     return snapshot.vectors("entity", rows[np.argsort(snapshot.rank_by_id("entity", rows))])
 
 
 def vectors(store: SqliteStore, embedder: CountingEmbedder) -> FloatArray:
     """As a newly opened index makes them."""
     embedder.texts.clear()
-    return by_key(keeper_of(store).described(embedder))
+    return by_key(keeper_of(store).get_with_entity_vectors(embedder))
 
 
 def kept_vectors(store: SqliteStore) -> dict[str, bytes]:
@@ -90,10 +90,13 @@ def kept_vectors(store: SqliteStore) -> dict[str, bytes]:
 
 
 def test_the_text_of_an_entity_is_its_name_and_what_is_said_of_it() -> None:
-    assert entity_text(Entity("ada", "Ada")) == "Ada"
-    assert entity_text(Entity("ada", "Ada", "person", "met  Babbage\nwrote notes")) == "Ada: met Babbage wrote notes"
-    assert entity_text(Entity("ada", "Ada", description=" \n ")) == "Ada"
-    assert entity_text(Entity("ada", "Ada", description="x" * 5000)) == "Ada: " + "x" * LONGEST
+    assert format_entity_text(Entity("ada", "Ada")) == "Ada"
+    assert (
+        format_entity_text(Entity("ada", "Ada", "person", "met  Babbage\nwrote notes"))
+        == "Ada: met Babbage wrote notes"
+    )
+    assert format_entity_text(Entity("ada", "Ada", description=" \n ")) == "Ada"
+    assert format_entity_text(Entity("ada", "Ada", description="x" * 5000)) == "Ada: " + "x" * MAX_DESCRIPTION
 
 
 def test_vectors_are_those_of_the_texts_in_the_order_of_keys(store: SqliteStore) -> None:
@@ -157,16 +160,16 @@ def test_keeping_vectors_does_not_change_the_version_of_the_index(store: SqliteS
 def test_a_view_that_moves_on_embeds_only_what_changed(store: SqliteStore) -> None:
     keeper, embedder = keeper_of(store), CountingEmbedder()
     put(store, "a", ada="a woman", bob="a man")
-    first = keeper.described(embedder)
-    assert keeper.described(embedder) is first
+    first = keeper.get_with_entity_vectors(embedder)
+    assert keeper.get_with_entity_vectors(embedder) is first
     assert embedder.texts == ["Ada: a woman", "Bob: a man"]
     put(store, "b", bob="an inventor", cy="")
     put(store, "c", ada="")
-    second = keeper.described(embedder)
+    second = keeper.get_with_entity_vectors(embedder)
     assert sorted(embedder.texts[2:]) == ["Bob: a man an inventor", "Cy"]
-    assert np.array_equal(by_key(second), by_key(keeper_of(store).described(CountingEmbedder())))
+    assert np.array_equal(by_key(second), by_key(keeper_of(store).get_with_entity_vectors(CountingEmbedder())))
     store.remove(["a", "c"])
-    third = keeper.described(embedder)
+    third = keeper.get_with_entity_vectors(embedder)
     assert embedder.texts[4:] == ["Bob: an inventor"], "Ada is gone"
     assert np.array_equal(by_key(third), HashingEmbedder(DIMENSION).encode(["Bob: an inventor", "Cy"], "passage"))
     assert np.array_equal(by_key(first), HashingEmbedder(DIMENSION).encode(["Ada: a woman", "Bob: a man"], "passage"))
@@ -182,12 +185,12 @@ def test_a_view_that_moves_on_scores_entities_anew(store: SqliteStore) -> None:
     keeper, embedder = keeper_of(store), CountingEmbedder()
     put(store, "a", ada="")
     put(store, "b", 20, ada="")
-    assert score(keeper.described(embedder), "ada") == pytest.approx(100)
+    assert score(keeper.get_with_entity_vectors(embedder), "ada") == pytest.approx(100)
     store.remove(["a"])
-    assert score(keeper.described(embedder), "ada") == pytest.approx(20)
+    assert score(keeper.get_with_entity_vectors(embedder), "ada") == pytest.approx(20)
     put(store, "c", 70, ada="", bob="")
-    assert score(keeper.described(embedder), "ada") == pytest.approx(70)
-    assert score(keeper.described(embedder), "bob") == pytest.approx(70)
+    assert score(keeper.get_with_entity_vectors(embedder), "ada") == pytest.approx(70)
+    assert score(keeper.get_with_entity_vectors(embedder), "bob") == pytest.approx(70)
     assert embedder.texts == ["Ada", "Bob"]
 
 
@@ -195,9 +198,9 @@ def test_entities_that_went_are_none_of_the_nearest(store: SqliteStore) -> None:
     keeper, embedder = keeper_of(store), CountingEmbedder()
     put(store, "a", ada="a woman")
     put(store, "b", bob="a man")
-    keeper.described(embedder)
+    keeper.get_with_entity_vectors(embedder)
     store.remove(["a"])
-    snapshot = keeper.described(embedder)
+    snapshot = keeper.get_with_entity_vectors(embedder)
     question = HashingEmbedder(DIMENSION).encode(["Ada: a woman"], "query")
     for weighted in (False, True):
         ((rows, _),) = snapshot.nearest("entity", question, 5, weighted=weighted)
@@ -208,9 +211,9 @@ def test_an_entity_of_which_something_else_is_said_is_found_by_that(store: Sqlit
     keeper, embedder = keeper_of(store), CountingEmbedder()
     put(store, "a", ada="who wrote the first program for an engine that was never built")
     put(store, "b", **{"ada": "", "ada ada": ""})
-    keeper.described(embedder)
+    keeper.get_with_entity_vectors(embedder)
     store.remove(["a"])
-    snapshot = keeper.described(embedder)
+    snapshot = keeper.get_with_entity_vectors(embedder)
     assert embedder.texts[-1] == "Ada"
     for k in (1, 2):
         ((rows, _),) = snapshot.nearest("entity", HashingEmbedder(DIMENSION).encode(["Ada"], "query"), k)
@@ -218,19 +221,21 @@ def test_an_entity_of_which_something_else_is_said_is_found_by_that(store: Sqlit
 
 
 def test_vectors_that_lie_in_files_are_not_made_again(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.snapshot.provider.FEWEST", 0)
+    monkeypatch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
     made: list[int] = []
-    make = MappedSnapshot.entities_made
+    make = MappedSnapshot.read_entities
 
-    def entities_made(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
+    def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
         made.extend(rows)
         return make(snapshot, rows)
 
     def opened() -> MappedSnapshot:
         made.clear()
-        return SnapshotProvider(store, DIMENSION, SnapshotFiles(store.directory)).described(CountingEmbedder())
+        return SnapshotProvider(store, DIMENSION, SnapshotFiles(store.directory)).get_with_entity_vectors(
+            CountingEmbedder()
+        )
 
-    monkeypatch.setattr(MappedSnapshot, "entities_made", entities_made)
+    monkeypatch.setattr(MappedSnapshot, "read_entities", read_entities)
     put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(30)})
     first = opened()
     assert len(made) == 30
@@ -241,19 +246,19 @@ def test_vectors_that_lie_in_files_are_not_made_again(store: SqliteStore, monkey
     third = opened()
     assert second.ids("entity", made[:1]) == ["name07"], "and beside it what is new"
     assert len(made) == 2
-    assert np.array_equal(by_key(third), by_key(keeper_of(store).described(CountingEmbedder())))
+    assert np.array_equal(by_key(third), by_key(keeper_of(store).get_with_entity_vectors(CountingEmbedder())))
 
 
 def test_an_entity_that_is_gone_before_it_was_described_makes_the_view_stale(store: SqliteStore) -> None:
     put(store, "a", ada="a woman")
     put(store, "b", bob="a man")
     keeper = keeper_of(store)
-    snapshot = keeper.current()
+    snapshot = keeper.get_current()
     store.remove(["b"])
     with pytest.raises(StaleSnapshotError):
-        Undescribed.of(snapshot)
+        OutdatedEntities.from_snapshot(snapshot)
     assert list(kept_vectors(store)) == []
-    keeper.described(CountingEmbedder())
+    keeper.get_with_entity_vectors(CountingEmbedder())
     assert list(kept_vectors(store)) == ["ada"]
 
 
@@ -264,16 +269,18 @@ def test_progress_is_told_in_entities(store: SqliteStore) -> None:
     def tell(done: int, total: int | None, message: str) -> None:
         told.append((done, total, message))
 
-    keeper_of(store).described(CountingEmbedder(), tell)
-    keeper_of(store).described(CountingEmbedder(), tell)
+    keeper_of(store).get_with_entity_vectors(CountingEmbedder(), tell)
+    keeper_of(store).get_with_entity_vectors(CountingEmbedder(), tell)
     assert told == [(2, 2, "entities embedded")]
 
 
 def test_vectors_made_in_several_batches_are_the_same(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(25)})
-    monkeypatch.setattr("polyad.snapshot.described._BATCH", 10)
+    monkeypatch.setattr("polyad.snapshot.entity_vectors._BATCH", 10)
     told: list[int] = []
-    snapshot = keeper_of(store).described(CountingEmbedder(), lambda done, total, message: told.append(done))
+    snapshot = keeper_of(store).get_with_entity_vectors(
+        CountingEmbedder(), lambda done, total, message: told.append(done)
+    )
     texts = [f"Name{number:02}: thing {number}" for number in range(25)]
     assert np.array_equal(by_key(snapshot), HashingEmbedder(DIMENSION).encode(texts, "passage"))
     assert told == [10, 20, 25]
@@ -281,7 +288,7 @@ def test_vectors_made_in_several_batches_are_the_same(store: SqliteStore, monkey
 
 def test_what_was_embedded_before_a_failure_is_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, "a", **{f"name{number:02}": "" for number in range(25)})
-    monkeypatch.setattr("polyad.snapshot.described._BATCH", 10)
+    monkeypatch.setattr("polyad.snapshot.entity_vectors._BATCH", 10)
 
     class Breaking(CountingEmbedder):
         def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
@@ -290,7 +297,7 @@ def test_what_was_embedded_before_a_failure_is_kept(store: SqliteStore, monkeypa
             return super().encode(texts, kind)
 
     with pytest.raises(MemoryError):
-        keeper_of(store).described(Breaking())
+        keeper_of(store).get_with_entity_vectors(Breaking())
     embedder = CountingEmbedder()
     vectors(store, embedder)
     assert embedder.texts == [f"Name{number}" for number in range(20, 25)]
@@ -300,8 +307,8 @@ def test_threads_that_make_them_at_once_get_the_same(store: SqliteStore) -> None
     put(store, "a", **{f"name{number:03}": f"thing {number}" for number in range(200)})
     keeper, embedder = keeper_of(store), CountingEmbedder()
     with ThreadPoolExecutor(8) as pool:
-        shared = list(pool.map(lambda _: by_key(keeper.described(embedder)), range(16)))
-        own = list(pool.map(lambda _: by_key(keeper_of(store).described(CountingEmbedder())), range(16)))
+        shared = list(pool.map(lambda _: by_key(keeper.get_with_entity_vectors(embedder)), range(16)))
+        own = list(pool.map(lambda _: by_key(keeper_of(store).get_with_entity_vectors(CountingEmbedder())), range(16)))
     assert len(embedder.texts) == 200
     assert {made.tobytes() for made in [*shared, *own]} == {shared[0].tobytes()}
 
@@ -321,7 +328,7 @@ store = SqliteStore.open(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(20):
-    snapshot = SnapshotProvider(store, 8).described(HashingEmbedder(8))
+    snapshot = SnapshotProvider(store, 8).get_with_entity_vectors(HashingEmbedder(8))
     made = snapshot.vectors("entity", np.arange(snapshot.row_count("entity")))
     store.put_values(ENTITY_VECTORS, {entity.key: b"old" for entity in get_all(store, Entity)[::2]}, is_optional=True)
 print(made.sum())
@@ -353,18 +360,18 @@ def test_two_processes_that_make_them_at_once_do_no_harm(store: SqliteStore, tmp
     assert np.array_equal(vectors(store, CountingEmbedder()), expected), "what is out of date is made again"
 
 
-def test_a_view_that_others_move_on_meanwhile_is_described_all_the_same(
+def test_a_view_that_others_move_on_meanwhile_has_entity_vectors_all_the_same(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store, "a", ada="a woman")
     keeper = keeper_of(store)
-    settled = keeper._settled
+    settled = keeper._save_if_mostly_new
 
     def settled_later() -> MappedSnapshot:
         put(store, "b", bob="a man")
-        keeper.current(at_least=get_version(store))
+        keeper.get_current(min_version=get_version(store))
         return settled()
 
-    monkeypatch.setattr(keeper, "_settled", settled_later)
-    snapshot = keeper.described(CountingEmbedder())
-    assert len(by_key(snapshot)) == snapshot.graph.are_there(np.arange(snapshot.row_count("entity"))).sum()
+    monkeypatch.setattr(keeper, "_save_if_mostly_new", settled_later)
+    snapshot = keeper.get_with_entity_vectors(CountingEmbedder())
+    assert len(by_key(snapshot)) == snapshot.graph.are_live(np.arange(snapshot.row_count("entity"))).sum()

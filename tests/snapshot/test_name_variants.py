@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyad.model import BoolArray, IntArray
-from polyad.snapshot.ids import EntityKeys
-from polyad.snapshot.subject_names import SubjectNames
+from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.string_table import EntityKeys
 
 SUBJECTS = [
     "ann bradford davis",
@@ -26,7 +26,7 @@ OTHERS = ["jeffrey smart", "john smith", "old lima", "watchman piet adler"]
 
 
 def row_of(keys: EntityKeys, key: str) -> int | None:
-    row = int(keys.rows([key])[0])
+    row = int(keys.find_rows([key])[0])
     return None if row < 0 else row
 
 
@@ -34,8 +34,8 @@ class Known:
     """Names of subjects and of others that come and go."""
 
     def __init__(self) -> None:
-        self.names = SubjectNames.none()
-        self.keys = EntityKeys.none()
+        self.names = NameVariants.empty()
+        self.keys = EntityKeys.empty()
         self.subjects: set[str] = set()
         self.others: set[str] = set()
 
@@ -44,36 +44,37 @@ class Known:
         before, after = (self.subjects, self.others), (set(subjects), set(others) - set(subjects))
         self.subjects, self.others = after
         new = sorted(key for key in after[0] | after[1] if row_of(self.keys, key) is None)
-        self.keys = self.keys.extended(new)
+        self.keys = self.keys.append(new)
         there = before[0] | before[1], after[0] | after[1]
-        self.names, changed = self.names.advanced(
+        self.names, changed = self.names.advance(
             self.keys,
             self._rows(before[0] ^ after[0]),
             self._rows(there[0] ^ there[1]),
             self._tells(self.subjects),
             self._tells(there[1]),
         )
-        return [self.keys[row] for row in changed.tolist()]
+        return self.keys.strings.take(changed)
 
     def made_at_once(self) -> Known:
         """The same, found for all entities together."""
         made, rows = Known(), np.arange(len(self.keys))
         are_subjects, are_there = self._tells(self.subjects)(rows), self._tells(self.subjects | self.others)(rows)
-        made.keys, made.names = self.keys, SubjectNames.of(self.keys, are_subjects, are_there)
+        made.keys, made.names = self.keys, NameVariants.build(self.keys, are_subjects, are_there)
         return made
 
     def subject_of(self, name: str) -> str | None:
-        row = int(self.names.subjects_of([name], self._tells(self.subjects))[0])
-        return None if row < 0 else self.keys[row]
+        row = int(self.names.resolve(self.keys, [name], self._tells(self.subjects))[0])
+        return None if row < 0 else self.keys.strings.take([row])[0]
 
     def pairs(self) -> list[tuple[str, str]]:
         """What was kept: each name with its subject, asked from both sides."""
         rows = np.arange(len(self.keys))
-        subjects = self.names.subject.at(rows).tolist()
-        kept = [(self.keys[row], self.keys[subject]) for row, subject in enumerate(subjects) if subject >= 0]
-        names, owners = self.names.of_subjects(rows)
+        keys = self.keys.strings.take(rows)
+        subjects = self.names.subject.take(rows).tolist()
+        kept = [(keys[row], keys[subject]) for row, subject in enumerate(subjects) if subject >= 0]
+        names, owners = self.names.get_variants(rows)
         by_subject = zip(names.tolist(), owners.tolist(), strict=True)
-        assert sorted((self.keys[name], self.keys[subject]) for name, subject in by_subject) == sorted(kept)
+        assert sorted((keys[name], keys[subject]) for name, subject in by_subject) == sorted(kept)
         return sorted(kept)
 
     def _rows(self, keys: Iterable[str]) -> IntArray:
@@ -81,7 +82,7 @@ class Known:
         return np.array(sorted(found), dtype=np.int64)
 
     def _tells(self, chosen: set[str]) -> Callable[[IntArray], BoolArray]:
-        return lambda rows: np.array([self.keys[row] in chosen for row in rows.tolist()], dtype=bool)
+        return lambda rows: np.array([key in chosen for key in self.keys.strings.take(rows)], dtype=np.bool_)
 
 
 def known(subjects: Iterable[str], others: Iterable[str]) -> Known:
@@ -166,8 +167,8 @@ def test_names_that_were_moved_on_stand_for_what_they_do_when_found_at_once(
     steps: list[tuple[set[str], set[str]]], most: int, told: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyad.snapshot.subject_names._MOST", most)
-        patch.setattr("polyad.snapshot.subject_names._TOLD", told)
+        patch.setattr("polyad.snapshot.name_variants._MAX_CANDIDATES", most)
+        patch.setattr("polyad.snapshot.name_variants._BLOCK", told)
         move_on(steps)
 
 

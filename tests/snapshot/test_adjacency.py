@@ -1,4 +1,4 @@
-"""What grows keeps what it was: against plain dictionaries and lists."""
+"""Growing structures against plain dictionaries and lists; earlier versions stay unchanged."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from polyad.hypergraph.incidence import WeightedAdjacency
 from polyad.model import FloatArray, IntArray
-from polyad.snapshot.growing import GrowingAdjacency, Presence, PrunedAdjacency, Tail, grown, whole
-from polyad.snapshot.string_table import Lookup
+from polyad.snapshot.adjacency import GrowingAdjacency, PrunedAdjacency
+from polyad.snapshot.columns import AppendOnlyArray, LiveRows, append_run
+from polyad.snapshot.string_table import HashIndex
 
 ROWS = 8
 
@@ -61,7 +62,7 @@ def expected(pairs: Pairs, asked: list[int]) -> list[list[tuple[int, float]]]:
 def test_rows_have_the_neighbours_that_came_and_have_not_gone(
     steps: list[tuple[int, list[tuple[int, int, float]], set[int]]], asked: list[int], laid_down: int
 ) -> None:
-    growing, pruned = GrowingAdjacency.none(), PrunedAdjacency.none()
+    growing, pruned = GrowingAdjacency.empty(), PrunedAdjacency.empty()
     came: Pairs = {}
     there: Pairs = {}
     count, all_gone = 0, set[int]()
@@ -69,14 +70,15 @@ def test_rows_have_the_neighbours_that_came_and_have_not_gone(
         earlier = growing, pruned, gathered(growing, asked), gathered(pruned, asked)
         new = [(row, count + place % more, weight) for row, place, weight in triples]
         count += more
-        growing = growing.extended(*columns(new))
-        pruned = pruned.advanced(pruned.there.advanced(integers(), more), integers(), *columns(new))
+        growing = growing.append(*columns(new))
+        pruned = pruned.advance(pruned.live.advance(integers(), more), (integers(), integers()), *columns(new))
         for row, neighbour, weight in new:
             for pairs in (came, there):
                 pairs[row, neighbour] = max(weight, pairs.get((row, neighbour), 0.0))
         gone = sorted(neighbour for neighbour in going if neighbour < count and neighbour not in all_gone)
-        lost = integers(*(row for row, neighbour in there if neighbour in gone))
-        pruned = pruned.advanced(pruned.there.advanced(integers(*gone), 0), lost, *columns([]))
+        lost = [pair for pair in there if pair[1] in gone]
+        deleted = integers(*(row for row, _ in lost)), integers(*(neighbour for _, neighbour in lost))
+        pruned = pruned.advance(pruned.live.advance(integers(*gone), 0), deleted, *columns([]))
         there = {pair: weight for pair, weight in there.items() if pair[1] not in gone}
         all_gone |= set(gone)
         assert gathered(growing, asked) == expected(came, asked)
@@ -84,25 +86,26 @@ def test_rows_have_the_neighbours_that_came_and_have_not_gone(
         assert gathered(earlier[0], asked) == earlier[2], "what was there is as it was"
         assert gathered(earlier[1], asked) == earlier[3], "what was there is as it was"
         if number == laid_down:
-            growing = GrowingAdjacency(whole(growing, ROWS))
-            pruned = PrunedAdjacency(GrowingAdjacency(whole(pruned, ROWS)), Presence.of(pruned.there.whole))
-    assert gathered(GrowingAdjacency(whole(growing, ROWS)), asked) == expected(came, asked)
+            growing, pruned = growing.compact(), pruned.compact()
+            assert not growing.runs
+            assert not pruned.pairs.runs
+    assert gathered(growing.compact(), asked) == expected(came, asked)
 
 
 def test_an_adjacency_has_few_parts_however_often_it_grew() -> None:
     adjacency = GrowingAdjacency(WeightedAdjacency.from_pairs(*columns([(0, 0, 1.0)]), 1))
     for number in range(1, 1000):
-        adjacency = adjacency.extended(*columns([(number % 3, number, 1.0)]))
-    assert len(adjacency.parts) <= 4
+        adjacency = adjacency.append(*columns([(number % 3, number, 1.0)]))
+    assert len(adjacency.runs) <= 4
     assert adjacency.degrees(integers(0, 1, 2)).tolist() == [334, 333, 333]
 
 
 @given(steps=st.lists(st.tuples(st.lists(st.integers(0, 99), max_size=5), st.booleans()), max_size=20))
 def test_a_tail_keeps_what_it_was_whichever_of_those_before_it_grows(steps: list[tuple[list[int], bool]]) -> None:
-    tails = [(Tail.of(integers()), list[int]())]
+    tails = [(AppendOnlyArray.from_values(integers()), list[int]())]
     for more, from_the_last in steps:
         tail, values = tails[-1 if from_the_last else len(tails) // 2]
-        tails.append((tail.extended(integers(*more)), values + more))
+        tails.append((tail.append(integers(*more)), values + more))
         assert [tail.values.tolist() for tail, _ in tails] == [values for _, values in tails]
 
 
@@ -112,25 +115,25 @@ def test_a_tail_keeps_what_it_was_whichever_of_those_before_it_grows(steps: list
 def test_what_is_there_stays_as_it_was_whichever_of_those_before_advances(
     steps: list[tuple[int, set[int], bool]],
 ) -> None:
-    known = [(Presence.none(), list[bool]())]
+    known = [(LiveRows.empty(), list[bool]())]
     for came, going, from_the_last in steps:
         presence, there = known[-1 if from_the_last else len(known) // 2]
         gone = [row for row in sorted(going) if row < len(there) and there[row]]
         left = [is_there and row not in gone for row, is_there in enumerate(there)]
-        known.append((presence.advanced(integers(*gone), came), left + came * [True]))
+        known.append((presence.advance(integers(*gone), came), left + came * [True]))
         for presence, there in known:
-            assert presence.whole.tolist() == there
-            assert presence.rows().tolist() == [row for row, is_there in enumerate(there) if is_there]
-            assert presence.at(np.arange(len(there))).tolist() == there
-            assert (presence.count, presence.gone) == (len(there), there.count(False))
+            assert presence.mask.tolist() == there
+            assert presence.to_rows().tolist() == [row for row, is_there in enumerate(there) if is_there]
+            assert presence.are_live(np.arange(len(there))).tolist() == there
+            assert (len(presence), presence.deleted_count) == (len(there), there.count(False))
 
 
 def test_few_parts_are_kept_and_each_entry_is_moved_seldom() -> None:
-    parts: tuple[Lookup, ...] = ()
+    parts: tuple[HashIndex, ...] = ()
     moved = 0
     for row in range(2000):
         before = {id(part) for part in parts}
-        parts = grown(parts, Lookup.of([row], np.array([row])))
+        parts = append_run(parts, HashIndex.from_entries([row], np.array([row])))
         moved += sum(len(part) for part in parts if id(part) not in before)
         assert len(parts) <= 4
     assert moved <= 2000 * 4 * 8

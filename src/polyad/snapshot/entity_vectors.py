@@ -1,0 +1,127 @@
+"""Entity vectors: embeddings of an entity's name and descriptions (HyperGraphRAG, section 4.1, Psi).
+
+An entity is derived from all passages that name it, and so is its vector. The store caches vectors with a digest of the
+embedded text; a vector is computed again when the text has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polyad.model import Entity, FloatArray, IntArray
+from polyad.protocols.components import Embedder, Progress, silent
+from polyad.protocols.store import ENTITY_VECTORS, ValueStore
+from polyad.snapshot.columns import Column, LiveRows
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.vectors import Vectors
+
+MAX_DESCRIPTION = 600
+"""Characters of the descriptions that are embedded: encoders read a limited length, and frequent entities have more."""
+
+_BATCH = 4096
+"""Entities embedded between two commits."""
+
+_DIGEST_BYTES = 32
+"""A stored value is the SHA-256 digest of the embedded text, followed by the vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutdatedEntities:
+    """The entities of a snapshot without a current vector.
+
+    Attributes:
+        rows: Sorted.
+        entities: The entities, at the version of the snapshot.
+    """
+
+    rows: IntArray
+    entities: Sequence[Entity]
+
+    @classmethod
+    def from_snapshot(cls, snapshot: MappedSnapshot) -> OutdatedEntities:
+        """Read the entities. Call this inside a read transaction of the snapshot's version.
+
+        Raises:
+            StaleSnapshotError: An incidence of an entity has been deleted since.
+        """
+        rows = np.arange(len(snapshot.keys)) if snapshot.entity_vectors is None else snapshot.outdated
+        rows = rows[snapshot.graph.are_live(rows)]
+        return cls(rows, snapshot.read_entities(rows.tolist()))
+
+
+def add_entity_vectors(
+    snapshot: MappedSnapshot,
+    outdated: OutdatedEntities,
+    store: ValueStore,
+    embedder: Embedder,
+    progress: Progress = silent,
+) -> MappedSnapshot:
+    """Return the snapshot with a vector and a score for every entity.
+
+    Args:
+        snapshot: The snapshot.
+        outdated: Its entities without a current vector.
+        store: Caches vectors.
+        embedder: The embedder of the index.
+        progress: Called with the number of embedded entities.
+    """
+    if snapshot.has_entity_vectors:
+        return snapshot
+    before = snapshot.entity_vectors or Vectors.empty(embedder.dimension)
+    scores = snapshot.entity_scores or Column.empty(np.float32)
+    rows, first = outdated.rows, len(before)
+    is_new = rows >= first
+    embedded = _embed(outdated.entities, store, embedder, progress)
+    entity_scores = np.array([entity.score for entity in outdated.entities], dtype=np.float32)
+    new_vectors = np.zeros((len(snapshot.keys) - first, embedder.dimension), dtype=np.float32)
+    new_scores = np.zeros(len(new_vectors), dtype=np.float32)
+    new_vectors[rows[is_new] - first], new_scores[rows[is_new] - first] = embedded[is_new], entity_scores[is_new]
+    live = LiveRows.from_mask(snapshot.graph.are_live(np.arange(len(snapshot.keys))))
+    return replace(
+        snapshot,
+        entity_vectors=before.advance(live, new_vectors).replace(rows[~is_new], embedded[~is_new]),
+        entity_scores=scores.append(new_scores).replace(rows[~is_new], entity_scores[~is_new]),
+        outdated=rows[:0],
+    )
+
+
+def _embed(entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress) -> FloatArray:
+    """Return the vector of each entity, float32 ``[entities, dimension]``; missing vectors are computed and cached."""
+    cached = store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
+    vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
+    missing = []
+    for row, entity in enumerate(entities):
+        value = cached.get(entity.key, b"")
+        if value[:_DIGEST_BYTES] == _compute_digest(format_entity_text(entity)):
+            vectors[row] = np.frombuffer(value[_DIGEST_BYTES:], dtype="<f4")
+        else:
+            missing.append(row)
+    for start in range(0, len(missing), _BATCH):
+        rows = missing[start : start + _BATCH]
+        texts = [format_entity_text(entities[row]) for row in rows]
+        vectors[rows] = embedder.encode(texts, "passage")
+        values = {
+            entities[row].key: _compute_digest(text) + vectors[row].astype("<f4").tobytes()
+            for row, text in zip(rows, texts, strict=True)
+        }
+        store.put_values(ENTITY_VECTORS, values, is_optional=True)
+        progress(start + len(rows), len(missing), "entities embedded")
+    return vectors
+
+
+def format_entity_text(entity: Entity) -> str:
+    """Return the text that is embedded for an entity: the name and the beginning of the descriptions.
+
+    >>> format_entity_text(Entity("ada lovelace", "Ada Lovelace", description="wrote the first program"))
+    'Ada Lovelace: wrote the first program'
+    """
+    description = " ".join(entity.description.split())[:MAX_DESCRIPTION]
+    return f"{entity.name}: {description}" if description else entity.name
+
+
+def _compute_digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

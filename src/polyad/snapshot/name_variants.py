@@ -1,0 +1,319 @@
+"""Name variants: shorter names that stand for the subject of a passage.
+
+A passage without a title is about the entity that its text defines in full: "Christopher Edward Nolan (born 1970) is
+...". Other texts say "Christopher Nolan", or "director Christopher Nolan". Whether such a name identifies one subject
+depends on all subjects of the index. The resolution is stored for every name, and updated for the names that an added
+or deleted subject may affect.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+import numpy as np
+
+from polyad.hypergraph.incidence import WeightedAdjacency, rank_in_group, sort_unique
+from polyad.hypergraph.sparse import union
+from polyad.model import BoolArray, IntArray
+from polyad.snapshot.adjacency import GrowingAdjacency
+from polyad.snapshot.columns import Column, append_run
+from polyad.snapshot.string_table import EntityKeys, HashIndex, find_in_runs
+
+_MAX_SUBJECT_WORDS = 12
+"""Words of the longest subject that has short forms; longer subjects are rarely names."""
+
+_MAX_ENDING_WORDS = 100
+"""Words of the longest ending of a name that is compared with subjects."""
+
+_MIN_WORDS = 2
+"""Words that a variant and its subject share at least; one word is not specific enough."""
+
+_MAX_CANDIDATES = 100
+"""Subjects compared with a name; a name that resembles more of them is not specific enough."""
+
+_BLOCK = 1 << 15
+"""Names resolved at a time when an index is built: their words are in memory meanwhile."""
+
+Predicate = Callable[[IntArray], BoolArray]
+"""Returns a flag for each entity row."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NameVariants:
+    """Resolves names to the subject that they end in, or to the only subject that they are short for.
+
+    Attributes:
+        subject_codes: Rows of subjects by the codes of their short forms, with rows that are no longer subjects.
+        name_codes: Rows of names by the codes under which a subject finds them.
+        subject: For each entity the row of the subject it stands for, -1 for none; int32 ``[entities]``.
+        variants: For each subject its variants, with names that no longer stand for it.
+    """
+
+    subject_codes: tuple[HashIndex, ...]
+    name_codes: tuple[HashIndex, ...]
+    subject: Column
+    variants: GrowingAdjacency
+
+    @classmethod
+    def empty(cls) -> NameVariants:
+        """Return the variants of an index without entities."""
+        return cls((), (), Column.empty(np.int32), GrowingAdjacency.empty())
+
+    @classmethod
+    def build(cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray) -> NameVariants:
+        """Resolve all names of an index.
+
+        Args:
+            keys: The keys of all entities.
+            are_subjects: Whether each entity is the subject of a passage; ``[entities]``.
+            are_live: Whether each entity has hyperedges; ``[entities]``.
+        """
+        codes = _index_codes(keys, np.flatnonzero(are_subjects), _get_short_form_codes)
+        names = cls(
+            append_run((), codes),
+            append_run((), _index_codes(keys, np.arange(len(keys)), _get_name_codes)),
+            Column.empty(np.int32),
+            GrowingAdjacency.empty(),
+        )
+        pruned = replace(names, subject_codes=(_drop_frequent_codes(codes),))
+        subject, others = np.full(len(keys), -1, dtype=np.int32), np.flatnonzero(are_live & ~are_subjects)
+        for start in range(0, len(others), _BLOCK):
+            block = others[start : start + _BLOCK]
+            subject[block] = pruned.resolve(keys, keys.strings.take(block), are_subjects.__getitem__)
+        resolved = np.flatnonzero(subject >= 0)
+        weights = np.zeros(len(resolved), dtype=np.float32)
+        variants = WeightedAdjacency.from_pairs(subject[resolved].astype(np.int64), resolved, weights, len(keys))
+        return replace(names, subject=Column.from_array(subject), variants=GrowingAdjacency(variants))
+
+    def resolve(self, keys: EntityKeys, names: Sequence[str], is_subject: Predicate) -> IntArray:
+        """Return the row of the subject that each name stands for, -1 if the name is ambiguous or resembles none.
+
+        A name that ends in a subject stands for the longest such subject: "watchman piet adler" for "piet adler",
+        because extractors do not separate a person from the office. A name is short for a subject if its words occur in
+        the subject in the same order and both have the same first or the same last word: "jeffrey smart" for "frank
+        jeffrey edson smart". If no subject matches, the first word and initials of the name may be abbreviations: "ed
+        sullivan", "ann b davis".
+
+        Args:
+            keys: The keys of all entities.
+            names: Entity keys that are not subjects.
+            is_subject: Returns whether entities are subjects.
+        """
+        words = [name.split(" ") for name in names]
+        subjects = _resolve_endings(keys, words, is_subject)
+        unresolved = [place for place in np.flatnonzero(subjects < 0).tolist() if len(words[place]) >= _MIN_WORDS]
+        for get_beginning, is_short_for in ((_get_first_word, _is_subsequence), (_get_first_letter, _abbreviates)):
+            codes = [_hash_words(get_beginning(words[place]), words[place][-1]) for place in unresolved]
+            candidates = self._find_candidates(keys, codes, is_subject)
+            unmatched = []
+            for place, code in zip(unresolved, codes, strict=True):
+                if len(candidates[code]) > _MAX_CANDIDATES:
+                    continue
+                matches = [row for row, subject in candidates[code] if is_short_for(words[place], subject)]
+                if len(matches) == 1:
+                    subjects[place] = matches[0]
+                elif not matches:
+                    unmatched.append(place)
+            unresolved = unmatched
+        return subjects
+
+    def get_variants(self, subjects: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the names that stand for each subject, sorted, and the position of each one's subject."""
+        names, owners, _ = self.variants.get_neighbours(subjects)
+        is_current = self.subject.take(names) == subjects[owners]
+        width = len(self.subject)
+        owners, names = np.divmod(sort_unique(owners[is_current] * width + names[is_current]), max(1, width))
+        return names, owners
+
+    def advance(
+        self, keys: EntityKeys, subjects: IntArray, entities: IntArray, is_subject: Predicate, is_live: Predicate
+    ) -> tuple[NameVariants, IntArray]:
+        """Return the variants after documents were added and deleted, and the names whose subject changed.
+
+        Args:
+            keys: The keys of all entities, new entities at the end.
+            subjects: Rows of the entities that became subjects or stopped being subjects.
+            entities: Rows of the entities that got their first hyperedge or lost their last one.
+            is_subject: Returns whether entities are subjects now.
+            is_live: Returns whether entities have hyperedges now.
+        """
+        new = np.arange(len(self.subject), len(keys))
+        extended = NameVariants(
+            append_run(self.subject_codes, _index_codes(keys, subjects, _get_short_form_codes)),
+            append_run(self.name_codes, _index_codes(keys, new, _get_name_codes)),
+            self.subject.append(np.full(len(new), -1, dtype=np.int32)),
+            self.variants,
+        )
+        affected = union([subjects, entities, extended._find_affected_names(keys, subjects, is_subject)])
+        names = affected[is_live(affected) & ~is_subject(affected)]
+        after = np.full(len(affected), -1)
+        after[np.searchsorted(affected, names)] = extended.resolve(keys, keys.strings.take(names), is_subject)
+        changed = extended.subject.take(affected) != after
+        return extended._replace_subjects(affected[changed], after[changed]), affected[changed]
+
+    def _find_candidates(
+        self, keys: EntityKeys, codes: Sequence[int], is_subject: Predicate
+    ) -> defaultdict[int, list[tuple[int, list[str]]]]:
+        """Return the row and the words of each subject with a code; at most one more than :data:`_MAX_CANDIDATES`."""
+        unique = sorted(set(codes))
+        places, rows = self._find_subjects(unique, is_subject)
+        is_listed = rank_in_group(places) <= _MAX_CANDIDATES
+        places, rows = places[is_listed], rows[is_listed]
+        subjects = sort_unique(rows)
+        words = {row: key.split(" ") for row, key in zip(subjects.tolist(), keys.strings.take(subjects), strict=True)}
+        candidates: defaultdict[int, list[tuple[int, list[str]]]] = defaultdict(list)
+        for place, row in zip(places.tolist(), rows.tolist(), strict=True):
+            candidates[unique[place]].append((row, words[row]))
+        return candidates
+
+    def _find_subjects(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
+        """Return the position in ``codes`` and the row of each subject with a code, sorted and unique."""
+        places, rows = find_in_runs(self.subject_codes, codes)
+        unique = sort_unique(rows)
+        is_current = is_subject(unique)[unique.searchsorted(rows)]
+        width = max(1, int(rows.max(initial=0)) + 1)
+        return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
+
+    def _find_affected_names(self, keys: EntityKeys, subjects: IntArray, is_subject: Predicate) -> IntArray:
+        """Return the names whose subject may differ after ``subjects`` became or stopped being subjects; not sorted.
+
+        These names end in a changed subject or are short for it. If a code passes the limit of candidates, all names
+        with the code are affected.
+        """
+        changed: defaultdict[int, list[list[str]]] = defaultdict(list)
+        subject_keys = tuple(keys.strings.take(subjects))
+        for words in (key.split(" ") for key in subject_keys):
+            for code in _get_short_form_codes(words) | _get_ending_codes(words):
+                changed[code].append(words)
+        codes = sorted(changed)
+        counts = np.bincount(self._find_subjects(codes, is_subject)[0], minlength=len(codes))
+        changes = np.array([len(changed[code]) for code in codes], dtype=np.int64)
+        stays_in_limit = counts + changes <= _MAX_CANDIDATES
+        stays_over_limit = counts - changes > _MAX_CANDIDATES
+        passes_limit = (~(stays_in_limit | stays_over_limit)).tolist()
+        prefixes = {word[:end] for key in subject_keys for word in key.split(" ") for end in range(1, len(word) + 1)}
+        places, rows = find_in_runs(self.name_codes, codes)
+        names = [
+            row
+            for place, row, key in zip(places.tolist(), rows.tolist(), keys.strings.take(rows), strict=True)
+            if passes_limit[place]
+            # The cheap test on the first word or the ending comes before the comparison of words.
+            or (
+                (key.partition(" ")[0] in prefixes or key.endswith(subject_keys))
+                and _may_stand_for(key, changed[codes[place]])
+            )
+        ]
+        return np.array(names, dtype=np.int64)
+
+    def _replace_subjects(self, names: IntArray, subjects: IntArray) -> NameVariants:
+        is_resolved = subjects >= 0
+        weights = np.zeros(is_resolved.sum(), dtype=np.float32)
+        variants = self.variants.append(subjects[is_resolved], names[is_resolved], weights)
+        return replace(self, subject=self.subject.replace(names, subjects), variants=variants)
+
+    def compact(self) -> NameVariants:
+        """Return the variants with one run of each index."""
+        return NameVariants(
+            (HashIndex.merge_all(self.subject_codes),),
+            (HashIndex.merge_all(self.name_codes),),
+            self.subject,
+            self.variants,
+        )
+
+
+def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subject: Predicate) -> IntArray:
+    """Return the longest subject that each name ends in; -1 for none."""
+    subjects = np.full(len(names), -1)
+    endings = [
+        (place, " ".join(words[start:]))
+        for place, words in enumerate(names)
+        for start in range(max(1, len(words) - _MAX_ENDING_WORDS), len(words) - _MIN_WORDS + 1)
+    ]
+    rows = keys.find_rows([ending for _, ending in endings])
+    matches = [(place, row) for (place, _), row in zip(endings, rows.tolist(), strict=True) if row >= 0]
+    are_subjects = is_subject(np.array([row for _, row in matches], dtype=np.int64)).tolist()
+    for (place, row), matches_subject in zip(matches, are_subjects, strict=True):
+        if matches_subject and subjects[place] < 0:  # longer endings come first
+            subjects[place] = row
+    return subjects
+
+
+def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence[str]], Iterable[int]]) -> HashIndex:
+    """Index entities by the codes of their words."""
+    codes, ends = array("Q"), array("q")
+    for start in range(0, len(rows), _BLOCK):
+        for key in keys.strings.take(rows[start : start + _BLOCK]):
+            codes.extend(get_codes(key.split(" ")))
+            ends.append(len(codes))
+    return HashIndex.from_entries(np.array(codes), np.repeat(rows, np.diff(ends, prepend=0)))
+
+
+def _drop_frequent_codes(codes: HashIndex) -> HashIndex:
+    """Keep one entry more than :data:`_MAX_CANDIDATES` of a code: no name is compared with so many subjects."""
+    is_listed = rank_in_group(codes.hashes.astype(np.int64)) <= _MAX_CANDIDATES
+    return HashIndex(codes.hashes[is_listed], codes.rows[is_listed])
+
+
+def _get_short_form_codes(words: Sequence[str]) -> set[int]:
+    """Return the codes of the first and last word, or first letter and last word, of every short form of a subject."""
+    if not _MIN_WORDS <= len(words) <= _MAX_SUBJECT_WORDS:
+        return set()
+    ends = {(words[0], word) for word in words[1:]} | {(word, words[-1]) for word in words[:-1]}
+    return {_hash_words(first, last) for word, last in ends for first in (word, word[0])}
+
+
+def _get_ending_codes(words: Sequence[str]) -> set[int]:
+    """Return the code of the last two words, distinct from codes of short forms; none for a single word."""
+    return {2**32 + _hash_words(words[-2], words[-1])} if len(words) >= _MIN_WORDS else set()
+
+
+def _get_name_codes(words: Sequence[str]) -> set[int]:
+    """Return the codes under which a subject finds a name that ends in the subject or is short for it."""
+    if len(words) < _MIN_WORDS:
+        return set()
+    return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)
+
+
+def _hash_words(first: str, last: str) -> int:
+    return crc32(f"{first} {last}".encode("utf-8", "surrogatepass"))
+
+
+def _get_first_word(words: Sequence[str]) -> str:
+    return words[0]
+
+
+def _get_first_letter(words: Sequence[str]) -> str:
+    return words[0][0]
+
+
+def _may_stand_for(key: str, subjects: Iterable[Sequence[str]]) -> bool:
+    """Return whether a name ends in one of the subjects or is short for it."""
+    name = key.split(" ")
+    return any(name[-len(subject) :] == subject or _abbreviates(name, subject) for subject in subjects)
+
+
+def _is_subsequence(short: Sequence[str], long: Sequence[str]) -> bool:
+    """Return whether ``long`` contains the words of ``short`` in the same order."""
+    remaining = iter(long)
+    return all(word in remaining for word in short)
+
+
+def _abbreviates(short: Sequence[str], long: Sequence[str]) -> bool:
+    """Return whether ``long`` contains the words of ``short`` in the same order, some of them abbreviated.
+
+    The first word and single letters of ``short`` match any word that begins with them.
+    """
+    start = 0
+    for place, word in enumerate(short):
+        is_prefix = place == 0 or len(word) == 1
+        last = len(long) - (len(short) - place)
+        while start <= last and not (long[start] == word or (is_prefix and long[start].startswith(word))):
+            start += 1
+        if start > last:
+            return False
+        start += 1
+    return True
