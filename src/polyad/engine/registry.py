@@ -325,7 +325,7 @@ rerankers: Table[Callable[[str, RerankerSettings], Reranker]] = Table(
 stores: Table[StoreOpener] = Table(
     "stores",
     "store",
-    {"sqlite": "polyad.stores.sqlite:SqliteStore.open"},
+    {"sqlite": "polyad.stores.sqlite:SqliteStore.open", "memory": "polyad.stores.memory:MemoryStore.open"},
     callable,
 )
 

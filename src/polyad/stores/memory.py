@@ -1,0 +1,382 @@
+"""A store in the memory of this process, for tests and small indexes that need not be kept: ``memory://NAME``."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyad import model
+from polyad.errors import StoreError, StoreNotFoundError
+from polyad.model import Document, Hyperedge, HyperedgeKind, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
+from polyad.protocols import store as protocol
+from polyad.protocols.lookups import check_manifest, require_ids
+from polyad.protocols.store import Changes, EntityAggregate, Manifest, RecordT, StoredDocument, StoredRows
+from polyad.text.counting import is_written_as_name
+from polyad.text.literals import meets, one_line
+
+
+@dataclass(frozen=True)
+class _State:
+    """The documents of one store version. Immutable: a write creates a new state, readers keep theirs.
+
+    Attributes:
+        version: The store version.
+        documents: Document, store version of its last write, and primary key of its first passage and first hyperedge,
+            by primary key.
+        keys: Primary key of each entity by entity key, in the order of primary keys.
+        removed: Version, first and last passage of removed documents.
+        next: Next primary key of documents, passages, hyperedges and entities.
+    """
+
+    version: int = 0
+    documents: Mapping[int, tuple[IndexedDocument, int, int, int]] = field(default_factory=dict)
+    keys: Mapping[str, int] = field(default_factory=dict)
+    removed: tuple[tuple[int, int, int], ...] = ()
+    next: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(("document", "passage", "edge", "entity"), 1))
+
+    @cached_property
+    def items(self) -> list[IndexedDocument]:
+        """The documents, by primary key."""
+        return [item for item, *_ in self.documents.values()]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Primary key of each document by id."""
+        return {item.document.id: number for number, (item, *_) in self.documents.items()}
+
+    @cached_property
+    def passages(self) -> dict[int, IndexedPassage]:
+        """Passages by primary key."""
+        return {
+            number: passage
+            for item, _, first, _ in self.documents.values()
+            for number, passage in enumerate(item.passages, first)
+        }
+
+    @cached_property
+    def edges(self) -> dict[int, IndexedHyperedge]:
+        """Hyperedges by primary key."""
+        return {
+            number: edge
+            for item, _, _, first in self.documents.values()
+            for number, edge in enumerate((edge for passage in item.passages for edge in passage.hyperedges), first)
+        }
+
+    def without(self, document_id: str, version: int) -> _State:
+        """Return the state without a document and without the entities that only this document mentions."""
+        number = self.numbers[document_id]
+        item, _, first, _ = self.documents[number]
+        documents = {key: value for key, value in self.documents.items() if key != number}
+        removed = (version, first, first + len(item.passages) - 1)
+        state = replace(self, documents=documents, removed=(*self.removed, removed) if item.passages else self.removed)
+        used = {part.entity_key for edge in state.edges.values() for part in edge.incidences}
+        return replace(state, keys={key: value for key, value in self.keys.items() if key in used})
+
+    def with_document(self, item: IndexedDocument, version: int) -> _State:
+        """Return the state with a new document."""
+        edges = [edge for passage in item.passages for edge in passage.hyperedges]
+        ids = [passage.passage.id for passage in item.passages] + [edge.hyperedge.id for edge in edges]
+        existing = {p.passage.id for p in self.passages.values()} | {e.hyperedge.id for e in self.edges.values()}
+        if len(set(ids)) < len(ids) or existing & set(ids):
+            raise StoreError(f"the document {item.document.id!r} has a passage or hyperedge whose id exists")
+        names = [f"{part.entity_key}{part.name}" for edge in edges for part in edge.incidences]
+        "".join([item.document.id, item.document.title, item.document.text, *names]).encode()  # as a database does
+        new = sorted({part.entity_key for edge in edges for part in edge.incidences} - self.keys.keys())
+        numbers = self.next
+        sizes = {"document": 1, "passage": len(item.passages), "edge": len(edges), "entity": len(new)}
+        row = (item, version, numbers["passage"], numbers["edge"])
+        return replace(
+            self,
+            documents={**self.documents, numbers["document"]: row},
+            keys={**self.keys, **{key: number for number, key in enumerate(new, numbers["entity"])}},
+            next={name: number + sizes[name] for name, number in numbers.items()},
+        )
+
+
+class MemoryReadTransaction:
+    """A read transaction over one immutable state; implements :class:`polyad.protocols.store.ReadTransaction`.
+
+    Args:
+        state: The state that all reads see.
+        dimension: Length of the vectors.
+    """
+
+    def __init__(self, state: _State, dimension: int) -> None:
+        self._state = state
+        self._dimension = dimension
+
+    @property
+    def version(self) -> int:
+        """The store version."""
+        return self._state.version
+
+    def changes(self, since: int | None = None) -> Changes:
+        """Return the changes since an earlier version; all documents if ``since`` is None or a later version."""
+        if since is None or since > self.version:
+            return Changes(self.version, (), tuple(self._state.documents), is_complete=True)
+        removed = tuple((first, last) for version, first, last in self._state.removed if version > since)
+        documents = tuple(number for number, (_, version, *_) in self._state.documents.items() if version > since)
+        return Changes(self.version, removed, documents)
+
+    def rows(self, documents: Sequence[int], known: int = 0) -> Iterator[StoredRows]:
+        """Yield the rows of all documents at once; see :meth:`polyad.protocols.store.ReadTransaction.rows`."""
+        passages: list[tuple[int, IndexedPassage]] = []
+        edges: list[tuple[int, int, IndexedHyperedge]] = []
+        for item, _, passage_number, edge_number in (self._state.documents[number] for number in documents):
+            for number, passage in enumerate(item.passages, passage_number):
+                passages.append((number, passage))
+                edges += [(edge_number + place, number, edge) for place, edge in enumerate(passage.hyperedges)]
+                edge_number += len(passage.hyperedges)
+        incidences = [(number, edge.hyperedge.kind, part) for number, _, edge in edges for part in edge.incidences]
+        keys = self._state.keys
+        strengths = [_get_strength(kind, part) for _, kind, part in incidences]
+        new = {keys[part.entity_key]: part.entity_key for *_, part in incidences}
+        if documents:
+            yield StoredRows(
+                passage_numbers=np.array([number for number, _ in passages], dtype=np.int64),
+                passage_ids=[passage.passage.id for _, passage in passages],
+                document_ids=[passage.passage.document_id for _, passage in passages],
+                texts=[f"{passage.passage.title}\n{passage.passage.text}" for _, passage in passages],
+                passage_vectors=np.array([one.vector for _, one in passages], dtype=np.float32).reshape(
+                    -1, self._dimension
+                ),
+                hyperedge_numbers=np.array([number for number, *_ in edges], dtype=np.int64),
+                hyperedge_ids=[edge.hyperedge.id for *_, edge in edges],
+                passage_of_hyperedge=np.array([passage for _, passage, _ in edges], dtype=np.int64),
+                hyperedge_scores=np.array([edge.hyperedge.score for *_, edge in edges], dtype=np.float32),
+                hyperedge_vectors=np.array([edge.vector for *_, edge in edges], dtype=np.float32).reshape(
+                    -1, self._dimension
+                ),
+                incidence_entity=np.array([keys[part.entity_key] for *_, part in incidences], dtype=np.int64),
+                incidence_hyperedge=np.array([number for number, *_ in incidences], dtype=np.int64),
+                incidence_strength=np.array(strengths, dtype=np.float32),
+                entity_keys={number: key for number, key in new.items() if number > known},
+            )
+
+    def entity_keys(self) -> Iterator[tuple[int, str]]:
+        """Yield primary key and entity key of every entity, by primary key."""
+        return iter([(number, key) for key, number in self._state.keys.items()])
+
+    def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield the names that tuples with a primary key above ``after``, up to ``last``, give to entity ids."""
+        edges = (edge.hyperedge for number, edge in self._state.edges.items() if after < number <= last)
+        arguments = (one for edge in edges for one in edge.arguments)
+        pairs = {(one_line(one.value), tuple(map(one_line, one.names))) for one in arguments if one.names}
+        return iter(sorted(pairs))
+
+    def get(self, record_type: type[RecordT], ids: Any = None) -> dict[Any, RecordT]:
+        """Return the records of one type by id or primary key, in the order of ``ids``; all records if that is None."""
+        records = self._get_all(record_type, by_number=bool(ids) and isinstance(ids[0], int))
+        return {id: records[id] for id in (sorted(records) if ids is None else ids) if id in records}
+
+    def _get_all(self, record_type: type, by_number: bool) -> dict[Any, Any]:
+        state, items = self._state, self._state.items
+        passages = {n if by_number else p.passage.id: p for n, p in state.passages.items()}
+        edges = {n if by_number else e.hyperedge.id: e for n, e in state.edges.items()}
+        if record_type is model.Entity:
+            aggregates = self.aggregates([(number, 0, state.next["edge"]) for number in state.keys.values()])
+            return {key: one.entity(key) for key, one in zip(state.keys, aggregates, strict=True) if one}
+        records: dict[type, dict[Any, Any]] = {
+            Passage: {id: passage.passage for id, passage in passages.items()},
+            IndexedPassage: {**passages},
+            Hyperedge: {id: edge.hyperedge for id, edge in edges.items()},
+            IndexedHyperedge: {**edges},
+            HyperedgeKind: {edge.hyperedge.kind: edge.hyperedge.kind for edge in edges.values()},
+            Document: {one.document.id: one.document for one in items},
+            StoredDocument: {one.document.id: StoredDocument(one.digest, one.document.source) for one in items},
+            model.Origin: {
+                d.id: model.Origin(d.title, d.source, d.url, d.metadata) for d in (one.document for one in items)
+            },
+        }
+        return records[record_type]
+
+    def find(self, lookup: protocol.Lookup, values: Iterable[str]) -> dict[str, list[str]]:
+        """Return the sorted ids that a lookup yields for each value; values without ids are omitted."""
+        requested, found = dict.fromkeys(values), defaultdict(set)
+        for value, id in self._list_pairs(lookup, requested):
+            found[value].add(id)
+        return {value: sorted(found[value]) for value in requested if value in found}
+
+    def _list_pairs(self, lookup: protocol.Lookup, values: Iterable[str]) -> Iterable[tuple[str, str]]:
+        items, edges, passages = self._state.items, self._state.edges.values(), self._state.passages.values()
+        if lookup == "documents by source":
+            prefixes = {value: (f"{value}/", f"{value}:") for value in values}
+            sources = [(one.document.source, one.document.id) for one in items]
+            return [(v, id) for v in values for source, id in sources if source == v or source.startswith(prefixes[v])]
+        if lookup == "documents by kind":
+            edges_of = ((one, [edge for part in one.passages for edge in part.hyperedges]) for one in items)
+            return [(own[0].hyperedge.kind, one.document.id) for one, own in edges_of if own]
+        if lookup == "duplicates by document":
+            contents = [(one.document.title, one.document.text) for one in items]
+            first = {content: one.document.id for one, content in reversed([*zip(items, contents, strict=True)])}
+            own = ((one, first[content]) for one, content in zip(items, contents, strict=True))
+            return [(one.document.id, id) for one, id in own if id != one.document.id and one.passages[-1].digest]
+        if lookup == "hyperedges by entity":
+            return [(part.entity_key, edge.hyperedge.id) for edge in edges for part in edge.incidences]
+        by_digest = lookup == "passages by digest"
+        return [(one.digest if by_digest else one.passage.document_id, one.passage.id) for one in passages]
+
+    def find_tuples(self, relation: str, conditions: Sequence[model.Condition]) -> list[str]:
+        """Return the sorted ids of the tuples of a relation (any if empty) whose arguments meet all conditions."""
+        edges = (edge.hyperedge for edge in self._state.edges.values())
+        tuples = (e for e in edges if e.kind is HyperedgeKind.TUPLE and (not relation or e.relation == relation))
+        return sorted(edge.id for edge in tuples if meets(conditions, edge.arguments))
+
+    def aggregates(self, requests: Sequence[tuple[int, int, int]]) -> list[EntityAggregate | None]:
+        """Return the aggregate of each request (entity, hyperedges after, up to), in order; None without incidences."""
+        rows = defaultdict(list)
+        for number, edge in self._state.edges.items():
+            for part in edge.incidences:
+                row = (number, part.name, part.type, part.description, part.score)
+                rows[self._state.keys[part.entity_key]].append(row)
+        groups = ([row for row in rows[entity] if after < row[0] <= last] for entity, after, last in requests)
+        return [EntityAggregate.from_incidences(group) if group else None for group in groups]
+
+    def count(self, count: protocol.Count) -> dict[str, int]:
+        """Count hyperedges by kind, tuples by relation, incidences and arguments by role, or all records (``size``)."""
+        edges = [edge.hyperedge for edge in self._state.edges.values()]
+        roles = [part.role for edge in self._state.edges.values() for part in edge.incidences]
+        if count == "size":
+            sizes = {"documents": len(self._state.items), "passages": len(self._state.passages)}
+            sizes |= {"entities": len(self._state.keys), "hyperedges": len(edges), "incidences": len(roles)}
+            return sizes | {"tokens": sum(one.tokens for one in self._state.items), "disk_bytes": 0}
+        values: dict[str, list[str]] = {
+            "kind": [edge.kind for edge in edges],
+            "relation": [edge.relation for edge in edges if edge.kind is HyperedgeKind.TUPLE],
+            "role": [role for role in (*roles, *(one.role for edge in edges for one in edge.arguments)) if role],
+        }
+        return dict(sorted(Counter(values[count]).items()))
+
+
+def _get_strength(kind: HyperedgeKind, part: model.Incidence) -> float:
+    if part.role == model.SUBJECT or kind is HyperedgeKind.TUPLE:
+        return part.strength
+    return 0.0 if is_written_as_name(part.name) else protocol.IN_COMMON_WORDS
+
+
+@dataclass
+class _Contents:
+    """What all handles of one index share."""
+
+    manifest: Manifest
+    state: _State = field(default_factory=_State)
+    values: dict[str, dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
+    usage: model.Usage = field(default_factory=model.Usage)
+    writing: threading.Lock = field(default_factory=threading.Lock)
+    updating: threading.Lock = field(default_factory=threading.Lock)
+
+
+_INDEXES: dict[str, _Contents] = {}
+
+
+class MemoryStore:
+    """An index in the memory of this process; implements :class:`polyad.protocols.store.Store`.
+
+    All handles of one name share the index, which lives as long as the process. Reads scan all documents.
+
+    Args:
+        contents: The shared contents of the index.
+    """
+
+    def __init__(self, contents: _Contents) -> None:
+        self._contents = contents
+        self._is_closed = False
+        self._transactions = threading.local()
+
+    @classmethod
+    def open(cls, place: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None) -> MemoryStore:  # noqa: ARG003
+        """Open the index of a name; create it if it does not exist and ``manifest`` is given.
+
+        Cached replies are always part of the index: ``replies`` is ignored.
+        """
+        name = str(place)
+        if name not in _INDEXES:
+            if manifest is None:
+                raise StoreNotFoundError(f"no index in {name!r} in this process; index documents into it first")
+            _INDEXES.setdefault(name, _Contents(manifest))
+        store = cls(_INDEXES[name])
+        if manifest is not None:
+            check_manifest(store.manifest, embedder=manifest.embedder, mentions=manifest.mentions)
+        return store
+
+    @property
+    def manifest(self) -> Manifest:
+        """The properties that are fixed when the index is created."""
+        return self._contents.manifest
+
+    def put(self, *documents: IndexedDocument) -> None:
+        """Store documents in one transaction. Each document replaces an earlier document with the same id."""
+        with self._contents.writing:
+            before = state = self._contents.state
+            for item in documents:
+                if item.document.id in state.numbers:
+                    state = state.without(item.document.id, before.version + 1)
+                state = state.with_document(item, before.version + 1)
+            if documents:
+                self._commit(state)
+
+    def remove(self, document_ids: Sequence[str]) -> None:
+        """Delete documents and everything derived from them; none if an id does not exist (NotFoundError)."""
+        with self._contents.writing:
+            state = self._contents.state
+            require_ids("document", document_ids, state.numbers)
+            for id in sorted(set(document_ids)):
+                state = state.without(id, self._contents.state.version + 1)
+            self._commit(state)
+
+    def _commit(self, state: _State) -> None:
+        self.put_values(protocol.ENTITY_VECTORS, dict.fromkeys(self._contents.state.keys.keys() - state.keys.keys()))
+        self._contents.state = replace(state, version=self._contents.state.version + 1)
+
+    @contextmanager
+    def read_transaction(self) -> Iterator[MemoryReadTransaction]:
+        """Open a read transaction: all reads in the ``with`` block see one store version."""
+        if self._is_closed:
+            raise StoreError("the index was closed; open it again")
+        outer: MemoryReadTransaction | None = getattr(self._transactions, "current", None)
+        current = outer or MemoryReadTransaction(self._contents.state, self.manifest.dimension)
+        self._transactions.current = current
+        try:
+            yield current
+        finally:
+            self._transactions.current = outer
+
+    def charge(self, usage: model.Usage) -> model.Usage:
+        """Add language-model usage to the index's account and return the total."""
+        with self._contents.updating:
+            self._contents.usage += usage
+            return self._contents.usage
+
+    def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
+        """Return the stored values by key; all values of the namespace if ``keys`` is None."""
+        with self._contents.updating:
+            values = self._contents.values[namespace]
+            return {key: values[key] for key in (list(values) if keys is None else keys) if key in values}
+
+    def put_values(
+        self,
+        namespace: str,
+        values: Mapping[str, bytes | None] | None,
+        *,
+        is_optional: bool = False,  # noqa: ARG002
+    ) -> None:
+        """Store, replace or delete values; None deletes the namespace. Never waits for long, optional or not."""
+        with self._contents.updating:
+            merged = {**self._contents.values[namespace], **values} if values is not None else {}
+            self._contents.values[namespace] = {key: value for key, value in merged.items() if value is not None}
+
+    def verify(self) -> list[tuple[str, str]]:
+        """Return an empty list: memory is not checked."""
+        return []
+
+    def close(self) -> None:
+        """Close this handle; the index stays in memory."""
+        self._is_closed = True
