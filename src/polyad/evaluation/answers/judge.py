@@ -14,7 +14,7 @@ from typing import Any
 
 from polyad.protocols.components import Prompt
 from polyad.replies.schema import Schema
-from polyad.replies.thoughts import after_thoughts
+from polyad.replies.thoughts import remove_leading_thoughts
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
@@ -107,7 +107,7 @@ class Judge:
 
 def parse_reply(reply: str, schema: Schema) -> Mapping[str, Any] | None:
     """The object in a reply, thoughts and a code fence around it aside; None where its keys are not the schema's."""
-    text = after_thoughts(reply)
+    text = remove_leading_thoughts(reply)
     fenced = _FENCE.fullmatch(text)
     try:
         said = json.loads(fenced[1] if fenced else text)

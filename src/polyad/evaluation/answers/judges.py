@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from polyad.evaluation.answers.judge import ACCEPTED, ANSWER, QUESTION, STATED, TEXT, Judge, JudgeInput
-from polyad.replies.schema import BOOLEAN, INTEGER, STRING, array_of, object_of
+from polyad.replies.schema import BOOLEAN, INTEGER, STRING, build_array_schema, build_object_schema
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _DIMENSIONS = {
@@ -119,13 +119,17 @@ def _attributed(said: Mapping[str, Any], shown: JudgeInput) -> float:
     return len(numbers) / len(shown.statements)
 
 
-CORRECT = Judge("gpt_acc", _task("gpt_acc"), object_of(correct=BOOLEAN), _correct)
+CORRECT = Judge("gpt_acc", _task("gpt_acc"), build_object_schema(correct=BOOLEAN), _correct)
 """GPT-Acc: the share of answers judged to be right (HyperSU, section 5.1)."""
 
 STATEMENTS = Judge(
     "statement_f1",
     _task("statement_f1"),
-    object_of(both=array_of(STRING), answer_only=array_of(STRING), reference_only=array_of(STRING)),
+    build_object_schema(
+        both=build_array_schema(STRING),
+        answer_only=build_array_schema(STRING),
+        reference_only=build_array_schema(STRING),
+    ),
     _statement_f1,
 )
 """The greater part of GraphRAG-Bench's accuracy (Xiang et al., 2026); see :func:`graphrag_bench_accuracy`."""
@@ -134,23 +138,23 @@ DIMENSIONS = tuple(
     Judge(
         f"{_G_E}{name}",
         _task(f"{_G_E}{name}"),
-        object_of(score=INTEGER),
+        build_object_schema(score=INTEGER),
         _score,
     )
     for name in _DIMENSIONS
 )
 """HyperGraphRAG's seven; see :func:`generation_evaluation`."""
 
-_TEXTS = array_of(STRING)
+_TEXTS = build_array_schema(STRING)
 
-COVERAGE = Judge("coverage", _task("coverage"), object_of(covered=_TEXTS, missing=_TEXTS), _part)
+COVERAGE = Judge("coverage", _task("coverage"), build_object_schema(covered=_TEXTS, missing=_TEXTS), _part)
 """Coverage: part of the facts of the accepted answer that are in the given one (GraphRAG-Bench, for summaries and
 creative answers). The authors' code lists the facts in one call and sorts them in another; here it is one."""
 
 FAITHFULNESS = Judge(
     "faithfulness",
     _task("faithfulness"),
-    object_of(supported=_TEXTS, unsupported=_TEXTS),
+    build_object_schema(supported=_TEXTS, unsupported=_TEXTS),
     _part,
     (QUESTION, TEXT, ANSWER),
 )
@@ -160,14 +164,14 @@ for creative answers)."""
 CONTEXT_RECALL = Judge(
     "context_recall",
     _task("context_recall"),
-    object_of(supported=_TEXTS, unsupported=_TEXTS),
+    build_object_schema(supported=_TEXTS, unsupported=_TEXTS),
     _part,
     (QUESTION, TEXT, ACCEPTED),
 )
 """Context recall: part of the statements of the accepted answer that follow from what was retrieved (RAGAS)."""
 
 CONTEXT_RELEVANCE = Judge(
-    "context_relevance", _task("context_relevance"), object_of(grade=INTEGER), _grade, (QUESTION, TEXT)
+    "context_relevance", _task("context_relevance"), build_object_schema(grade=INTEGER), _grade, (QUESTION, TEXT)
 )
 """Context relevance: whether what was retrieved holds what the question needs: 0, 1 or 2, halved (GraphRAG-Bench). The
 authors' code asks twice and takes the mean; at temperature 0 both are the same."""
@@ -175,7 +179,7 @@ authors' code asks twice and takes the mean; at temperature 0 both are the same.
 EVIDENCE_RECALL = Judge(
     "evidence_recall",
     _task("evidence_recall"),
-    object_of(supported=array_of(INTEGER)),
+    build_object_schema(supported=build_array_schema(INTEGER)),
     _attributed,
     (QUESTION, TEXT, STATED),
 )

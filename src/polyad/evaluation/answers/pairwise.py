@@ -19,12 +19,12 @@ from polyad.evaluation.answers.judging import MAX_ATTEMPTS, AnswerRecord
 from polyad.evaluation.json_lines import JsonLinesFile, read_json_lines
 from polyad.evaluation.runs.comparison import System
 from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply, silent
-from polyad.replies.schema import STRING, object_of
+from polyad.replies.schema import STRING, build_object_schema
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 VERDICTS = "pairwise.jsonl"
 
-_SCHEMA = object_of(better=STRING)
+_SCHEMA = build_object_schema(better=STRING)
 _WORTH = {"first": 1, "second": -1, "neither": 0}
 
 _SYSTEM = (
