@@ -52,7 +52,7 @@ class CandidateScores:
 def normalize_shares(values: Sequence[float]) -> tuple[float, ...]:
     """Return ``values`` scaled to sum to 1, with negative values set to 0; equal shares if no value is positive.
 
-    >>> shares([3.0, -1.0, 1.0])
+    >>> normalize_shares([3.0, -1.0, 1.0])
     (0.75, 0.0, 0.25)
     """
     highest = max(values, default=0.0)

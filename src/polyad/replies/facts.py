@@ -73,7 +73,7 @@ def clean_value(value: object) -> str:
     This is the door for what JSON and its escapes can spell. Whole numbers are names of years and models. A text with
     half of a surrogate pair, which a broken escape leaves behind, cannot be stored and counts as none.
 
-    >>> one_line(" Ada\n Lovelace "), one_line(1815), one_line(None), one_line("\ud83d")
+    >>> clean_value(" Ada\n Lovelace "), clean_value(1815), clean_value(None), clean_value("\ud83d")
     ('Ada Lovelace', '1815', '', '')
     """
     if isinstance(value, int) and not isinstance(value, bool):

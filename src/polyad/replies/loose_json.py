@@ -151,7 +151,7 @@ _CLOSING = {"{": "}", "[": "]"}
 def close_cut_json(text: str) -> str:
     """Return the JSON in ``text``, which was cut short, without the incomplete last value and with closing brackets.
 
-    >>> closed('Here: [{"a": "b"}, {"a": "c", "d": "e'), closed('{"a": ["b", "c'), closed('["x"] and so on')
+    >>> close_cut_json('Here: [{"a": "b"}, {"a": "c", "d": "e'), close_cut_json('{"a": ["b", "c'), close_cut_json('["x"] and so on')
     ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}', '["x"]')
     """
     begin = VALUE_START.search(text)
@@ -185,7 +185,7 @@ def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
         text: With anything around the JSON.
         start: Where the JSON begins.
 
-    >>> repaired('{"a": ["b",] /* all */}'), repaired("So: {'a': None}")
+    >>> repair_json('{"a": ["b",] /* all */}'), repair_json("So: {'a': None}")
     ('{"a": ["b"] }', '{"a": null}')
     """
     begin = start.search(text)

@@ -257,7 +257,7 @@ def _split_last_field(text: str) -> tuple[str, bool]:
 def _remove_quotes(field: str) -> str:
     """Return a field without the quotation marks around it, if they are a pair around the whole field.
 
-    >>> _unquoted('"Ada"'), _unquoted('"Weird Al" Yankovic'), _unquoted('"Up" and "Down"'), _unquoted('"The "Up" Tour"')
+    >>> _remove_quotes('"Ada"'), _remove_quotes('"Weird Al" Yankovic'), _remove_quotes('"Up" and "Down"'), _remove_quotes('"The "Up" Tour"')
     ('Ada', '"Weird Al" Yankovic', '"Up" and "Down"', 'The "Up" Tour')
     """
     closing = _QUOTE_PAIRS.get(field[:1])

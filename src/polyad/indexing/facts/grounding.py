@@ -89,7 +89,7 @@ class Grounder:
 def compute_grounded_share(fact: str, source: str) -> float:
     """Return the share of a fact's content words that occur in a text, in [0, 1]; 1 for a fact without content words.
 
-    >>> grounded_share("Ada met Babbage in Rome.", "In 1833 Ada Lovelace met Charles Babbage.")
+    >>> compute_grounded_share("Ada met Babbage in Rome.", "In 1833 Ada Lovelace met Charles Babbage.")
     0.75
     """
     words = collect_content_words(fact)
@@ -101,7 +101,7 @@ def collect_content_words(text: str) -> set[str]:
 
     Where words stand without spaces between them, each two characters in a row stand for a word.
 
-    >>> sorted(content("She met them in Tokyo")), sorted(content("東京に住む"))
+    >>> sorted(collect_content_words("She met them in Tokyo")), sorted(collect_content_words("東京に住む"))
     (['met', 'tokyo'], ['に住', '京に', '住む', '東京'])
     """
     sentence_words: set[str] = set()
