@@ -151,8 +151,8 @@ _CLOSING = {"{": "}", "[": "]"}
 def close_cut_json(text: str) -> str:
     """Return the JSON in ``text``, which was cut short, without the incomplete last value and with closing brackets.
 
-    >>> close_cut_json('Here: [{"a": "b"}, {"a": "c", "d": "e'), close_cut_json('{"a": ["b", "c'), close_cut_json('["x"] and so on')
-    ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}', '["x"]')
+    >>> close_cut_json('Here: [{"a": "b"}, {"a": "c", "d": "e'), close_cut_json('{"a": ["b", "c')
+    ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}')
     """
     begin = VALUE_START.search(text)
     start = end = begin.start() if begin else len(text)

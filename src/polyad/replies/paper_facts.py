@@ -257,8 +257,8 @@ def _split_last_field(text: str) -> tuple[str, bool]:
 def _remove_quotes(field: str) -> str:
     """Return a field without the quotation marks around it, if they are a pair around the whole field.
 
-    >>> _remove_quotes('"Ada"'), _remove_quotes('"Weird Al" Yankovic'), _remove_quotes('"Up" and "Down"'), _remove_quotes('"The "Up" Tour"')
-    ('Ada', '"Weird Al" Yankovic', '"Up" and "Down"', 'The "Up" Tour')
+    >>> [_remove_quotes(field) for field in ('"Ada"', '"Weird Al" Yankovic', '"Up" and "Down"', '"The "Up" Tour"')]
+    ['Ada', '"Weird Al" Yankovic', '"Up" and "Down"', 'The "Up" Tour']
     """
     closing = _QUOTE_PAIRS.get(field[:1])
     if closing is None or len(field) < 2 or not field.endswith(closing):
