@@ -65,7 +65,7 @@ def measured(engine: Engine, retriever: str, dataset: Dataset) -> dict[str, floa
     with tempfile.TemporaryDirectory() as place, RunWriter(Path(place) / "run", manifest) as writer:
         started = time.process_time()
         for _ in retriever_evaluation.ask_questions(
-            retriever, search, dataset.queries, K, llm_tokens=spent, keep=writer.keep
+            retriever, search, dataset.queries, K, count_tokens=spent, on_record=writer.add_record
         ):
             pass
         whole = time.process_time() - started

@@ -23,7 +23,7 @@ from leave_one_out import environment
 
 from polyad.cli import app
 from polyad.evaluation.reports.report import find_run_folders, group_runs
-from polyad.evaluation.reports.summary import summarise_systems, summary_to_json
+from polyad.evaluation.reports.summary import summarise_systems
 from polyad.evaluation.runs.run_folder import Run, load_run
 
 OWN = Path(__file__).parent / "results"
@@ -215,7 +215,7 @@ def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "seed": seed,
         "measured": _together(runs),
         "data": {run.dataset: run.manifest["dataset"]["digest"] for run in runs},
-        "groups": [summary_to_json(group) for group in sorted(groups, key=lambda group: group.name)],
+        "groups": [group.to_json() for group in sorted(groups, key=lambda group: group.name)],
     }
 
 

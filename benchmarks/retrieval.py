@@ -28,9 +28,9 @@ from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
 from polyad.evaluation.runs.retriever_evaluation import (
     RetrieverResult,
     evaluate_retriever,
-    format_percent,
     rank_documents,
 )
+from polyad.evaluation.tables import format_percent
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
 from polyad.readers.files import FileReader

@@ -19,15 +19,10 @@ from typing import Any, NamedTuple
 from kept import kept
 
 from polyad.evaluation.figures import save_figure
-from polyad.evaluation.reports.plots import plot_figures
-from polyad.evaluation.reports.report import (
-    build_cost_table,
-    build_hypergraph_table,
-    build_quality_table,
-    format_markdown,
-)
-from polyad.evaluation.reports.summary import GroupSummary, SystemSummary, summary_from_json
-from polyad.evaluation.reports.tables import Table
+from polyad.evaluation.reports.plots import plot_group
+from polyad.evaluation.reports.summary import GroupSummary, SystemSummary
+from polyad.evaluation.reports.tables import build_cost_table, build_hypergraph_table, build_quality_table
+from polyad.evaluation.tables import Table, format_markdown
 
 ROOT = Path(__file__).parents[1]
 SUMMARIES = ROOT / "benchmarks" / "results"
@@ -52,7 +47,7 @@ class Page(NamedTuple):
         is_timed: Whether times mean something: the questions were embedded anew for each system.
         is_grid: Whether two settings differ, so that a table of rows and columns says it all.
         is_of_indexes: Whether what the hypergraphs cost is shown, and nothing of what is found in them.
-        has_constructions: Whether a table describes the hypergraphs that were searched.
+        has_hypergraphs: Whether a table describes the hypergraphs that were searched.
         beside: Of the retrievers as they come, those that are shown beside what was measured.
     """
 
@@ -62,7 +57,7 @@ class Page(NamedTuple):
     is_timed: bool = False
     is_grid: bool = False
     is_of_indexes: bool = False
-    has_constructions: bool = False
+    has_hypergraphs: bool = False
     beside: Sequence[str] = ()
 
 
@@ -75,7 +70,7 @@ PAGES: Mapping[str, Page] = {
         "were looked up, not made: what an encoder takes for a question comes to these times.",
         "recall-by-words",
         is_timed=True,
-        has_constructions=True,
+        has_hypergraphs=True,
     ),
     "retrievers-test": Page(
         "Retrievers on the questions kept aside",
@@ -114,7 +109,7 @@ PAGES: Mapping[str, Page] = {
         "Constructions",
         "The ways to group sentences of HyperSU's Table 11, each with three retrievers.",
         "recall",
-        has_constructions=True,
+        has_hypergraphs=True,
     ),
     "indexing": Page(
         "What indexing takes",
@@ -156,7 +151,7 @@ PAGES: Mapping[str, Page] = {
         "compared by their words), and the effective dimension, the price of a unit (32).",
         "sensitivity-hypersu",
         is_grid=True,
-        has_constructions=True,
+        has_hypergraphs=True,
     ),
 }
 
@@ -192,7 +187,7 @@ def main() -> None:
 def read(name: str) -> Results:
     """The summary of one experiment."""
     value = json.loads((SUMMARIES / f"{name}.json").read_text(encoding="utf-8"))
-    groups = [_renamed(summary_from_json(group)) for group in value["groups"]]
+    groups = [_renamed(GroupSummary.from_json(group)) for group in value["groups"]]
     if PAGES[name].beside:
         others = {group.name: group for group in read("retrievers").groups}
         groups = [_beside(group, others[group.name], PAGES[name].beside) for group in groups if group.name in others]
@@ -213,7 +208,7 @@ def _renamed(group: GroupSummary) -> GroupSummary:
     return replace(
         group,
         systems={_short(name): system for name, system in group.systems.items()},
-        constructions={_short(name): one for name, one in group.constructions.items()},
+        hypergraphs={_short(name): one for name, one in group.hypergraphs.items()},
     )
 
 
@@ -234,9 +229,9 @@ def draw(
 ) -> None:
     """Draw the pictures of an experiment into a folder, all or those selected by ``is_wanted``."""
     for group in results.groups:
-        for name, figure in plot_figures(group):
+        for name, figure in plot_group(group):
             if is_wanted(results, group, name):
-                save_figure(figure, folder / picture(results, group, name), words_as_text=True)
+                save_figure(figure, folder / picture(results, group, name), keep_svg_text=True)
 
 
 def picture(results: Results, group: GroupSummary, name: str) -> str:
@@ -270,7 +265,7 @@ def _tables(own: Page, group: GroupSummary) -> Iterator[Table]:
         yield build_quality_table(group)
     if own.is_timed:
         yield [_without_unknown(row) for row in build_cost_table(group)]
-    if group.constructions and own.has_constructions:
+    if group.hypergraphs and own.has_hypergraphs:
         yield build_hypergraph_table(group)
 
 
@@ -278,7 +273,7 @@ def indexing_table(group: GroupSummary) -> Table:
     """What each hypergraph is and took; a dash where no language model was asked."""
     rows = []
     for name, system in group.systems.items():
-        index, one = system.index, group.constructions[name]
+        index, one = system.index, group.hypergraphs[name]
         thousands = index["tokens"] / 1000
         calls, tokens = index.get("llm_calls", 0), index.get("llm_tokens", 0)
         rows.append(

@@ -18,8 +18,8 @@ def killing(keep):
             os.kill(os.getpid(), signal.SIGKILL)
     return kept
 
-AnswerWriter.keep_answer = killing(AnswerWriter.keep_answer)
-AnswerWriter.keep_judgement = killing(AnswerWriter.keep_judgement)
+AnswerWriter.add_answer = killing(AnswerWriter.add_answer)
+AnswerWriter.add_judgement = killing(AnswerWriter.add_judgement)
 main()
 """
 """Takes a number before the arguments of polyad: so many answers and judgements are kept before it is killed."""

@@ -72,7 +72,7 @@ def test_a_run_that_is_kept_prints_what_its_files_say(run: Run, benchmark: Path,
     shape = measure(run, "tarn", "--retriever", "bm25,default", "-k", "2", "--out", "kept", "--store", "kb")
     files = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
     assert files.keys() == {
-        *("manifest.json", "cost.json", "construction.json", "per_query.jsonl", "passages.jsonl", "run.trec"),
+        *("manifest.json", "cost.json", "hypergraph.json", "per_query.jsonl", "passages.jsonl", "run.trec"),
         "results.json",
     }
     assert shape == json.loads(files["results.json"])
@@ -91,7 +91,7 @@ from polyad.cli import main
 from polyad.engine import Engine
 from polyad.evaluation.runs.run_folder import RunWriter
 
-left, search, keep = int(sys.argv.pop(1)), Engine.search, RunWriter.keep
+left, search, keep = int(sys.argv.pop(1)), Engine.search, RunWriter.add_record
 log = open(sys.argv.pop(1), "a", buffering=1)
 
 def told(self, question, *rest, **options):
@@ -105,7 +105,7 @@ def kept(self, record, evidence):
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Engine.search, RunWriter.keep = told, kept
+Engine.search, RunWriter.add_record = told, kept
 main()
 """
 
@@ -330,7 +330,7 @@ def test_questions_are_answered_side_by_side_and_failures_left_for_the_next_run(
         again = run(*command, "--model", "scripted", **environment)
         assert again.exit_code == 0, again.output
     lines = [json.loads(line) for line in (tmp_path / "kept" / "answers.jsonl").read_text().splitlines()]
-    assert [line["answer"] for line in lines] == ["Yes."] * 3
+    assert [line["text"] for line in lines] == ["Yes."] * 3
     assert lines[2]["query_id"] == "q3"
 
 
@@ -344,7 +344,7 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
     run: Run, benchmark: Path, tmp_path: Path
 ) -> None:
     command = ["eval", "tarn", "--retriever", "bm25,default", "--embedder", "hashing:64", "--out", "kept", "--refusal"]
-    killed = KILLED.replace("RunWriter.keep", "RefusalWriter.keep").replace(
+    killed = KILLED.replace("RunWriter.add_record", "RefusalWriter.add_record").replace(
         "evaluation.runs.run_folder import RunWriter", "evaluation.runs.refusal import RefusalWriter"
     )
     process = subprocess.run(
@@ -361,14 +361,14 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
     ]
     assert {passage["document_id"] for line in lines for passage in line["passages"]} == {"isk"}
     bm25, default = (result["refusal"] for result in json.loads(found.stdout)["results"])
-    assert (bm25["by"], default["by"], bm25["questions"]) == ("score", "relevance", 3)
+    assert (bm25["criterion"], default["criterion"], bm25["questions"]) == ("score", "relevance", 3)
     assert bm25["refused"] >= 2 / 3, "the Isk says nothing of a bell"
     before = path.read_bytes()
     people = run(*command)
     assert "without gold documents; refused where 5 % of the others are" in people.stdout
     assert path.read_bytes() == before
     assert run("report", "kept", "--out", "report").exit_code == 0
-    assert "| told apart |" in (tmp_path / "report" / "tables.md").read_text()
+    assert "| ROC AUC |" in (tmp_path / "report" / "tables.md").read_text()
     assert "--refusal write into the folder of a run" in error_of(run("eval", "tarn", "--refusal"))
 
 
@@ -543,7 +543,7 @@ import os, signal, sys
 from polyad.cli import main
 from polyad.evaluation.questions.written import ReplyFile
 
-left, keep = int(sys.argv.pop(1)), ReplyFile.keep
+left, keep = int(sys.argv.pop(1)), ReplyFile.add_reply
 
 def kept(self, *arguments):
     global left
@@ -552,7 +552,7 @@ def kept(self, *arguments):
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
 
-ReplyFile.keep = kept
+ReplyFile.add_reply = kept
 main()
 """
 
@@ -588,7 +588,7 @@ def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
             timeout=120,
         )
         assert killed.returncode == -signal.SIGKILL
-        assert [path.name for path in (tmp_path / "own").iterdir()] == ["written.jsonl"]
+        assert {path.name for path in (tmp_path / "own").iterdir()} == {"plan.json", "written.jsonl"}
         found = run(*command, **environment)
         assert found.exit_code == 0, found.output
         prompts = [str(recorded.body["messages"][-1]["content"]) for recorded in server.requests]

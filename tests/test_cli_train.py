@@ -136,7 +136,7 @@ def test_a_limit_moves_no_question_to_another_part(run: Run, bells: Path, asked:
     whole = split_dataset(load_beir(bells))
     result_of(trained(run, bells, "--limit", "8"))
     assert set(asked["collect_triples"]) == first & set(texts(whole, "train", "validation"))
-    assert set(asked["examples_of"]) == first & set(texts(whole, "train"))
+    assert set(asked["build_examples"]) == first & set(texts(whole, "train"))
     assert set(asked["evaluate_held_out"]) == first & set(texts(whole, "test"))
 
 

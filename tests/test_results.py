@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.runs.records import QuestionRecord, RankedPassage, record_to_json
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
 from polyad.evaluation.runs.run_folder import load_run
 
 ROOT = Path(__file__).parent.parent
@@ -127,7 +127,7 @@ def kept_run(folder: Path, decay: float, good: int) -> None:
     """A run that finds the evidence of so many of the questions."""
     folder.mkdir(parents=True)
     manifest = {
-        "format": 1,
+        "format": 2,
         "dataset": {"name": "tarn", "digest": "0" * 64, "questions": [question.id for question in QUESTIONS]},
         "k": 5,
         "seed": 0,
@@ -142,7 +142,7 @@ def kept_run(folder: Path, decay: float, good: int) -> None:
     (folder / "cost.json").write_text('{"index": {}}')
     (folder / "passages.jsonl").write_text("")
     lines = [
-        record_to_json(
+        QuestionRecord.to_json(
             QuestionRecord(
                 "hypersu", question, (RankedPassage("p", "gold" if place < good else "other", 1.0, 60),), (), 1.0, 7.0
             )

@@ -56,17 +56,11 @@ from polyad.readers.source_code import read_source_code
 from polyad.readers.titles import names_nothing
 from polyad.readers.tuples import read_csv_facts, read_json_facts
 from polyad.readers.xlsx import read_xlsx
-from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
-from polyad.replies.candidate_scores import parse_candidate_scores, parse_verdict
-from polyad.replies.facts import clean_value
-from polyad.replies.loose_json import find_first_json, find_list, find_strings, repair_json
-from polyad.replies.thoughts import (
-    ThoughtFilter,
-    extract_leading_thoughts,
-    extract_thoughts,
-    remove_leading_thoughts,
-    remove_thoughts,
-)
+from polyad.replies.answer_tags import AnswerFilter, tagged_answer
+from polyad.replies.candidate_scores import read_scores, read_verdict
+from polyad.replies.facts import one_line
+from polyad.replies.loose_json import first_json, listed_under, repaired, strings_under
+from polyad.replies.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
 from polyad.retrieval.copies import Wording
 from polyad.retrieval.question import _without
 from polyad.retrieval.question_names import _located, _names
@@ -221,8 +215,8 @@ def _pptx(shapes: str) -> bytes:
     parts["ppt/slides/slide1.xml"] = slide.replace("</p:spTree>", f"{shapes}</p:spTree>")
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        for name, collect_content_words in parts.items():
-            archive.writestr(name, collect_content_words)
+        for name, content in parts.items():
+            archive.writestr(name, content)
     return file.getvalue()
 
 
@@ -474,10 +468,8 @@ def _outlined(pages: list[list[Line]]) -> object:
 
 def _cut_by_headings(text: str) -> object:
     """Passages and titles of what Markdown makes of a text."""
-    collect_content_words = read_markdown(_bytes(text))
-    document = Document(
-        "d", collect_content_words.title, collect_content_words.text, sections=collect_content_words.sections
-    )
+    content = read_markdown(_bytes(text))
+    document = Document("d", content.title, content.text, sections=content.sections)
     spans = SentenceSplitter().passages(document.text, [section.start for section in document.sections])
     found = list(find_sections(document, spans))
     titles = [build_title(own, span.end - span.start) for own, span in zip(found, spans, strict=True)]
@@ -549,7 +541,7 @@ def _few(text: str) -> tuple[str, str]:
 def _grounded(given: tuple[str, str]) -> object:
     name, text = given
     grounder = Grounder("A title", text, [Span(start, start + 40) for start in range(0, len(text), 40)])
-    return grounder.is_grounded(name), grounder.find_span(name)
+    return grounder.is_grounded(name), grounder.span_of(name)
 
 
 # Replies
@@ -752,43 +744,33 @@ TARGETS = (
     Target("grounding of long", _grounded, _halves, most=_PASSAGE),
     Target("subject names", _subject_names, str, ("a\n", "a b\n", "ada lovelace\n", "j r\n", " b c\n"), most=1 << 16),
     # Replies
-    Target("repair json", repair_json, str, _JSON, most=_REPLY),
-    Target("first json", find_first_json, str, _JSON, most=_REPLY),
+    Target("repair json", repaired, str, _JSON, most=_REPLY),
+    Target("first json", first_json, str, _JSON, most=_REPLY),
     Target(
         "listed json",
-        _all(lambda text: find_list(text, "a"), lambda text: find_strings(text, "a")),
+        _all(lambda text: listed_under(text, "a"), lambda text: strings_under(text, "a")),
         str,
         _JSON,
         most=_REPLY,
     ),
     Target(
-        "thoughts",
-        _all(remove_thoughts, remove_leading_thoughts, extract_thoughts, extract_leading_thoughts),
-        str,
-        _THOUGHTS,
-        most=_REPLY,
+        "thoughts", _all(without_thoughts, after_thoughts, thoughts_in, thoughts_before), str, _THOUGHTS, most=_REPLY
     ),
     Target("thoughts in pieces", _thoughts_of, _in_pieces, _THOUGHTS, most=_REPLY),
     Target("compact facts", CompactExtractionStyle().parse, str, _JSON, most=_REPLY),
     Target("paper facts", PaperExtractionStyle().parse, str, _PAPER, most=_REPLY),
-    Target("fields of facts", clean_value, str, most=_REPLY),
+    Target("fields of facts", one_line, str, most=_REPLY),
     Target("mentions of a model", lambda text: _parse_entities(Reply(text, Usage())), str, _JSON, most=_REPLY),
     Target("names of a question", _names, str, _JSON, most=_REPLY),
     Target("place of a name", lambda given: _located(*given), _halves, most=_QUESTION),
-    Target(
-        "scores",
-        lambda text: [parse_candidate_scores(text, 3), parse_candidate_scores(text, 500)],
-        str,
-        _SCORES + _JSON,
-        most=_REPLY,
-    ),
-    Target("verdict", parse_verdict, str, _SCORES + _JSON, most=_REPLY),
+    Target("scores", lambda text: [read_scores(text, 3), read_scores(text, 500)], str, _SCORES + _JSON, most=_REPLY),
+    Target("verdict", read_verdict, str, _SCORES + _JSON, most=_REPLY),
     Target("received in pieces", _received, _in_pieces, _THOUGHTS, most=_REPLY),
     Target("received", _whole, str, _THOUGHTS, most=_REPLY),
     Target(
         "error of a server", lambda text: said_in({"error": {"message": text}}, Secrets(["a b a b"])), str, most=_REPLY
     ),
-    Target("answer", extract_tagged_answer, str, _THOUGHTS, most=_REPLY),
+    Target("answer", tagged_answer, str, _THOUGHTS, most=_REPLY),
     Target("answer in pieces", _answer_of, _in_pieces, _THOUGHTS, most=_REPLY),
     Target("citations", lambda text: _citations_of([text]), str, _CITATIONS, most=_REPLY),
     Target("citations in pieces", _citations_of, _in_pieces, _CITATIONS, most=_REPLY),

@@ -19,7 +19,6 @@ from polyad.evaluation.runs.comparison import (
     parse_min_differences,
 )
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
-from polyad.evaluation.runs.records import record_to_json as record_json
 
 QUERIES = [Question(f"q{number}", f"Question {number}?", frozenset({"gold"})) for number in range(6)]
 
@@ -28,11 +27,11 @@ def kept(folder: Path, found: Mapping[str, Sequence[str]], digest: str = "d", k:
     """A run in which each retriever found one document a question, in the order of the questions."""
     folder.mkdir()
     dataset = {"name": "tarn", "digest": digest, "questions": [query.id for query in QUERIES]}
-    manifest = {"format": 1, "dataset": dataset, "k": k, "seed": 0, "retrievers": list(found)}
+    manifest = {"format": 2, "dataset": dataset, "k": k, "seed": 0, "retrievers": list(found)}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "cost.json").write_text('{"index": {}}')
     lines = [
-        record_json(QuestionRecord(name, query, (RankedPassage(f"{id}#0", id, 1.0, 60),)))
+        QuestionRecord.to_json(QuestionRecord(name, query, (RankedPassage(f"{id}#0", id, 1.0, 60),)))
         for name, ids in found.items()
         for query, id in zip(QUERIES, ids, strict=True)
     ]
@@ -51,8 +50,11 @@ def test_the_second_run_is_compared_with_the_first(tmp_path: Path) -> None:
     assert recall.low <= 2 / 6 <= recall.high
     assert recall.p == pytest.approx(0.5, abs=0.02), "two of four signs are as extreme"
     assert (in_words.difference, in_words.p) == (0.0, 1.0), "no passage fits into 50 words"
-    assert recall.holm == min(1.0, 2 * recall.p)
-    assert [(by, one.query.id) for by, one, _ in found.questions(parse_measure("recall@5"))] == [(1, "q1"), (1, "q4")]
+    assert recall.p_holm == min(1.0, 2 * recall.p)
+    assert [(by, one.query.id) for by, one, _ in found.rank_questions(parse_measure("recall@5"))] == [
+        (1, "q1"),
+        (1, "q4"),
+    ]
     shape: Any = comparisons_to_json([found])
     assert shape["comparisons"][0]["questions"][0] == {
         "query_id": "q1",
@@ -85,7 +87,7 @@ def test_what_is_compared_with_what(tmp_path: Path) -> None:
 
 def test_runs_of_other_questions_are_not_compared(tmp_path: Path) -> None:
     runs = [kept(tmp_path / "a", {"bm25": MIXED}), kept(tmp_path / "b", {"bm25": WELL}, digest="other")]
-    with pytest.raises(ConfigurationError, match="are not of the same data set"):
+    with pytest.raises(ConfigurationError, match="have different "):
         pair_systems(load_systems(runs))
 
 

@@ -64,7 +64,6 @@ def test_what_is_drawn_is_an_entity_with_all_around_it(engine: Engine) -> None:
 def test_an_empty_index_has_nothing_to_draw(tmp_path: Path) -> None:
     found = compute_statistics(Engine.open(tmp_path / "kb", embedder="hashing:32").catalogue)
     assert found == HypergraphStatistics({}, {}, {}, 0, None)
-    assert plot_neighbourhood(found) is None
 
 
 def test_it_is_read_as_it_was_written(engine: Engine) -> None:
@@ -75,7 +74,6 @@ def test_it_is_read_as_it_was_written(engine: Engine) -> None:
 def test_lines_say_how_many_have_so_many_or_more() -> None:
     some = HypergraphStatistics({0: 1, 1: 1, 3: 2}, {1: 3, 2: 1}, {1: 4}, 9, None)
     figure = plot_distributions({"some": some})
-    assert figure is not None
     arity, degree, sentences = (np.asarray(axes.lines[0].get_xydata()).tolist() for axes in figure.axes)
     assert arity == [[1, 75], [3, 50]]
     assert degree == [[1, 100], [2, 25]]
@@ -84,8 +82,7 @@ def test_lines_say_how_many_have_so_many_or_more() -> None:
 
 def test_every_member_is_drawn_and_long_names_are_cut() -> None:
     near = Neighbourhood("Tarn", [["Tarn", "Aldby"], ["Tarn", "Aldby", "A name that is longer than what fits"]])
-    figure = plot_neighbourhood(HypergraphStatistics({2: 1, 3: 1}, {2: 2, 1: 1}, {1: 2}, 9, near))
-    assert figure is not None
+    figure = plot_neighbourhood(near)
     assert [text.get_text().strip() for text in figure.axes[0].texts] == [
         "Tarn",
         "Aldby",

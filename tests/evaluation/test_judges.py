@@ -41,7 +41,7 @@ QUESTION = JudgeInput("Who cast the bell?", ["Ines Moreau", "Moreau"], "It was I
     ],
 )
 def test_only_what_was_asked_for_is_a_judgement(reply: str, value: float | None) -> None:
-    assert CORRECT.read(reply, QUESTION) == value
+    assert CORRECT.read_score(reply, QUESTION) == value
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_statements_are_weighed_as_their_f1(
     both: int, answer_only: int, reference_only: int, value: float | None
 ) -> None:
     said = {"both": ["x"] * both, "answer_only": ["y"] * answer_only, "reference_only": ["z"] * reference_only}
-    assert STATEMENTS.read(json.dumps(said), QUESTION) == value
+    assert STATEMENTS.read_score(json.dumps(said), QUESTION) == value
 
 
 def test_statements_that_are_no_texts_are_no_judgement() -> None:
-    assert STATEMENTS.read('{"both": [1], "answer_only": [], "reference_only": []}', QUESTION) is None
-    assert STATEMENTS.read('{"both": 2, "answer_only": 0, "reference_only": 0}', QUESTION) is None
+    assert STATEMENTS.read_score('{"both": [1], "answer_only": [], "reference_only": []}', QUESTION) is None
+    assert STATEMENTS.read_score('{"both": 2, "answer_only": 0, "reference_only": 0}', QUESTION) is None
 
 
 @pytest.mark.parametrize(
@@ -65,15 +65,15 @@ def test_statements_that_are_no_texts_are_no_judgement() -> None:
     [("10", 1.0), ("0", 0.0), ("7", 0.7), ("11", None), ("7.5", None), ("true", None), ('"7"', None)],
 )
 def test_a_score_is_a_whole_number_up_to_ten(score: str, value: float | None) -> None:
-    assert DIMENSIONS[0].read(f'{{"score": {score}}}', QUESTION) == value
+    assert DIMENSIONS[0].read_score(f'{{"score": {score}}}', QUESTION) == value
 
 
 def test_a_prompt_shows_question_answer_and_all_that_is_accepted() -> None:
-    prompt = CORRECT.prompt(QUESTION)
+    prompt = CORRECT.build_prompt(QUESTION)
     for text in (QUESTION.question, QUESTION.answer, *QUESTION.accepted):
         assert text in prompt.user
-    assert CORRECT.prompt(QUESTION, attempt=1).user != prompt.user, "else a kept reply would come back"
-    assert len({judge.prompt(QUESTION).user for judge in DIMENSIONS}) == 7
+    assert CORRECT.build_prompt(QUESTION, attempt=1).user != prompt.user, "else a kept reply would come back"
+    assert len({judge.build_prompt(QUESTION).user for judge in DIMENSIONS}) == 7
 
 
 FOUND = JudgeInput(
@@ -102,17 +102,17 @@ FOUND = JudgeInput(
     ],
 )
 def test_the_judges_of_graphrag_bench_count_parts(judge: Judge, reply: str, value: float | None) -> None:
-    assert judge.read(reply, FOUND) == (None if value is None else pytest.approx(value))
+    assert judge.read_score(reply, FOUND) == (None if value is None else pytest.approx(value))
 
 
 def test_a_judge_is_shown_what_it_judges_and_no_more() -> None:
-    faithful, relevant = FAITHFULNESS.prompt(FOUND).user, CONTEXT_RELEVANCE.prompt(FOUND).user
+    faithful, relevant = FAITHFULNESS.build_prompt(FOUND).user, CONTEXT_RELEVANCE.build_prompt(FOUND).user
     assert FOUND.text in faithful
     assert "<given_answer>\nInes.\n</given_answer>" in faithful
     assert "reference_answers" not in faithful
     assert FOUND.text in relevant
     assert "answer>" not in relevant
-    assert "2. Ines cast it." in EVIDENCE_RECALL.prompt(FOUND).user
+    assert "2. Ines cast it." in EVIDENCE_RECALL.build_prompt(FOUND).user
 
 
 def test_measures_are_put_together_from_judges() -> None:
@@ -128,7 +128,7 @@ def test_a_task_gives_way_to_a_file_and_what_is_shown_stays(tmp_path: Path) -> N
     mine = get_judges(["gpt_acc", "g_e", "coverage"], Prompts(tmp_path))
     usual = get_judges(["gpt_acc", "g_e", "coverage"])
     assert [judge.name for judge in mine] == [judge.name for judge in usual]
-    assert mine[0].prompt(QUESTION).user == usual[0].prompt(QUESTION).user.replace(
+    assert mine[0].build_prompt(QUESTION).user == usual[0].build_prompt(QUESTION).user.replace(
         usual[0].task, 'Is it right? {"correct": true}'
     )
     assert mine[2].task == "Rate its relevance: whether it keeps to what was asked."

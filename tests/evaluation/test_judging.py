@@ -7,18 +7,11 @@ import pytest
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers.averages import Average, average_answers
-from polyad.evaluation.answers.files import AnswerWriter, read_answers
+from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter, Judgement, JudgementLog, read_answers
 from polyad.evaluation.answers.judges import CORRECT, get_judges
-from polyad.evaluation.answers.judging import (
-    MAX_ATTEMPTS,
-    AnswerRecord,
-    Judgement,
-    JudgementLog,
-    build_judging_tasks,
-    compare_vectors,
-    judge_answers,
-)
+from polyad.evaluation.answers.judging import build_judging_tasks, compare_vectors, judge_answers
 from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.model_replies import MAX_ATTEMPTS
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Prompt
 
@@ -60,7 +53,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again_and_then_missing() -> No
     assert [judgement.value for judgement in kept] == [1.0, None, None, None]
     average = average_answers("bm25", QUERIES.values(), BY_KEY, judgements)["gpt_acc"]
     assert average == Average(1.0, 1, 2), "what is missing is no middle score"
-    assert average.shown() == "100.0* (1 / 2)"
+    assert average.format() == "100.0* (1 / 2)"
     judged(model, judgements)
     assert len(model.prompts) == 1 + MAX_ATTEMPTS, "nothing is asked for ever"
 
@@ -76,7 +69,7 @@ def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(tmp_path:
     def judging(model: ScriptedLanguageModel) -> JudgementLog:
         with AnswerWriter(tmp_path) as writer:
             judge_answers(
-                build_judging_tasks([CORRECT], QUERIES, BY_KEY, {}), model, writer.judgements, writer.keep_judgement
+                build_judging_tasks([CORRECT], QUERIES, BY_KEY, {}), model, writer.judgements, writer.add_judgement
             )
         return read_answers(tmp_path)[1]
 
@@ -114,7 +107,7 @@ def test_answers_are_measured_against_the_accepted_ones_that_are_nearest() -> No
 def test_a_question_without_an_answer_is_missing_and_an_empty_answer_wrong() -> None:
     empty = AnswerRecord("bm25", "q1", "")
     found = average_answers("bm25", QUERIES.values(), {empty.key: empty}, JudgementLog())
-    assert (found["em"].value, found["em"].shown()) == (0.0, "0.0* (1 / 2)")
+    assert (found["em"].value, found["em"].format()) == (0.0, "0.0* (1 / 2)")
     assert average_answers("other", QUERIES.values(), BY_KEY, JudgementLog()) == {}
 
 
@@ -203,10 +196,10 @@ def test_names_are_measured_over_easy_and_over_hard_answers() -> None:
 def test_answers_and_judgements_are_read_as_they_were_written(tmp_path: Path) -> None:
     one = AnswerRecord("bm25", "q1", "Moré [1].", ("a#0",), 30, 1 / 3, "cut", ("Moré",))
     with AnswerWriter(tmp_path) as writer:
-        writer.keep_answer(one)
+        writer.add_answer(one)
         for value in (None, 1.0):
-            writer.keep_judgement(Judgement("bm25", "q1", "gpt_acc", "?", "!", value))
-        assert [query.id for query in writer.lacks("bm25", QUERIES.values())] == ["q2", "q3"]
+            writer.add_judgement(Judgement("bm25", "q1", "gpt_acc", "?", "!", value))
+        assert [query.id for query in writer.find_missing_questions("bm25", QUERIES.values())] == ["q2", "q3"]
         with pytest.raises(ConfigurationError, match="another process"):
             AnswerWriter(tmp_path)
     answers, judgements = read_answers(tmp_path)
@@ -216,11 +209,11 @@ def test_answers_and_judgements_are_read_as_they_were_written(tmp_path: Path) ->
         {("bm25", "q1", "gpt_acc"): 2},
     )
     (tmp_path / "answers.jsonl").write_text('{"answer": 1}\n')
-    with pytest.raises(ConfigurationError, match=r"answers.jsonl', line 1: expected what polyad eval has written"):
+    with pytest.raises(ConfigurationError, match=r"answers.jsonl', line 1: .*is no AnswerRecord"):
         read_answers(tmp_path)
 
 
 @pytest.mark.parametrize(("counted", "enough"), [(95, True), (94, False), (0, False)])
 def test_an_average_of_too_few_is_marked(counted: int, enough: bool) -> None:
-    assert Average(0.5, counted, 100).is_enough is enough
-    assert ("*" in Average(0.5, counted, 100).shown()) is not enough
+    assert Average(0.5, counted, 100).is_sufficient is enough
+    assert ("*" in Average(0.5, counted, 100).format()) is not enough

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.evaluation.answers.files import AnswerWriter
-from polyad.evaluation.answers.judging import MAX_ATTEMPTS, AnswerRecord
+from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter
 from polyad.evaluation.answers.pairwise import VERDICTS, PairwiseResult, compare_answers, parse_verdict
 from polyad.evaluation.datasets.beir import Question
+from polyad.evaluation.model_replies import MAX_ATTEMPTS
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.run_folder import Run
@@ -27,7 +27,7 @@ def pair(tmp_path: Path) -> tuple[System, System]:
     with AnswerWriter(tmp_path) as writer:
         for name, answers in texts.items():
             for question, text in zip(QUESTIONS, answers, strict=True):
-                writer.keep_answer(AnswerRecord(name, question.id, text))
+                writer.add_answer(AnswerRecord(name, question.id, text))
     first, second = (
         System(name, run, [QuestionRecord(name, question, ()) for question in QUESTIONS]) for name in texts
     )
@@ -58,7 +58,7 @@ def test_a_verdict_counts_that_is_the_same_in_both_orders(pair: tuple[System, Sy
 def test_who_always_prefers_the_first_disagrees_with_himself(pair: tuple[System, System], tmp_path: Path) -> None:
     outcome, _ = judged(pair, tmp_path / "out", lambda _: '{"better": "first"}')
     assert (outcome.wins, outcome.ties, outcome.disagreements) == (1, 1, 3)
-    assert outcome.row()["depends on the order"] == "60.0"
+    assert outcome.format_row()["depends on the order"] == "60.0"
 
 
 def test_verdicts_that_are_missing_are_told(pair: tuple[System, System], tmp_path: Path) -> None:
@@ -66,10 +66,10 @@ def test_verdicts_that_are_missing_are_told(pair: tuple[System, System], tmp_pat
         return by_merit(prompt) if "Question 0" not in prompt.user else "Both have their merits."
 
     outcome, asked = judged(pair, tmp_path / "out", reply)
-    assert (outcome.judged, outcome.asked, outcome.is_enough) == (4, 5, False)
+    assert (outcome.judged, outcome.asked, outcome.is_sufficient) == (4, 5, False)
     assert asked == 3 + 2 * MAX_ATTEMPTS
-    assert outcome.row()["first better"] == "50.0*"
-    assert outcome.row()["judged"] == "4 / 5"
+    assert outcome.format_row()["first better"] == "50.0*"
+    assert outcome.format_row()["judged"] == "4 / 5"
 
 
 def test_who_is_stopped_goes_on_from_there(pair: tuple[System, System], tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_who_is_stopped_goes_on_from_there(pair: tuple[System, System], tmp_path
     with pytest.raises(ConfigurationError, match="holds verdicts of 'scripted', not 'other'"):
         compare_answers([pair], model, tmp_path / "out")
     (tmp_path / "out" / VERDICTS).write_text('{"prompt": "x"}\n')
-    with pytest.raises(ConfigurationError, match=r"pairwise.jsonl', line 1: expected a verdict"):
+    with pytest.raises(ConfigurationError, match=r"pairwise.jsonl', line 1: .*is no Verdict"):
         compare_answers([pair], model, tmp_path / "out")
 
 

@@ -36,9 +36,9 @@ def test_what_is_refused_is_below_what_one_in_twenty_of_the_others_is_below() ->
     others = [record(number, 0.05 * number) for number in range(20)]
     found = measure_refusal(answered, by_key(others))
     assert found is not None
-    assert (found.refused, found.by) == (0.5, "relevance"), "10 of 20 are below 0.5"
+    assert (found.refused, found.criterion) == (0.5, "relevance"), "10 of 20 are below 0.5"
     assert found.flags == tuple(number < 10 for number in range(20))
-    assert found.told_apart == pytest.approx((2.5 + 19 * 10.5) / 400)
+    assert found.roc_auc == pytest.approx((2.5 + 19 * 10.5) / 400)
 
 
 def test_scores_are_compared_where_a_record_knows_no_relevance() -> None:
@@ -46,22 +46,22 @@ def test_scores_are_compared_where_a_record_knows_no_relevance() -> None:
     others = [record(0, 0.4, relevance=False), *(record(number, 0.6) for number in range(1, 20))]
     found = measure_refusal(answered, by_key(others))
     assert found is not None
-    assert (found.refused, found.by) == (0.05, "score")
+    assert (found.refused, found.criterion) == (0.05, "score")
 
 
 def test_who_finds_nothing_refuses() -> None:
     found = measure_refusal([record(0, 0.0)], by_key([record(0)]))
     assert found is not None
-    assert (found.refused, found.told_apart) == (1.0, 1.0)
+    assert (found.refused, found.roc_auc) == (1.0, 1.0)
     assert measure_refusal([record(0, 0.5)], by_key([record(1, 0.5)])) is None, "no question was put both ways"
 
 
 def test_questions_are_put_once_and_only_those_with_gold(tmp_path: Path) -> None:
     questions = [Question("q0", "?", GOLD), Question("q1", "?", frozenset()), Question("q2", "?", GOLD)]
     with RefusalWriter(tmp_path) as writer:
-        writer.keep(record(0, 0.25), Evidence("?", "default"))
+        writer.add_record(record(0, 0.25), Evidence("?", "default"))
     with RefusalWriter(tmp_path) as writer:
-        assert [question.id for question in writer.lacks("default", questions)] == ["q2"]
+        assert [question.id for question in writer.find_missing_questions("default", questions)] == ["q2"]
     assert read_records_without_gold(tmp_path) == by_key([record(0, 0.25)])
     (tmp_path / WITHOUT_GOLD).write_text('{"query_id": 1}\n')
     with pytest.raises(ConfigurationError, match=r"without_gold.jsonl', line 1"):

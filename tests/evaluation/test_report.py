@@ -13,7 +13,7 @@ from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.reports.report import find_run_folders, write_report
 from polyad.evaluation.reports.summary import find_varied_settings
 from polyad.evaluation.reports.tables import format_answer_rows
-from polyad.evaluation.runs.records import QuestionRecord, RankedPassage, record_to_json
+from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
 from polyad.evaluation.runs.run_folder import load_run
 
 QUERIES = [Question(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) for number in range(4)]
@@ -25,7 +25,7 @@ def kept(
     """A run of two retrievers, one of which finds the evidence of so many questions."""
     folder.mkdir(parents=True)
     manifest = {
-        "format": 1,
+        "format": 2,
         "dataset": {"name": name, "digest": name, "questions": [query.id for query in QUERIES]},
         "k": 5,
         "seed": 0,
@@ -39,7 +39,7 @@ def kept(
     (folder / "cost.json").write_text('{"index": {}}')
     (folder / "passages.jsonl").write_text("")
     lines = [
-        record_to_json(
+        QuestionRecord.to_json(
             QuestionRecord(
                 retriever,
                 query,
@@ -121,7 +121,7 @@ def test_what_is_known_of_the_index_is_drawn_and_tabulated(tmp_path: Path) -> No
         "words": 30,
         "neighbourhood": {"entity": "$Tarn", "hyperedges": [["$Tarn", "Aldby"]] * 3},
     }
-    (run / "construction.json").write_text(json.dumps(construction))
+    (run / "hypergraph.json").write_text(json.dumps(construction))
     index = {"seconds": 2.0, "encode_seconds": 1.5, "tokens": 4000, "written": 3, "passages": 3}
     (run / "cost.json").write_text(json.dumps({"index": index}))
     drawn = [path.name for path in write_report([run], tmp_path / "report")]
@@ -134,8 +134,8 @@ def test_what_is_known_of_the_index_is_drawn_and_tabulated(tmp_path: Path) -> No
 def test_a_damaged_construction_is_refused_by_name(tmp_path: Path) -> None:
     run = kept(tmp_path / "run")
     for damage in ('{"arity": {}}', '{"arity": 3, "degree": {}, "sentences": {}, "words": 1, "neighbourhood": null}'):
-        (run / "construction.json").write_text(damage)
-        with pytest.raises(ConfigurationError, match=r"construction.json'.*expected what polyad eval writes"):
+        (run / "hypergraph.json").write_text(damage)
+        with pytest.raises(ConfigurationError, match=r"hypergraph.json'.*expected what polyad eval writes"):
             load_run(run)
 
 

@@ -9,9 +9,11 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.runs.retriever_evaluation import (
     PASSAGES_PER_DOCUMENT,
+    ask_questions,
     compute_percentile,
     evaluate_retriever,
     rank_documents,
+    summarise_records,
 )
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
 
@@ -77,7 +79,7 @@ def test_latencies_are_of_each_question_with_its_encoding() -> None:
 
 def test_the_retriever_is_prepared_before_the_first_question_and_each_is_asked_once() -> None:
     search, prepared = Scripted(), []
-    evaluate_retriever("scripted", search, QUERIES, 3, silent, prepare=lambda: prepared.append(len(search.asked)))
+    list(ask_questions("scripted", search, QUERIES, 3, prepare=lambda: prepared.append(len(search.asked))))
     assert prepared == [0]
     assert search.asked == [
         ("first", 3 * PASSAGES_PER_DOCUMENT),
@@ -88,14 +90,14 @@ def test_the_retriever_is_prepared_before_the_first_question_and_each_is_asked_o
 
 def test_tokens_are_those_spent_on_all_questions_where_a_reply_is_paid_for_once() -> None:
     search = Scripted()
-    result = evaluate_retriever(
+    records = ask_questions(
         "scripted",
         search,
         QUERIES,
         3,
-        silent,
-        llm_tokens=lambda: (100 + 30 * len(set(search.asked)), 90 * len(search.asked)),
+        count_tokens=lambda: (100 + 30 * len(set(search.asked)), 90 * len(search.asked)),
     )
+    result = summarise_records("scripted", list(records), 3)
     assert (result.llm_tokens_per_query, result.llm_tokens_uncached_per_query) == (30, 90)
 
 

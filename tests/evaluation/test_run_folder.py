@@ -12,8 +12,7 @@ import pytest
 from polyad.config import LanguageModelSettings, RerankerSettings, Settings
 from polyad.engine.registry import by_section
 from polyad.errors import ConfigurationError
-from polyad.evaluation.answers.files import AnswerWriter
-from polyad.evaluation.answers.judging import AnswerRecord
+from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter
 from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.evaluation.runs.manifest import build_manifest, settings_to_json
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
@@ -53,11 +52,11 @@ def manifest(dataset: Dataset) -> dict[str, Any]:
 
 def measured(folder: Path, manifest: dict[str, Any], names: tuple[str, ...] = ("scripted",)) -> Run:
     with RunWriter(folder, {**manifest, "retrievers": list(names)}) as writer:
-        writer.keep_index({"seconds": 1.5})
+        writer.write_index_cost({"seconds": 1.5})
         for name in names:
-            missing = writer.lacks(name, QUERIES)
+            missing = writer.find_missing_questions(name, QUERIES)
             if missing:
-                list(ask_questions(name, search, missing, 2, keep=writer.keep))
+                list(ask_questions(name, search, missing, 2, on_record=writer.add_record))
     run = load_run(folder)
     write_derived_files(run)
     return run
@@ -69,10 +68,10 @@ def test_a_run_is_read_as_it_was_measured(tmp_path: Path, manifest: dict[str, An
     assert first.query == QUERIES[0]
     assert first.documents == ["a", "b c", "x%"]
     assert (first.encode_ms, first.retrieve_ms) == (1 / 3, 18 / 7)
-    assert [result.recall for result in run.results()] == [pytest.approx((1 + 0 + 0) / 3)]
-    assert (run.dataset, run.k, run.questions, run.index) == ("tarn", 2, 3, {"seconds": 1.5})
-    assert run.texts()["b c#1"]["text"] == "Who cast the bell? b c"
-    assert json.loads((tmp_path / "run" / "cost.json").read_text())["asking"]["scripted"]["questions"] == 3
+    assert [result.recall for result in run.compute_results()] == [pytest.approx((1 + 0 + 0) / 3)]
+    assert (run.dataset, run.k, run.question_count, run.index) == ("tarn", 2, 3, {"seconds": 1.5})
+    assert run.read_passages()["b c#1"].text == "Who cast the bell? b c"
+    assert json.loads((tmp_path / "run" / "cost.json").read_text())["search"]["scripted"]["questions"] == 3
 
 
 def test_what_is_derived_is_made_again_byte_for_byte(tmp_path: Path, manifest: dict[str, Any]) -> None:
@@ -114,7 +113,7 @@ def test_the_rankings_are_what_trec_eval_reads(tmp_path: Path, manifest: dict[st
     ]
     qrels = [ir_measures.Qrel(*pair, 1) for pair in (("q%201", "a"), ("q%201", "b%20c"), ("q2", "x%25"), ("q3", "a"))]
     theirs = ir_measures.calc_aggregate([ir_measures.R @ 2, ir_measures.nDCG @ 2], qrels, lines)
-    (ours,) = run.results()
+    (ours,) = run.compute_results()
     assert [ours.recall, ours.ndcg] == pytest.approx(
         [theirs[ir_measures.R @ 2], theirs[ir_measures.nDCG @ 2]], abs=1e-4
     )
@@ -155,7 +154,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path, manifest: dict
 
 
 @pytest.mark.parametrize(
-    ("line", "message"), [("{}", "line 2: expected the record"), ("[", "line 2: .* is no JSON"), ("[]", "an object")]
+    ("line", "message"), [("{}", "line 2: .*is no QuestionRecord"), ("[", "line 2: .* is no JSON"), ("[]", "an object")]
 )
 def test_a_damaged_line_is_named(tmp_path: Path, manifest: dict[str, Any], line: str, message: str) -> None:
     measured(tmp_path / "run", manifest)
@@ -187,7 +186,7 @@ def test_the_manifest_says_what_ran_where(manifest: dict[str, Any]) -> None:
 def test_passages_count_within_a_budget_of_words_until_one_does_not_fit() -> None:
     passages = tuple(RankedPassage(f"{id}#0", id, 1.0, words) for id, words in (("a", 40), ("b", 70), ("c", 10)))
     record = QuestionRecord("scripted", QUERIES[0], passages)
-    assert [record.within_words(budget) for budget in (39, 40, 109, 110, 120)] == [
+    assert [record.get_documents_within(budget) for budget in (39, 40, 109, 110, 120)] == [
         [],
         ["a"],
         ["a"],
@@ -201,7 +200,7 @@ def test_what_is_read_ends_where_one_more_document_begins() -> None:
     record = QuestionRecord(
         "scripted", QUERIES[0], tuple(RankedPassage(f"{id}#{words}", id, 1.0, words) for id, words in found)
     )
-    assert [record.words_of_first(k) for k in (1, 2, 3, 4)] == [40, 115, 128, 128]
+    assert [record.count_words_to_read(k) for k in (1, 2, 3, 4)] == [40, 115, 128, 128]
 
 
 MODEL = LanguageModelSettings(model="qwen", base_url="http://localhost:1/v1")
@@ -216,7 +215,7 @@ def test_a_run_that_was_stopped_before_its_first_question_may_be_of_anything(
     tmp_path: Path, manifest: dict[str, Any]
 ) -> None:
     with RunWriter(tmp_path / "run", {**manifest, "commit": "old"}) as writer:
-        writer.keep_index({"seconds": 9.0})
+        writer.write_index_cost({"seconds": 9.0})
     run = measured(tmp_path / "run", manifest)
     assert (run.manifest["commit"], run.index) == (manifest["commit"], {"seconds": 1.5})
 
@@ -228,7 +227,7 @@ def test_the_language_model_may_be_another_one_as_long_as_it_has_replied_nothing
     measured(folder, with_model(manifest))
     RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1")).close()
     with AnswerWriter(folder) as writer:
-        writer.keep_answer(AnswerRecord("scripted", "q2", "Là."))
+        writer.add_answer(AnswerRecord("scripted", "q2", "Là."))
     RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1", concurrency=1, timeout=9.0)).close()
     with pytest.raises(ConfigurationError, match=r"language_model.model = \"qwen\", not \"gemma\""):
         RunWriter(folder, with_model(manifest, base_url="http://localhost:2/v1", model="gemma"))

@@ -10,7 +10,7 @@ from polyad.engine import Engine
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.measures.named import parse_measure
 from polyad.evaluation.measures.statement_recall import StatementCoverage, StatementRecall, is_covered
-from polyad.evaluation.runs.records import record_from_json, record_to_json
+from polyad.evaluation.runs.records import QuestionRecord
 from polyad.evaluation.runs.retriever_evaluation import ask_questions, summarise_records
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document
@@ -37,7 +37,7 @@ def recall(engine: Engine) -> StatementRecall:
 def test_words_count_as_bm25_has_them(recall: StatementRecall) -> None:
     rare, frequent = math.log(1 + 2.5 / 1.5), math.log(1 + 1.5 / 2.5)
     unknown = math.log(1 + 3.5 / 0.5)
-    assert recall.weights("The bell of bronze was no submarine.") == pytest.approx(
+    assert recall.get_weights("The bell of bronze was no submarine.") == pytest.approx(
         {"bell": frequent, "bronz": rare, "no": unknown, "submarin": unknown}
     )
 
@@ -55,13 +55,13 @@ def test_a_statement_is_covered_by_three_sentences_in_a_row_and_not_by_four() ->
 def test_what_is_read_is_cut_at_the_budget_and_each_text_stands_alone(recall: StatementRecall) -> None:
     statement = "A bell of bronze was cast in 1702"
     first, second = DOCUMENTS[1].text.split(". ")
-    assert recall.of([statement], [DOCUMENTS[1].text]) == StatementCoverage(1, 1, {4: 0, 100: 1})
-    assert recall.of([statement], [first, second]).at_words == {4: 0, 100: 0}
-    assert recall.of(["The otter"], ["The otter closes its ears."]).at_words == {4: 1, 100: 1}
+    assert recall.measure([statement], [DOCUMENTS[1].text]) == StatementCoverage(1, 1, {4: 0, 100: 1})
+    assert recall.measure([statement], [first, second]).at_words == {4: 0, 100: 0}
+    assert recall.measure(["The otter"], ["The otter closes its ears."]).at_words == {4: 1, 100: 1}
 
 
 def test_the_ceiling_is_what_any_passage_covers(recall: StatementRecall) -> None:
-    found = recall.of(["The bell is of bronze.", "A submarine dives.", "Otters sleep."], [DOCUMENTS[2].text])
+    found = recall.measure(["The bell is of bronze.", "A submarine dives.", "Otters sleep."], [DOCUMENTS[2].text])
     assert found == StatementCoverage(3, 2, {4: 0, 100: 1})
 
 
@@ -77,18 +77,18 @@ def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine,
             lambda question, k: engine.search(question, k, retriever="bm25", merge=False),
             questions,
             5,
-            cover=lambda question, found: (
-                recall.of(question.evidence, [hit.passage.text for hit in found.passages])
+            measure_coverage=lambda question, found: (
+                recall.measure(question.evidence, [hit.passage.text for hit in found.passages])
                 if question.evidence
                 else None
             ),
         )
     )
     result = summarise_records("bm25", records, 5)
-    assert (result.recall, result.ndcg, result.at_words[500]) == (None, None, None), "nobody judged documents"
+    assert (result.recall, result.ndcg, result.recall_at_words[500]) == (None, None, None), "nobody judged documents"
     assert (result.evidence, result.evidence_ceiling) == ({4: pytest.approx(0.0), 100: 0.75}, 0.75)
     assert result.to_json(5)["evidence_recall"] == {"at_words": {"4": 0.0, "100": 0.75}, "ceiling": 0.75}
     assert parse_measure("evidence_recall@100w")(records[0]) == 0.5
-    read = [record_from_json(record_to_json(record)) for record in records]
-    assert [record.covered for record in read] == [record.covered for record in records]
+    read = [QuestionRecord.from_json(QuestionRecord.to_json(record)) for record in records]
+    assert [record.coverage for record in read] == [record.coverage for record in records]
     assert summarise_records("bm25", read, 5) == result

@@ -8,7 +8,7 @@ import pytest
 
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.measures.significance import bootstrap_interval, randomisation_test
-from polyad.evaluation.reports.summary import GroupSummary, summarise_systems, summary_from_json, summary_to_json
+from polyad.evaluation.reports.summary import GroupSummary, summarise_systems
 from polyad.evaluation.runs.comparison import System
 from polyad.evaluation.runs.hypergraph_statistics import HypergraphStatistics
 from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
@@ -118,9 +118,9 @@ def test_settings_that_differ_and_hypergraphs_come_along_each_once() -> None:
         0,
     )
     assert [one.settings for one in found.systems.values()] == [{"hypersu.decay": 0.1}, {"hypersu.decay": 0.9}]
-    assert list(found.constructions) == ["low"]
+    assert list(found.hypergraphs) == ["low"]
 
 
 def test_a_summary_is_read_from_a_file_as_it_was_written() -> None:
     found = both()
-    assert summary_from_json(json.loads(json.dumps(summary_to_json(found)))) == found
+    assert GroupSummary.from_json(json.loads(json.dumps(found.to_json()))) == found

@@ -115,8 +115,8 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
         snapshot = engine.snapshot()
     mentions = snapshot.graph.mentions(np.array([snapshot.find_entity_rows(["isk"])["isk"]]))
     weak = dict(zip(snapshot.document_ids(mentions[0]), mentions[2].tolist(), strict=True))["c"]
-    passages, owners, normalize_shares, sure = find_links(*mentions, 1)
-    found = dict(zip(snapshot.document_ids(passages), normalize_shares.tolist(), strict=True))
+    passages, owners, shares, sure = find_links(*mentions, 1)
+    found = dict(zip(snapshot.document_ids(passages), shares.tolist(), strict=True))
     assert owners.tolist() == [0, 0, 0]
     assert dict(zip(snapshot.document_ids(passages), sure.tolist(), strict=True)) == {"a": True, "b": True, "c": False}
     assert 0 < weak < 1

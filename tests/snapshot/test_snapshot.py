@@ -335,7 +335,7 @@ def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
     first, both = snapshot.passages([0]), snapshot.passages([1, 0, 1])
     assert both == [both[0], *first, both[0]]
     assert len(read) == 2
-    assert list(snapshot.record_caches[Passage]) == [1], "what was shown before is forgotten"
+    assert list(snapshot.record_cache.passages) == [1], "what was shown before is forgotten"
     store.put(indexed("c", ((TOWER,),)))
     assert keeper.get_current().passages([0, 1, 2])[:2] == [*first, both[0]]
     assert len(read) == 5

@@ -243,7 +243,7 @@ def _keep_run(
         if not is_complete(writer, plan.retrievers, dataset.queries, answers=plan.answers):
             store = stores / f"{dataset.name}-{_index_digest(settings)}"
             if store in made:
-                writer.keep_index(made[store])
+                writer.write_index_cost(made[store])
             found = measure(settings, dataset, plan.retrievers, store, writer, progress, answers=plan.answers)
             made.setdefault(store, found.sizes)
             output.warn_of_failures(found.report)

@@ -23,14 +23,12 @@ from polyad.config import AnswerSettings, EncoderSettings, LanguageModelSettings
 from polyad.engine import Engine, registry
 from polyad.errors import LanguageModelError, NoLanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers import judging as answer_judging
-from polyad.evaluation.answers.files import AnswerWriter, read_answers
+from polyad.evaluation.answers.files import AnswerRecord, AnswerWriter, read_answers
 from polyad.evaluation.answers.judge import TEXT
 from polyad.evaluation.answers.judges import JUDGES, get_judges
 from polyad.evaluation.answers.judging import (
     ANSWER_SIMILARITY,
     RETRIEVAL_SIMILARITY,
-    AnswerRecord,
-    build_answer_record,
     build_judging_tasks,
     compare_vectors,
 )
@@ -41,7 +39,7 @@ from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
 from polyad.evaluation.runs.hypergraph_statistics import compute_statistics
 from polyad.evaluation.runs.manifest import build_manifest
 from polyad.evaluation.runs.refusal import RefusalWriter, read_records_without_gold
-from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS, Cover, RetrieverResult
+from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS, MeasureCoverage, RetrieverResult
 from polyad.evaluation.runs.run_folder import Run, RunWriter, load_run
 from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter
@@ -171,8 +169,8 @@ def measure(
             "embedder": statistics.settings["embedder"],
         }
         if writer:
-            writer.keep_index(sizes)
-            writer.keep_construction(partial(compute_statistics, engine.catalogue))
+            writer.write_index_cost(sizes)
+            writer.write_statistics(partial(compute_statistics, engine.catalogue))
         depth, cover = settings.command.depth, _cover(engine, dataset, settings.stages)
         results = [_asked(engine, name, dataset.queries, depth, writer, progress, cover) for name in names]
         if writer and answers:
@@ -195,16 +193,16 @@ def _index(
     return index(corpus, method=method, max_cost=max_cost, max_tokens=max_tokens, progress=progress)
 
 
-def _cover(engine: Engine, dataset: Dataset, settings: Settings) -> Cover:
+def _cover(engine: Engine, dataset: Dataset, settings: Settings) -> MeasureCoverage | None:
     """Tells how much of the evidence that a data set states was found."""
     if not any(query.evidence for query in dataset.queries):
-        return retriever_evaluation.covers_nothing
+        return None
     splitter = SentenceSplitter(settings.of(SplitSettings))
     recall = StatementRecall(engine.snapshot("bm25"), splitter.sentences, WORD_BUDGETS)
 
     def cover(query: Question, evidence: Evidence) -> StatementCoverage | None:
         texts = [hit.passage.text for hit in evidence.passages]
-        return recall.of(query.evidence, texts) if query.evidence else None
+        return recall.measure(query.evidence, texts) if query.evidence else None
 
     return cover
 
@@ -224,7 +222,7 @@ def measure_refusal(
     """
     gold = {id for query in dataset.queries for id in query.gold}
     with RefusalWriter(folder) as writer, tempfile.TemporaryDirectory(prefix="polyad-") as place:
-        missing = {name: found for name in names if (found := writer.lacks(name, dataset.queries))}
+        missing = {name: found for name in names if (found := writer.find_missing_questions(name, dataset.queries))}
         if not missing:
             return
         copy = Path(shutil.copytree(directory, Path(place) / "index"))
@@ -237,7 +235,15 @@ def measure_refusal(
                 told = len(dataset.queries) - len(queries)
                 deque(
                     retriever_evaluation.ask_questions(
-                        name, search, queries, settings.command.depth, progress, tokens, prepare, writer.keep, told
+                        name,
+                        search,
+                        queries,
+                        settings.command.depth,
+                        progress,
+                        tokens,
+                        prepare,
+                        writer.add_record,
+                        told,
                     ),
                     maxlen=0,
                 )
@@ -247,7 +253,7 @@ def is_complete(
     writer: RunWriter, names: Sequence[str], queries: Sequence[Question], *, answers: bool, refusal: bool = False
 ) -> bool:
     """Whether a run lacks nothing of what is asked for."""
-    if any(writer.lacks(name, queries) for name in names):
+    if any(writer.find_missing_questions(name, queries) for name in names):
         return False
     without = read_records_without_gold(writer.folder) if refusal else {}
     if refusal and any((name, query.id) not in without for name in names for query in queries if query.gold):
@@ -263,10 +269,10 @@ def _asked(
     depth: int,
     writer: RunWriter | None,
     progress: Progress,
-    cover: Cover,
+    cover: MeasureCoverage | None,
 ) -> RetrieverResult:
-    missing = writer.lacks(name, queries) if writer else queries
-    records = writer.records(name) if writer else []
+    missing = writer.find_missing_questions(name, queries) if writer else queries
+    records = writer.get_records(name) if writer else []
     if missing:
         records += retriever_evaluation.ask_questions(
             name,
@@ -276,7 +282,7 @@ def _asked(
             progress,
             partial(_tokens, engine),
             partial(engine.prepare, name, progress),
-            writer.keep if writer else retriever_evaluation.ignore_record,
+            writer.add_record if writer else retriever_evaluation.ignore_record,
             len(queries) - len(missing),
             cover,
         )
@@ -305,11 +311,11 @@ def _answer(
     failures: dict[str, str] = {}
     with AnswerWriter(folder) as writer, ThreadPoolExecutor(threads) as pool:
         for name in names:
-            missing = writer.lacks(name, queries)
+            missing = writer.find_missing_questions(name, queries)
             ask = partial(_answered, engine, name, settings.command.depth)
 
             def keep(query: Question, ask: Callable[[Question], AnswerRecord] = ask) -> None:
-                writer.keep_answer(ask(query))  # before this thread asks for another one
+                writer.add_answer(ask(query))  # before this thread asks for another one
 
             waiting = {pool.submit(keep, query): query.id for query in missing}
             try:
@@ -335,7 +341,7 @@ def _answered(engine: Engine, retriever: str, k: int, query: Question) -> Answer
     answer = engine.ask(query.text, k, retriever=retriever)
     in_names = engine.components.settings.of(AnswerSettings).form != "text"
     tokens, milliseconds = engine.components.usage.tokens - spent, 1000 * (time.perf_counter() - started)
-    return build_answer_record(retriever, query, answer, tokens, milliseconds, in_names=in_names)
+    return AnswerRecord.from_answer(retriever, query, answer, tokens, milliseconds, in_names=in_names)
 
 
 def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Configuration, progress: Progress) -> None:
@@ -354,13 +360,15 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
     with AnswerWriter(folder) as writer:
         if judges:
             model = registry.load_language_model(_language_model(settings, "a judge"))
-            found = _found(run) if any(TEXT in judging.shows for judging in judges) else {}
+            found = _found(run) if any(TEXT in judging.sections for judging in judges) else {}
             wanted = build_judging_tasks(judges, queries, writer.answers, found)
-            answer_judging.judge_answers(wanted, model, writer.judgements, writer.keep_judgement, progress)
+            answer_judging.judge_answers(wanted, model, writer.judgements, writer.add_judgement, progress)
         if not {"graphrag_bench", RETRIEVAL_SIMILARITY} & {*measures}:
             return
         embedder = _embedder(run, settings)
-        by_vectors = partial(compare_vectors, embedder=embedder, known=writer.judgements, keep=writer.keep_judgement)
+        by_vectors = partial(
+            compare_vectors, embedder=embedder, log=writer.judgements, on_judgement=writer.add_judgement
+        )
         if "graphrag_bench" in measures:
             answers = writer.answers.items()
             by_vectors({key: (one.text, queries[one.query_id].answers) for key, one in answers}, ANSWER_SIMILARITY)
@@ -396,11 +404,13 @@ def _retrieved(run: Run, dataset: Dataset) -> dict[tuple[str, str], tuple[str, S
 
 def _found(run: Run) -> dict[tuple[str, str], str]:
     """The first passages that each retriever found for each question, k of them, as one text."""
-    passages = run.texts()
+    passages = run.read_passages()
     found = {}
     for name, records in run.records.items():
         for record in records:
-            texts = [f"{text['title']}\n{text['text']}" for text in map(passages.get, record.first(run.k)) if text]
+            texts = [
+                f"{text.title}\n{text.text}" for text in map(passages.get, record.get_top_passage_ids(run.k)) if text
+            ]
             found[name, record.query.id] = "\n\n".join(text.strip() for text in texts)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -18,7 +18,7 @@ from polyad.evaluation.measures.named import parse_measure
 from polyad.evaluation.reports import report as reports
 from polyad.evaluation.runs import comparison, run_folder
 from polyad.evaluation.runs.comparison import Comparison, Difference, System
-from polyad.evaluation.runs.records import QuestionRecord
+from polyad.evaluation.runs.records import PassageText, QuestionRecord
 from polyad.text.prompts import Prompts
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ def compare(
             _show(one, questions)
         if outcomes:
             output.say("whose answers are better, in per cent of the questions judged:")
-            output.show_table([outcome.row() for outcome in outcomes])
+            output.show_table([outcome.format_row() for outcome in outcomes])
     failed = comparison.find_failures(found, bounds)
     for line in failed:
         output.warn("failed", line)
@@ -139,10 +139,10 @@ def _show(found: Comparison, most: int) -> None:
     output.say(f"{found.second.name} against {found.first.name}: {asked} questions; in percentage points")
     output.show_table([_row(difference) for difference in found.differences])
     measure = parse_measure(found.differences[0].measure)
-    differing = found.questions(measure)
+    differing = found.rank_questions(measure)
     worse = sum(by < 0 for by, *_ in differing)
     output.say(f"{measure.name} is worse on {worse} questions and better on {len(differing) - worse}")
-    titles = {**found.first.run.texts(), **found.second.run.texts()} if most else {}
+    titles = {**found.first.run.read_passages(), **found.second.run.read_passages()} if most else {}
     shown = (
         differing
         if len(differing) <= most
@@ -170,18 +170,17 @@ def _row(difference: Difference) -> Mapping[str, str]:
         "from": f"{100 * difference.low:+.1f}",
         "to": f"{100 * difference.high:+.1f}",
         "p": f"{difference.p:.4f}",
-        "p (Holm)": f"{difference.holm:.4f}",
+        "p (Holm)": f"{difference.p_holm:.4f}",
     }
 
 
-def _evidence(record: QuestionRecord, texts: Mapping[str, Any]) -> str:
+def _evidence(record: QuestionRecord, texts: Mapping[str, PassageText]) -> str:
     """The first documents with a star where they are gold, and what of the gold came at which rank or not at all."""
     titles: dict[str, str] = {}
     for found in record.passages:
-        text = texts.get(found.passage_id, {})
-        titles.setdefault(
-            found.document_id, text.get("title") or shortened(text.get("text", ""), 40) or found.document_id
-        )
+        passage = texts.get(found.passage_id)
+        label = passage.title or shortened(passage.text, 40) if passage else ""
+        titles.setdefault(found.document_id, label or found.document_id)
     ranked = record.documents
     first = [f"{'*' if id in record.query.gold else ''}{titles[id]}" for id in ranked[:_SHOWN]]
     behind = [f"*{titles[id]} at {ranked.index(id) + 1}" for id in ranked[_SHOWN:] if id in record.query.gold]

@@ -226,8 +226,8 @@ def _finish(
     if json:
         output.say_json(run.to_json())
     else:
-        measurements.show_eval(dataset, run.k, run.index, run.results())
-        measurements.show_refusals(run.refusals())
-        measurements.show_answers(run.answers())
+        measurements.show_eval(dataset, run.k, run.index, run.compute_results())
+        measurements.show_refusals(run.measure_refusals())
+        measurements.show_answers(run.average_answers())
     if run.index["failed"] or not is_complete(writer, list(run.records), dataset.queries, answers=answers):
         raise typer.Exit(1)

@@ -8,13 +8,10 @@ from pathlib import Path
 from polyad.cli.output import say, show_table, some_of, warn
 from polyad.evaluation.answers.averages import Average
 from polyad.evaluation.datasets.beir import Dataset
+from polyad.evaluation.reports.tables import format_evidence_row, format_result_row
 from polyad.evaluation.runs.refusal import FALSE_REFUSALS, Refusal
-from polyad.evaluation.runs.retriever_evaluation import (
-    RetrieverResult,
-    format_evidence_row,
-    format_percent,
-    format_result_row,
-)
+from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
+from polyad.evaluation.tables import format_percent
 from polyad.evaluation.training.linear_scorer import K, TrainingReport
 from polyad.evaluation.training.triple_scorer import TripleTrainingReport
 from polyad.text.counting import counted
@@ -62,8 +59,8 @@ def show_refusals(refusals: Mapping[str, Refusal]) -> None:
             {
                 "retriever": name,
                 "refused": format_percent(one.refused),
-                "told apart": format_percent(one.told_apart),
-                "by": one.by,
+                "ROC AUC": format_percent(one.roc_auc),
+                "criterion": one.criterion,
                 "questions": str(len(one.flags)),
             }
             for name, one in refusals.items()
@@ -77,7 +74,7 @@ def show_answers(answers: Mapping[str, Mapping[str, Average]]) -> None:
     if names:
         say("answers; in per cent, with a star where too few were judged:")
         rows = [
-            {"measure": name} | {one: found[name].shown() if name in found else "-" for one, found in answers.items()}
+            {"measure": name} | {one: found[name].format() if name in found else "-" for one, found in answers.items()}
             for name in names
         ]
         show_table(rows)

@@ -18,7 +18,7 @@ from polyad.config import SplitSettings
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.evaluation.questions import generated as own_questions
-from polyad.evaluation.questions.written import BINARY, N_ARY, QUESTION_COUNTS, REPLIES_FILE, write_questions
+from polyad.evaluation.questions.written import BINARY, N_ARY, PLAN_FILE, QUESTION_COUNTS, write_questions
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import Progress
 from polyad.text.counting import counted
@@ -62,7 +62,7 @@ def questions(
     settings = settings_from(store=store, mentions=mentions, model=model, replies=replies)
     if bool(paths) == bool(settings.command.store):
         raise ConfigurationError("expected files or folders, or an index with --store DIR, one of the two")
-    is_begun = written and (out / REPLIES_FILE).exists() and not (out / "qrels" / "test.tsv").exists()
+    is_begun = written and (out / PLAN_FILE).exists() and not (out / "qrels" / "test.tsv").exists()
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not is_begun)):
         raise ConfigurationError(f"{str(out)!r} holds something already; expected a new folder")
     if written:

@@ -1,7 +1,8 @@
-"""Pictures, where matplotlib is installed."""
+"""Figures with matplotlib, which is an optional dependency: readable in black and white, and reproducible."""
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import logging
 from collections.abc import Iterator
@@ -21,38 +22,46 @@ _DASHES = ("-", "--", ":", "-.")
 _SHADES = ("#000000", "#555555", "#888888")
 
 
-def create_figure(name: str, width: float, height: float) -> Figure | None:
-    """An empty figure of so many inches; without matplotlib None, and a warning that there will be no ``name``."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
+def can_plot(name: str) -> bool:
+    """Return whether matplotlib is installed; log a warning that names the missing plot if it is not."""
+    is_installed = importlib.util.find_spec("matplotlib") is not None
+    if not is_installed:
         logger.warning("no picture %s, because matplotlib is missing; pip install 'polyad[plots]'", name)
-        return None
+    return is_installed
+
+
+def create_figure(width: float, height: float) -> Figure:
+    """Create an empty figure; width and height are in inches."""
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def iterate_line_styles() -> Iterator[tuple[str, str, str]]:
-    """Marker, dash and shade for one line after the other, of which those of ten in a row differ in every print."""
+    """Yield marker, dash pattern and shade of successive lines; ten in a row can be told apart without colour."""
     return zip(cycle(_MARKERS), cycle(_DASHES), cycle(_SHADES), strict=False)
 
 
 def escape_label(name: str) -> str:
-    """A name as it is written: to matplotlib dollars are formulas, and what begins with ``_`` is not to be shown."""
+    """Return a label that matplotlib shows literally.
+
+    Dollar signs would start a formula, and a leading ``_`` would hide the label.
+    """
     return f" {name}".replace("$", r"\$")
 
 
-def save_figure(figure: Figure, path: Path, *, words_as_text: bool = False) -> None:
-    """Write the figure to ``path``, whole or not at all; the same figure gives the same bytes.
+def save_figure(figure: Figure, path: Path, *, keep_svg_text: bool = False) -> None:
+    """Write the figure to ``path`` atomically. Writing the same figure again produces identical bytes.
 
     Args:
-        figure: What to write.
-        path: Of a ``.png`` or ``.svg``.
-        words_as_text: Whether an SVG leaves its letters to the fonts of whoever looks at it, and is a fraction as long.
+        figure: The figure.
+        path: A ``.png`` or ``.svg`` file.
+        keep_svg_text: Whether an SVG holds text instead of outlines of letters, which makes it several times smaller.
     """
     from matplotlib import rc_context
 
-    picture, kind = io.BytesIO(), path.suffix[1:]
-    letters = "none" if words_as_text else "path"
-    with rc_context({"svg.hashsalt": "polyad", "svg.fonttype": letters}):  # without a salt, names in it are random
-        figure.savefig(picture, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
-    write_atomically(path, picture.getvalue())
+    buffer, suffix = io.BytesIO(), path.suffix[1:]
+    fonts = "none" if keep_svg_text else "path"
+    with rc_context({"svg.hashsalt": "polyad", "svg.fonttype": fonts}):  # without a salt, ids in the SVG are random
+        figure.savefig(buffer, format=suffix, dpi=120, metadata={"Date": None} if suffix == "svg" else None)
+    write_atomically(path, buffer.getvalue())

@@ -1,74 +1,153 @@
-"""Files of JSON lines that are only added to: a line is in one whole or not at all, whoever is killed meanwhile."""
+"""JSONL files of records that are appended to: a killed process leaves every line complete or absent."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from polyad.errors import ConfigurationError
 
 
-class JsonLinesFile:
-    """A file of lines that is only ever added to, by one process at a time."""
+class Record(Protocol):
+    """A value that is one line of a JSONL file."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def to_json(self) -> dict[str, object]:
+        """Return the record as a JSON object."""
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Self:
+        """Return the record of a JSON object.
+
+        Raises:
+            KeyError, TypeError, ValueError: the object is no such record.
+        """
+
+
+class DataclassRecord:
+    """A base class of dataclasses that are stored as JSON objects; fields with default values are omitted."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return the fields whose values differ from their defaults."""
+        defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
+        values = asdict(self)  # type: ignore[call-overload]
+        return {name: value for name, value in values.items() if value != defaults[name]}
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Self:
+        """Return the record of a JSON object, with tuples in place of lists.
+
+        Raises:
+            TypeError: a key is missing or unknown.
+        """
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in line.items()})
+
+
+R = TypeVar("R", bound=Record)
+
+
+class RecordFile(Generic[R]):
+    """A JSONL file that one process at a time appends records to.
+
+    Args:
+        path: The file; created if it is missing.
+        record_type: Type of the records.
+
+    Attributes:
+        records: The records that the file held when it was opened.
+
+    Raises:
+        ConfigurationError: another process has the file open, or a line is damaged.
+    """
+
+    def __init__(self, path: Path, record_type: type[R]) -> None:
         self._file: FileIO = path.open("a+b", buffering=0)
         try:
-            _lock(self._file)
-        except OSError as error:
-            self._file.close()
-            raise ConfigurationError(
-                f"another process is writing into {str(path.parent)!r}; wait for it, or give another --out"
-            ) from error
-        self._drop_torn_line()
+            _lock(self._file, path)
+            self._drop_incomplete_line()
+            self.records = list(read_records(path, record_type))
+        except BaseException:
+            self.close()
+            raise
 
-    def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Write lines, at once and past every buffer: a process that is killed then has written them."""
-        self._file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+    def append(self, *records: R) -> None:
+        """Write records with one system call, so that they survive if the process is killed afterwards."""
+        self._file.write("".join(json.dumps(record.to_json()) + "\n" for record in records).encode())
 
     def close(self) -> None:
-        """Let others write."""
+        """Close the file and release its lock."""
         self._file.close()
 
-    def _drop_torn_line(self) -> None:
-        """Cut off what was being written when a run was killed: all behind the last end of a line."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _drop_incomplete_line(self) -> None:
+        """Cut off the line that an earlier process was writing when it was killed."""
         self._file.seek(0)
-        contents = self._file.readall()
-        self._file.truncate(contents.rfind(b"\n") + 1)
+        self._file.truncate(self._file.readall().rfind(b"\n") + 1)
 
 
-def _lock(file: FileIO) -> None:
-    """Keep other processes from writing; where the system has no such locks, nothing does.
-
-    Raises:
-        OSError: another one has it.
-    """
+def _lock(file: FileIO, path: Path) -> None:
+    """Lock the file for this process. Windows has no such locks, so two processes are not told apart there."""
     try:
         import fcntl
-    except ImportError:  # Windows
+    except ImportError:
         return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise ConfigurationError(
+            f"another process is writing into {str(path.parent)!r}; wait for it, or give another --out"
+        ) from error
 
 
-def read_json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The objects of a file of lines; a last line without its end was being written and is passed over.
+def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) -> Iterator[R]:
+    """Yield the records of a JSONL file. Skip an incomplete last line, which another process is writing.
+
+    Args:
+        path: The file.
+        record_type: Type of the records.
+        missing_ok: Whether a missing file has no records; otherwise a missing file is an error.
 
     Raises:
-        ConfigurationError: the file is not there, or a line is no object.
+        ConfigurationError: the file cannot be read, or a line is damaged; the message names file and line.
     """
+    if missing_ok and not path.exists():
+        return
     try:
-        contents = path.read_bytes()
+        lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
         raise ConfigurationError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    for number, line in enumerate(contents.split(b"\n")[:-1], 1):
+    for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
         except ValueError as error:
             raise ConfigurationError(f"{str(path)!r}, line {number}: {line[:80]!r} is no JSON") from error
         if not isinstance(value, dict):
             raise ConfigurationError(f"{str(path)!r}, line {number}: {line[:80]!r}; expected an object")
-        yield value
+        try:
+            yield record_type.from_json(value)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ConfigurationError(
+                f"{str(path)!r}, line {number}: {line[:80]!r} is no {record_type.__name__} that polyad has written"
+            ) from error
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder unless it exists.
+
+    Raises:
+        ConfigurationError: the folder cannot be created.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write into {str(folder)!r}: {error.strerror}") from error

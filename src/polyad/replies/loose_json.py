@@ -1,7 +1,4 @@
-"""Finds and repairs JSON in the reply of a language model, which may contain prose, a code fence or syntax errors.
-
-The parsers never invent data. The library json-repair is not used, because it turns half names into entities.
-"""
+"""JSON in the reply of a language model, which may put words or a code fence around it."""
 
 from __future__ import annotations
 
@@ -18,17 +15,17 @@ _OPENING = re.compile(r"[{\[]")
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 NOT_JSON: Final = object()
-"""Stands for a value that could not be decoded."""
+"""In place of a value that could not be decoded."""
 
 _PATIENCE = 2000
-"""Invalid values after which parsing stops, because a model that repeats a bracket does not stop by itself."""
+"""Values that are no JSON after which a text is given up: a model that repeats a bracket does not stop by itself."""
 
 _TOO_DEEP = 100
-"""Cost, in invalid values, of a value that is nested too deeply to decode: it takes so much longer."""
+"""What a value nested too deep to decode counts for: it takes so much longer."""
 
 
-def find_json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: bool = False) -> Iterator[Any]:
-    """Yield the JSON values in ``text`` in order, and :data:`NOT_JSON` for text that only begins like a value.
+def json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: bool = False) -> Iterator[Any]:
+    """The JSON values in ``text``, in order, and :data:`NOT_JSON` for what only begins like one.
 
     Args:
         text: With anything between the values.
@@ -49,42 +46,39 @@ def find_json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: 
             position = position if nested else end
 
 
-def find_first_json(reply: str) -> Any:
-    r"""Return the first JSON object or array in ``reply``; None if there is none.
+def first_json(reply: str) -> Any:
+    r"""The first JSON object or array in ``reply``; None when there is none.
 
-    >>> find_first_json('Sure: ```json\\n{"clues": []}\\n```')
+    >>> first_json('Sure: ```json\\n{"clues": []}\\n```')
     {'clues': []}
     """
-    return next((value for value in find_json_values(reply) if value is not NOT_JSON), None)
+    return next((value for value in json_values(reply) if value is not NOT_JSON), None)
 
 
-def find_list(reply: str, key: str) -> list[Any] | None:
-    """Return the list under ``key`` in ``reply``, or else a list by itself; None if there is none.
+def listed_under(reply: str, key: str) -> list[Any] | None:
+    r"""The list in ``reply``: under ``key``, as it was asked for, or by itself; None when there is none.
 
     The object that has the key may stand inside others, in any case, and not quite be JSON.
 
-    >>> find_list('{"entities": ["Ada"]}', "entities"), find_list('["Ada"]', "entities")
+    >>> listed_under('{"entities": ["Ada"]}', "entities"), listed_under('["Ada"]', "entities")
     (['Ada'], ['Ada'])
     """
     values: list[Any] = []
-    for text in (reply, repair_json(reply)):
-        values += [value for value in find_json_values(text) if value is not NOT_JSON]
-        found = next((listed for value in values if (listed := _find_list_in_value(value, key)) is not None), None)
+    for text in (reply, repaired(reply)):
+        values += [value for value in json_values(text) if value is not NOT_JSON]
+        found = next((listed for value in values if (listed := _under(value, key)) is not None), None)
         if found is not None:
             return found
     lists = [value for value in values if isinstance(value, list)]
     return next((value for value in lists if not all(map(_is_number, value))), next(iter(lists), None))
 
 
-def _find_list_in_value(value: object, key: str) -> list[Any] | None:
-    """Return the list under ``key`` in an object at any depth of ``value``; None if there is none.
-
-    Uses no recursion, because a model decides how deep the value is nested.
-    """
+def _under(value: object, key: str) -> list[Any] | None:
+    """The list under ``key`` in an object within ``value``, which may be nested as deep as the model pleased."""
     waiting = [value]
     for item in waiting:
         if isinstance(item, dict):
-            keyed = normalize_keys(item)
+            keyed = normal_keys(item)
             if isinstance(keyed.get(key), list):
                 return list(keyed[key])
             waiting += keyed.values()
@@ -97,29 +91,29 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def normalize_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``record`` with keys in lower case and without separators ("Key_Score" becomes "keyscore")."""
+def normal_keys(record: Mapping[str, Any]) -> dict[str, Any]:
+    """``record`` with its keys as they are looked for: in lower case, in one word ("Key_Score" is "keyscore")."""
     return {_BETWEEN_WORDS.sub("", key).casefold(): value for key, value in record.items()}
 
 
-def collect_distinct_strings(items: list[Any]) -> list[str]:
-    """Return the distinct non-blank strings among ``items``, stripped; an object is replaced by its first string.
+def distinct_strings(items: list[Any]) -> list[str]:
+    """The strings among ``items`` that are not blank, without blanks around them, each once; of an object its first.
 
-    >>> collect_distinct_strings([" Ada ", "", 1815, "Ada", {"name": "Babbage", "type": "person"}])
+    >>> distinct_strings([" Ada ", "", 1815, "Ada", {"name": "Babbage", "type": "person"}])
     ['Ada', 'Babbage']
     """
     texts = [_first_string(item) for item in items]
     return list(dict.fromkeys(text for text in texts if text))
 
 
-def find_strings(reply: str, key: str) -> list[str] | None:
-    """Return the distinct strings of the list under ``key``; None if there is no list or its items are not strings.
+def strings_under(reply: str, key: str) -> list[str] | None:
+    """The distinct strings of the list under ``key``; None where there is no list, or nothing in it is a string.
 
-    >>> find_strings('{"clues": []}', "clues"), find_strings('{"clues": [7]}', "clues")
+    >>> strings_under('{"clues": []}', "clues"), strings_under('{"clues": [7]}', "clues")
     ([], None)
     """
-    listed = find_list(reply, key)
-    strings = collect_distinct_strings(listed or [])
+    listed = listed_under(reply, key)
+    strings = distinct_strings(listed or [])
     return strings if strings or listed == [] else None
 
 
@@ -128,11 +122,11 @@ def _first_string(item: object) -> str:
     return next((sanitize(value).strip() for value in values if isinstance(value, str)), "")
 
 
-VALUE_START = re.compile(r'[{\[](?=\s*["{\[}\]])')
-"""The beginning of an object or array."""
+VALUE = re.compile(r'[{\[](?=\s*["{\[}\]])')
+"""Where an object or array may begin."""
 
 _PYTHON = re.compile(r"[^{\[]*([{\[][\s{\[]*'.*[}\]])", re.DOTALL)
-"""Text from the first bracket to the last, if the first quotation mark is a single one."""
+"""From the first bracket to the last, where a single quote is the first."""
 
 _OUTSIDE = re.compile(r'"|,(?=\s*[}\]])|//.*|/\*[\s\S]{0,500}?\*/|\uff1a|\uff0c')
 _STANDS_FOR = {'"': '"', "\uff1a": ":", "\uff0c": ","}
@@ -141,20 +135,20 @@ _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _END_OF_STRING = re.compile(
     r'"\s*(?:\Z|[}\]]|//|/\*|[:,\uff1a\uff0c]\s*(?:\Z|["{\[}\]]|//|/\*|-?\d|(?:true|false|null|NaN|-?Infinity)\b))'
 )
-"""A quotation mark that is followed by text that may stand after a string, or by the end of the reply."""
+"""A quote with what may stand after a string, or with the end of the reply."""
 
 
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\],]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
 
-def close_cut_json(text: str) -> str:
-    """Return the JSON in ``text``, which was cut short, without the incomplete last value and with closing brackets.
+def closed(text: str) -> str:
+    """The JSON in ``text`` that was cut short, without what was begun last, and with its brackets closed.
 
-    >>> close_cut_json('Here: [{"a": "b"}, {"a": "c", "d": "e'), close_cut_json('{"a": ["b", "c')
-    ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}')
+    >>> closed('Here: [{"a": "b"}, {"a": "c", "d": "e'), closed('{"a": ["b", "c'), closed('["x"] and so on')
+    ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}', '["x"]')
     """
-    begin = VALUE_START.search(text)
+    begin = VALUE.search(text)
     start = end = begin.start() if begin else len(text)
     waiting: list[str] = []
     closing = ""
@@ -175,8 +169,8 @@ def close_cut_json(text: str) -> str:
     return text[start:end] + closing
 
 
-def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
-    """Return ``text`` with valid JSON strings, without comments, and without commas before a closing bracket.
+def repaired(text: str, start: re.Pattern[str] = VALUE) -> str:
+    """``text`` with the strings of its JSON made whole, without comments and commas before a closing bracket.
 
     Quotes that do not end a string, and backslashes that begin no escape, are escaped. So are opening brackets inside a
     string, lest one be taken for the beginning of a value. Python's way to write a value becomes JSON's.
@@ -185,15 +179,15 @@ def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
         text: With anything around the JSON.
         start: Where the JSON begins.
 
-    >>> repair_json('{"a": ["b",] /* all */}'), repair_json("So: {'a': None}")
+    >>> repaired('{"a": ["b",] /* all */}'), repaired("So: {'a': None}")
     ('{"a": ["b"] }', '{"a": null}')
     """
     begin = start.search(text)
-    return _convert_python(text) or "".join(_repair_parts(text, begin.start() if begin else len(text)))
+    return _from_python(text) or "".join(_repairs(text, begin.start() if begin else len(text)))
 
 
-def _convert_python(text: str) -> str:
-    """Return the Python value in ``text`` as JSON; an empty string if there is none."""
+def _from_python(text: str) -> str:
+    """The Python value in a text, as JSON; "" where there is none."""
     written = _PYTHON.match(text)
     if written is None:
         return ""
@@ -205,7 +199,7 @@ def _convert_python(text: str) -> str:
         return ""
 
 
-def _repair_parts(text: str, position: int) -> Iterator[str]:
+def _repairs(text: str, position: int) -> Iterator[str]:
     inside = False
     while special := (_INSIDE if inside else _OUTSIDE).search(text, position):
         yield text[position : special.start()]

@@ -8,10 +8,10 @@ that began earlier still use.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from polyad.hypergraph.incidence import expand_ranges, sort_unique
 from polyad.hypergraph.sparse import union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
 from polyad.protocols.snapshot import Kind
-from polyad.protocols.store import Changes, EntityAggregate, Store, StoredRows
+from polyad.protocols.store import Changes, EntityAggregate, ReadTransaction, Store, StoredRows
 from polyad.snapshot.columns import Column
 from polyad.snapshot.entity_aggregates import (
     AggregateCache,
@@ -40,8 +40,7 @@ from polyad.snapshot.term_index import PassageTerms
 from polyad.snapshot.vectors import Vectors
 
 T = TypeVar("T")
-RecordT = TypeVar("RecordT")
-IdT = TypeVar("IdT", str, int)
+K = TypeVar("K", bound=Hashable)
 
 _FIXED_POINT = 2.0**40
 """Vectors are summed as integers of 2^-40: integers have the same sum in any order."""
@@ -69,6 +68,15 @@ _MAX_RECORDS = 300
 
 _MAX_ENTITIES = 4096
 """Entities in the cache: frequent entities are shown again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCache:
+    """A cache of records that a snapshot returned recently, by row. Merging hits requests these records again."""
+
+    passages: dict[int, Passage] = field(default_factory=dict)
+    hyperedges: dict[int, Hyperedge] = field(default_factory=dict)
+    origins: dict[int, Origin] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -100,8 +108,7 @@ class MappedSnapshot:
         saved_entities: Number of entity vectors in files.
         saved_version: Version of the snapshot in files; 0 if it is not saved.
         entity_cache: Entities returned recently, by row.
-        record_caches: Passages, hyperedges and origins returned recently, by type and row: merging hits requests them
-            again.
+        record_cache: Passages, hyperedges and origins returned recently.
         entities_by_word: Entities by the words of their keys; empty until first needed.
         labels: Labels of entities with an id.
     """
@@ -130,7 +137,7 @@ class MappedSnapshot:
     saved_entities: int = 0
     saved_version: int = 0
     entity_cache: dict[int, Entity] = field(default_factory=dict)
-    record_caches: dict[type, dict[int, Any]] = field(default_factory=dict)
+    record_cache: RecordCache = field(default_factory=RecordCache)
     entities_by_word: dict[str, list[int]] = field(default_factory=dict)
     labels: EntityLabels = field(default_factory=EntityLabels)
 
@@ -241,7 +248,7 @@ class MappedSnapshot:
             graph=graph,
             passage_terms=self.passage_terms.advance(graph.live_passages, deleted, new.postings, new.lengths),
             aggregates=self._invalidate_aggregates(deleted_edges),
-            record_caches={},
+            record_cache=RecordCache(),
             entities_by_word={},
             labels=EntityLabels() if len(deleted) else self.labels,
         )
@@ -403,15 +410,30 @@ class MappedSnapshot:
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
         """Return passages, in the order of ``rows``."""
-        return self._get_records(Passage, rows, lambda missing: _take_numbers(self.passage_pks, missing))
+
+        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Passage]:
+            pks = _take_numbers(self.passage_pks, missing)
+            return _get_all(transaction.get(Passage, pks), pks)
+
+        return self._get_records(lambda cache: cache.passages, rows, read)
 
     def hyperedges(self, rows: Sequence[int]) -> list[Hyperedge]:
         """Return hyperedges, in the order of ``rows``."""
-        return self._get_records(Hyperedge, rows, lambda missing: _take_numbers(self.hyperedge_pks, missing))
+
+        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Hyperedge]:
+            pks = _take_numbers(self.hyperedge_pks, missing)
+            return _get_all(transaction.get(Hyperedge, pks), pks)
+
+        return self._get_records(lambda cache: cache.hyperedges, rows, read)
 
     def origins(self, passages: Sequence[int]) -> list[Origin]:
         """Return the source, URL and metadata of each passage's document, in the order of ``passages``."""
-        return self._get_records(Origin, passages, self.document_ids)
+
+        def read(transaction: ReadTransaction, missing: Sequence[int]) -> list[Origin]:
+            ids = self.document_ids(missing)
+            return _get_all(transaction.get(Origin, ids), ids)
+
+        return self._get_records(lambda cache: cache.origins, passages, read)
 
     def entities(self, rows: Sequence[int]) -> list[Entity]:
         """Return entities, in the order of ``rows``."""
@@ -454,26 +476,27 @@ class MappedSnapshot:
         return split_into_parts(self.hyperedge_pks.take(self.graph.entity_edges.get_neighbours(np.array([row]))[0]))
 
     def _get_records(
-        self, record_type: type[RecordT], rows: Sequence[int], get_ids: Callable[[Sequence[int]], Sequence[IdT]]
-    ) -> list[RecordT]:
-        """Return records from the cache or the store. Raise StaleSnapshotError if a record has been deleted."""
+        self,
+        get_cache: Callable[[RecordCache], dict[int, T]],
+        rows: Sequence[int],
+        read: Callable[[ReadTransaction, Sequence[int]], list[T]],
+    ) -> list[T]:
         with self.store.read_transaction() as transaction:
-
-            def read(missing: Sequence[int]) -> list[RecordT]:
-                ids = get_ids(missing)
-                records = transaction.get(record_type, ids)
-                if not records.keys() >= set(ids):
-                    raise StaleSnapshotError
-                return [records[id] for id in ids]
-
             # In a later version of the store a cached record may have been deleted.
-            caches = self.record_caches if transaction.version == self.version else {}
-            return _get_cached(caches.setdefault(record_type, {}), rows, read, _MAX_RECORDS)
+            cache = self.record_cache if transaction.version == self.version else RecordCache()
+            return _get_cached(get_cache(cache), rows, lambda missing: read(transaction, missing), _MAX_RECORDS)
 
 
 def _take_numbers(column: Column, rows: Sequence[int]) -> list[int]:
     numbers: list[int] = column.take(np.array(rows, dtype=np.int64)).tolist()
     return numbers
+
+
+def _get_all(records: Mapping[K, T], keys: Sequence[K]) -> list[T]:
+    """Return the records in the order of ``keys``. Raise StaleSnapshotError if a record is missing."""
+    if not records.keys() >= set(keys):
+        raise StaleSnapshotError
+    return [records[key] for key in keys]
 
 
 def _get_cached(

@@ -62,10 +62,18 @@ class SnapshotProvider:
         Args:
             min_version: Oldest version of the store that the snapshot may have, so that a caller reads its own writes.
         """
-        if self._snapshot is None:
+        snapshot = self._snapshot
+        if snapshot is None:
             self._advance()
             return self._save_if_mostly_new()
-        return self._advance(must_wait=self._snapshot.version < min_version)
+        if snapshot.version < min_version:
+            return self._advance()
+        if self._advancing.acquire(blocking=False):
+            try:
+                return self._advance_locked()
+            finally:
+                self._advancing.release()
+        return snapshot
 
     def get_with_entity_vectors(self, embedder: Embedder, progress: Progress = silent) -> MappedSnapshot:
         """Return the current snapshot with a vector for every entity; see :mod:`polyad.snapshot.entity_vectors`."""
@@ -115,15 +123,13 @@ class SnapshotProvider:
                 self._snapshot = snapshot = self._advance_to(transaction, saved)
             return snapshot
 
-    def _advance(self, *, must_wait: bool = True) -> MappedSnapshot:
-        """Return the snapshot of the store's version. Without waiting, another thread may be about to replace it."""
-        if self._advancing.acquire(blocking=must_wait):
-            try:
-                with self._store.read_transaction() as transaction:
-                    self._snapshot = self._advance_to(transaction, self._snapshot)
-            finally:
-                self._advancing.release()
-        assert self._snapshot is not None, "the first call waits"
+    def _advance(self) -> MappedSnapshot:
+        with self._advancing:
+            return self._advance_locked()
+
+    def _advance_locked(self) -> MappedSnapshot:
+        with self._store.read_transaction() as transaction:
+            self._snapshot = self._advance_to(transaction, self._snapshot)
         return self._snapshot
 
     def _advance_to(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:

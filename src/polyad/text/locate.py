@@ -39,7 +39,7 @@ def find_occurrences(name: str, text: str, *, ignore_case: bool = False) -> list
     letter and the signs above and below it. What is longer than 1,000 characters is not looked for: in a text of
     nothing but repetitions the time is their product.
 
-    >>> find_occurrences("Rome", "Rome, Romeo and Rome")
+    >>> occurrences("Rome", "Rome, Romeo and Rome")
     [(0, 4), (16, 20)]
     """
     spans: list[tuple[int, int]] = []

@@ -1,92 +1,174 @@
-"""The answers and judgements of a run folder: ``answers.jsonl`` and ``judgements.jsonl``."""
+"""Answers and judgements of a run folder: ``answers.jsonl`` and ``judgements.jsonl``."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Self
 
-from polyad.errors import ConfigurationError
-from polyad.evaluation.answers.judging import AnswerRecord, Judgement, JudgementLog
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.json_lines import JsonLinesFile, read_json_lines
+from polyad.evaluation.json_lines import DataclassRecord, RecordFile, read_records
+from polyad.evaluation.model_replies import AttemptLog
+from polyad.model import Answer
 
 ANSWERS, JUDGEMENTS = "answers.jsonl", "judgements.jsonl"
 
-T = TypeVar("T")
+JudgementKey = tuple[str, str, str]
+"""Retriever, question id and name of the judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord(DataclassRecord):
+    """The answer to one question from the evidence of one retriever.
+
+    Attributes:
+        retriever: Name of the retriever.
+        query_id: Id of the question.
+        text: The answer; empty if no evidence was found.
+        cited: Ids of the cited passages.
+        tokens: Language-model tokens.
+        milliseconds: Time of search and answer, while other questions are answered in parallel.
+        note: Why there is no answer, or why the answer was cut.
+        names: Names in an answer that consists of entity names, best first; None for an answer in text.
+    """
+
+    retriever: str
+    query_id: str
+    text: str
+    cited: tuple[str, ...] = ()
+    tokens: int = 0
+    milliseconds: float = 0.0
+    note: str = ""
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_answer(
+        cls,
+        retriever: str,
+        query: Question,
+        answer: Answer,
+        tokens: int,
+        milliseconds: float,
+        *,
+        in_names: bool = False,
+    ) -> AnswerRecord:
+        """Return the record of an answer; ``in_names`` says whether entity names were requested."""
+        cited = tuple(dict.fromkeys(citation.passage_id for citation in answer.citations))
+        names = answer.entities if in_names else None
+        return cls(retriever, query.id, answer.text, cited, tokens, milliseconds, answer.note, names)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Retriever and question id, which identify an answer within a run."""
+        return self.retriever, self.query_id
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(DataclassRecord):
+    """A judge's reply and its value; or a cosine of the embedder, without prompt and reply.
+
+    Attributes:
+        retriever: Retriever of the judged answer or evidence.
+        query_id: Id of the question.
+        judge: Name of the judge.
+        prompt: The user prompt.
+        reply: The reply; empty if there is none.
+        value: Value in [0, 1], or a cosine; None if the reply could not be parsed.
+        model: Language model that replied; empty if no model was asked.
+    """
+
+    retriever: str
+    query_id: str
+    judge: str
+    prompt: str
+    reply: str
+    value: float | None
+    model: str = ""
+
+    @property
+    def key(self) -> JudgementKey:
+        """Retriever, question id and judge, which identify what was judged."""
+        return self.retriever, self.query_id, self.judge
+
+
+@dataclass(slots=True)
+class JudgementLog(AttemptLog[JudgementKey, float]):
+    """Values and attempts of judgements by key, and the language model that plays each judge."""
+
+    models: dict[str, str] = field(default_factory=dict)
+
+    def add(self, judgement: Judgement) -> None:
+        """Count a judgement, and store its value unless the reply could not be parsed."""
+        self.count_attempt(judgement.key, judgement.value)
+        if judgement.model:
+            self.models.setdefault(judgement.judge, judgement.model)
 
 
 class AnswerWriter:
-    """Adds answers and judgements to a run folder, each as it comes.
+    """Appends answers and judgements to a run folder as they arrive.
 
     Args:
-        folder: That of a run.
+        folder: Folder of a run.
 
     Attributes:
-        answers: What is there, by retriever and question.
-        judgements: Likewise.
+        answers: Answers by retriever and question id.
+        judgements: Judgements so far.
+
+    Raises:
+        ConfigurationError: another process is writing, or a line is damaged.
     """
 
     def __init__(self, folder: Path) -> None:
         self._lock = threading.Lock()
-        self._answers = JsonLinesFile(folder / ANSWERS)
-        self._judgements = JsonLinesFile(folder / JUDGEMENTS)
-        try:
-            self.answers, self.judgements = read_answers(folder)
-        except BaseException:
-            self.close()
-            raise
+        with ExitStack() as files:
+            self._answers = files.enter_context(RecordFile(folder / ANSWERS, AnswerRecord))
+            self._judgements = files.enter_context(RecordFile(folder / JUDGEMENTS, Judgement))
+            self._files = files.pop_all()
+        self.answers, self.judgements = _collect(self._answers.records, self._judgements.records)
 
-    def lacks(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Those of the questions that have no answer from what a retriever found."""
+    def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
+        """Return the questions that have no answer from the evidence of a retriever."""
         return [query for query in queries if (retriever, query.id) not in self.answers]
 
-    def keep_answer(self, answer: AnswerRecord) -> None:
-        """Write an answer."""
-        with self._lock:  # several are answered at a time
-            self._answers.add([answer.to_json()])
+    def add_answer(self, answer: AnswerRecord) -> None:
+        """Write an answer; several threads may call this method."""
+        with self._lock:
+            self._answers.append(answer)
             self.answers[answer.key] = answer
 
-    def keep_judgement(self, judgement: Judgement) -> None:
-        """Write a judgement, or a reply that could not be read."""
-        self._judgements.add([judgement.to_json()])
+    def add_judgement(self, judgement: Judgement) -> None:
+        """Write a judgement, also if its reply could not be parsed."""
+        self._judgements.append(judgement)
 
-    def close(self) -> None:
-        """Let others write."""
-        self._answers.close()
-        self._judgements.close()
-
-    def __enter__(self) -> AnswerWriter:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
 
 
 def read_answers(folder: Path) -> tuple[dict[tuple[str, str], AnswerRecord], JudgementLog]:
-    """The answers in a run folder, and what has been judged of them; none where none were asked for.
+    """Return the answers and the judgements of a run folder; both are empty if the files are missing.
 
     Raises:
-        ConfigurationError: a file is damaged: says which and where.
+        ConfigurationError: a line is damaged; the message names file and line.
     """
-    answers: dict[tuple[str, str], AnswerRecord] = {}
-    for one in _read(folder / ANSWERS, AnswerRecord.from_json):
-        answers.setdefault(one.key, one)
-    judgements = JudgementLog()
-    for judgement in _read(folder / JUDGEMENTS, Judgement.from_json):
-        judgements.add(judgement)
-    return answers, judgements
+    return _collect(
+        read_records(folder / ANSWERS, AnswerRecord, missing_ok=True),
+        read_records(folder / JUDGEMENTS, Judgement, missing_ok=True),
+    )
 
 
-def _read(path: Path, make: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
-    if not path.exists():
-        return
-    for number, line in enumerate(read_json_lines(path), 1):
-        try:
-            yield make(line)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ConfigurationError(f"{str(path)!r}, line {number}: expected what polyad eval has written") from error
+def _collect(
+    answers: Iterable[AnswerRecord], judgements: Iterable[Judgement]
+) -> tuple[dict[tuple[str, str], AnswerRecord], JudgementLog]:
+    by_key: dict[tuple[str, str], AnswerRecord] = {}
+    for answer in answers:
+        by_key.setdefault(answer.key, answer)
+    log = JudgementLog()
+    for judgement in judgements:
+        log.add(judgement)
+    return by_key, log

@@ -1,7 +1,7 @@
-"""Language models as judges of answers and of what was retrieved: what each is asked, and what its reply is worth.
+"""The judges: the task of each, the schema of its reply, and the value of a reply.
 
-The prompts are polyad's own, so numbers are comparable with each other and not, to the digit, with those of the papers.
-Files of the user's directory of prompts may replace their tasks; what a judge is shown, and how, stays.
+The prompts are polyad's own, so values can be compared with each other but differ from those of the papers. Files in
+the user's prompt directory may replace the tasks, but not the sections of a prompt.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from polyad.evaluation.answers.judge import ACCEPTED, ANSWER, QUESTION, STATED, TEXT, Judge, JudgeInput
-from polyad.replies.schema import BOOLEAN, INTEGER, STRING, build_array_schema, build_object_schema
+from polyad.evaluation.answers.judge import ACCEPTED, ANSWER, QUESTION, STATED, TEXT, Judge, JudgeInput, ScoreReply
+from polyad.replies.schema import BOOLEAN, INTEGER, STRING, Schema, array_of, object_of
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _DIMENSIONS = {
@@ -46,144 +46,120 @@ _DIMENSIONS = {
         "it contradicts itself or has no order.",
     ),
     "diversity": (
-        "whether it brings in different points of snapshot, kinds of evidence or wordings where that helps",
+        "whether it brings in different points of view, kinds of evidence or wordings where that helps",
         "it is varied where that helps, without padding.",
         "it repeats one thing.",
     ),
 }
-"""HyperGraphRAG v2, appendix E: what each respect is, when it is there in full, and when not at all."""
+"""Dimensions of HyperGraphRAG v2, appendix E: definition, and the descriptions of the best and the worst score."""
 
-_G_E = "g_e."
+_DIMENSION_PREFIX = "g_e."
+
+_TEXTS = array_of(STRING)
 
 
-def _task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """What the judge of a name is asked to do."""
-    if name.startswith(_G_E):
-        respect = name.removeprefix(_G_E)
-        goal, best, worst = _DIMENSIONS[respect]
-        return prompts.text("judge_g_e", name=respect, goal=goal, best=best, worst=worst)
+def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
+    """Return the task of a judge."""
+    if name.startswith(_DIMENSION_PREFIX):
+        dimension = name.removeprefix(_DIMENSION_PREFIX)
+        goal, best, worst = _DIMENSIONS[dimension]
+        return prompts.text("judge_g_e", name=dimension, goal=goal, best=best, worst=worst)
     return prompts.text(f"judge_{name}")
 
 
-def _correct(said: Mapping[str, Any], _: JudgeInput) -> float:
-    if not isinstance(said["correct"], bool):
-        raise ValueError(said["correct"])
-    return float(said["correct"])
+def _read_flag(reply: Mapping[str, Any], _: JudgeInput) -> float:
+    """Return 1 for true and 0 for false."""
+    if not isinstance(reply["correct"], bool):
+        raise ValueError(reply["correct"])
+    return float(reply["correct"])
 
 
-def _require_texts(said: Mapping[str, Any]) -> None:
-    for listed in said.values():
-        if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-            raise ValueError(listed)
-
-
-def _statement_f1(said: Mapping[str, Any], _: JudgeInput) -> float:
-    """F1 of the statements, as RAGAS counts the correctness of an answer."""
-    _require_texts(said)
-    both, others = len(said["both"]), len(said["answer_only"]) + len(said["reference_only"])
-    if not both + others:
+def _count_statements(reply: Mapping[str, Any]) -> list[int]:
+    """Return the length of each list of statements. Raise ValueError unless all are lists of strings."""
+    for statements in reply.values():
+        if not isinstance(statements, list) or not all(isinstance(item, str) for item in statements):
+            raise ValueError(statements)
+    counts = [len(statements) for statements in reply.values()]
+    if not sum(counts):
         raise ValueError("no statements")
+    return counts
+
+
+def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
+    """Return the F1 of the statements, as RAGAS measures the correctness of an answer."""
+    _count_statements(reply)
+    both, others = len(reply["both"]), len(reply["answer_only"]) + len(reply["reference_only"])
     return both / (both + others / 2)
 
 
-def _score(said: Mapping[str, Any], _: JudgeInput) -> float:
-    score = said["score"]
-    if type(score) is not int or not 0 <= score <= 10:
-        raise ValueError(score)
-    return score / 10
-
-
-def _part(said: Mapping[str, Any], _: JudgeInput) -> float:
-    """Part of the statements that are in the first of two lists."""
-    _require_texts(said)
-    first, second = map(len, said.values())
-    if not first + second:
-        raise ValueError("no statements")
+def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
+    """Return the share of the statements that are in the first of two lists."""
+    first, second = _count_statements(reply)
     return first / (first + second)
 
 
-def _grade(said: Mapping[str, Any], _: JudgeInput) -> float:
-    grade = said["grade"]
-    if type(grade) is not int or not 0 <= grade <= 2:
-        raise ValueError(grade)
-    return grade / 2
+def _read_integer(key: str, maximum: int) -> ScoreReply:
+    """Return a function that reads an integer from 0 to ``maximum`` and divides it by ``maximum``."""
+
+    def score_reply(reply: Mapping[str, Any], _: JudgeInput) -> float:
+        value = reply[key]
+        if type(value) is not int or not 0 <= value <= maximum:
+            raise ValueError(value)
+        return value / maximum
+
+    return score_reply
 
 
-def _attributed(said: Mapping[str, Any], shown: JudgeInput) -> float:
-    """Part of the numbered statements that are named, each once."""
-    numbers = said["supported"]
+def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) -> float:
+    """Return the share of the numbered statements that the reply lists as supported."""
+    numbers = reply["supported"]
     if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
         raise ValueError(numbers)
-    if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(shown.statements) + 1)):
+    if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(judge_input.statements) + 1)):
         raise ValueError(numbers)
-    return len(numbers) / len(shown.statements)
+    return len(numbers) / len(judge_input.statements)
 
 
-CORRECT = Judge("gpt_acc", _task("gpt_acc"), build_object_schema(correct=BOOLEAN), _correct)
-"""GPT-Acc: the share of answers judged to be right (HyperSU, section 5.1)."""
+def _build_judge(
+    name: str, score_reply: ScoreReply, sections: tuple[str, ...] = (QUESTION, ACCEPTED, ANSWER), **properties: Schema
+) -> Judge:
+    return Judge(name, _get_task(name), object_of(**properties), score_reply, sections)
 
-STATEMENTS = Judge(
-    "statement_f1",
-    _task("statement_f1"),
-    build_object_schema(
-        both=build_array_schema(STRING),
-        answer_only=build_array_schema(STRING),
-        reference_only=build_array_schema(STRING),
-    ),
-    _statement_f1,
-)
-"""The greater part of GraphRAG-Bench's accuracy (Xiang et al., 2026); see :func:`graphrag_bench_accuracy`."""
+
+CORRECT = _build_judge("gpt_acc", _read_flag, correct=BOOLEAN)
+"""GPT-Acc: the share of answers judged as correct (HyperSU, section 5.1)."""
+
+STATEMENTS = _build_judge("statement_f1", _compute_statement_f1, both=_TEXTS, answer_only=_TEXTS, reference_only=_TEXTS)
+"""The larger part of GraphRAG-Bench's accuracy (Xiang et al., 2026); see :func:`graphrag_bench_accuracy`."""
 
 DIMENSIONS = tuple(
-    Judge(
-        f"{_G_E}{name}",
-        _task(f"{_G_E}{name}"),
-        build_object_schema(score=INTEGER),
-        _score,
-    )
-    for name in _DIMENSIONS
+    _build_judge(f"{_DIMENSION_PREFIX}{name}", _read_integer("score", 10), score=INTEGER) for name in _DIMENSIONS
 )
-"""HyperGraphRAG's seven; see :func:`generation_evaluation`."""
+"""HyperGraphRAG's seven dimensions; see :func:`generation_evaluation`."""
 
-_TEXTS = build_array_schema(STRING)
+COVERAGE = _build_judge("coverage", _compute_first_share, covered=_TEXTS, missing=_TEXTS)
+"""Coverage: share of the facts of the accepted answer that the answer contains (GraphRAG-Bench, for summaries and
+creative answers). The authors' code lists the facts in one call and sorts them in another; here both are one call."""
 
-COVERAGE = Judge("coverage", _task("coverage"), build_object_schema(covered=_TEXTS, missing=_TEXTS), _part)
-"""Coverage: part of the facts of the accepted answer that are in the given one (GraphRAG-Bench, for summaries and
-creative answers). The authors' code lists the facts in one call and sorts them in another; here it is one."""
-
-FAITHFULNESS = Judge(
-    "faithfulness",
-    _task("faithfulness"),
-    build_object_schema(supported=_TEXTS, unsupported=_TEXTS),
-    _part,
-    (QUESTION, TEXT, ANSWER),
+FAITHFULNESS = _build_judge(
+    "faithfulness", _compute_first_share, (QUESTION, TEXT, ANSWER), supported=_TEXTS, unsupported=_TEXTS
 )
-"""Faithfulness: part of the statements of the given answer that follow from what was retrieved (RAGAS; GraphRAG-Bench,
-for creative answers)."""
+"""Faithfulness: share of the statements of the answer that follow from the returned text (RAGAS; GraphRAG-Bench, for
+creative answers)."""
 
-CONTEXT_RECALL = Judge(
-    "context_recall",
-    _task("context_recall"),
-    build_object_schema(supported=_TEXTS, unsupported=_TEXTS),
-    _part,
-    (QUESTION, TEXT, ACCEPTED),
+CONTEXT_RECALL = _build_judge(
+    "context_recall", _compute_first_share, (QUESTION, TEXT, ACCEPTED), supported=_TEXTS, unsupported=_TEXTS
 )
-"""Context recall: part of the statements of the accepted answer that follow from what was retrieved (RAGAS)."""
+"""Context recall: share of the statements of the accepted answer that follow from the returned text (RAGAS)."""
 
-CONTEXT_RELEVANCE = Judge(
-    "context_relevance", _task("context_relevance"), build_object_schema(grade=INTEGER), _grade, (QUESTION, TEXT)
-)
-"""Context relevance: whether what was retrieved holds what the question needs: 0, 1 or 2, halved (GraphRAG-Bench). The
-authors' code asks twice and takes the mean; at temperature 0 both are the same."""
+CONTEXT_RELEVANCE = _build_judge("context_relevance", _read_integer("grade", 2), (QUESTION, TEXT), grade=INTEGER)
+"""Context relevance: whether the returned text contains what the question needs: 0, 1 or 2, halved (GraphRAG-Bench).
+The authors' code asks twice and averages; at temperature 0 both replies are equal."""
 
-EVIDENCE_RECALL = Judge(
-    "evidence_recall",
-    _task("evidence_recall"),
-    build_object_schema(supported=build_array_schema(INTEGER)),
-    _attributed,
-    (QUESTION, TEXT, STATED),
+EVIDENCE_RECALL = _build_judge(
+    "evidence_recall", _compute_supported_share, (QUESTION, TEXT, STATED), supported=array_of(INTEGER)
 )
-"""Evidence recall: part of the data set's statements of evidence that follow from what was retrieved (GraphRAG-Bench).
+"""Evidence recall: share of the data set's evidence statements that follow from the returned text (GraphRAG-Bench).
 Without a model: :mod:`polyad.evaluation.measures.statement_recall`."""
 
 JUDGES: Mapping[str, Sequence[Judge]] = {
@@ -196,11 +172,11 @@ JUDGES: Mapping[str, Sequence[Judge]] = {
     "context_relevance": (CONTEXT_RELEVANCE,),
     "evidence_recall": (EVIDENCE_RECALL,),
 }
-"""What each judged measure needs, by the measure's name."""
+"""The judges of each judged measure, by the name of the measure."""
 
 
 def graphrag_bench_accuracy(statement_f1: float, cosine: float) -> float:
-    """GraphRAG-Bench's accuracy of an answer: 0.75 of the statements' F1, 0.25 of the cosine brought to [0, 1].
+    """Return GraphRAG-Bench's accuracy: 0.75 x F1 of the statements + 0.25 x cosine, scaled to [0, 1].
 
     >>> graphrag_bench_accuracy(1.0, 0.5)
     0.9375
@@ -209,7 +185,7 @@ def graphrag_bench_accuracy(statement_f1: float, cosine: float) -> float:
 
 
 def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float:
-    """G-E of an answer: the mean of its token F1 and of the mean of the seven scores (HyperGraphRAG v2, appendix E).
+    """Return G-E: the mean of the token F1 and of the mean of the seven scores (HyperGraphRAG v2, appendix E).
 
     >>> generation_evaluation([1.0] * 7, 0.5)
     0.75
@@ -218,5 +194,5 @@ def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float
 
 
 def get_judges(measures: Sequence[str], prompts: Prompts = DEFAULT_PROMPTS) -> list[Judge]:
-    """The judges that some measures need, each with the task that it has in ``prompts``."""
-    return [replace(judge, task=_task(judge.name, prompts)) for measure in measures for judge in JUDGES[measure]]
+    """Return the judges of the measures, with the tasks of ``prompts``."""
+    return [replace(judge, task=_get_task(judge.name, prompts)) for measure in measures for judge in JUDGES[measure]]

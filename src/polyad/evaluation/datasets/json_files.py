@@ -27,7 +27,7 @@ def read_text(path: Path) -> str:
         raise ConfigurationError(f"{str(path)!r} is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
-def parse_json_facts(path: Path) -> Any:
+def read_json(path: Path) -> Any:
     """The one value of a file.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question, parse_texts
-from polyad.evaluation.datasets.json_files import find_line, parse_json_facts, read_text
+from polyad.evaluation.datasets.json_files import find_line, read_json, read_text
 from polyad.model import Document
 
 _PREFIXES = ("", "test_")
@@ -53,7 +53,7 @@ def load_wikitopics(place: Path) -> Dataset:
 def _questions(
     path: Path, easy: Mapping[str, Sequence[str]], hard: Mapping[str, Sequence[str]]
 ) -> tuple[Question, ...]:
-    kinds = parse_json_facts(path)
+    kinds = read_json(path)
     if not isinstance(kinds, dict) or not all(isinstance(texts, list) for texts in kinds.values()):
         raise ConfigurationError(f"{str(path)!r}: expected lists of questions by what they are made of")
     found: list[Question] = []
@@ -84,7 +84,7 @@ def _questions(
 
 def _answers(path: Path) -> dict[str, tuple[str, ...]]:
     """The answers of a file by question; none where there is no such file."""
-    content: Any = parse_json_facts(path) if path.is_file() else {}
+    content: Any = read_json(path) if path.is_file() else {}
     if not isinstance(content, dict) or not all(isinstance(by_question, dict) for by_question in content.values()):
         raise ConfigurationError(f"{str(path)!r}: expected answers by question, by what questions are made of")
     return {text: parse_texts(answers) for by_question in content.values() for text, answers in by_question.items()}

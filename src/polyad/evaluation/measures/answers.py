@@ -1,6 +1,6 @@
-"""Measures of a written answer against accepted ones. Each is between 0 and 1, the best over the accepted answers.
+"""Measures of an answer against accepted answers, in [0, 1]; the best value over the accepted answers counts.
 
-Accepted answers are the aliases of one truth: whoever gives any of them is right.
+Accepted answers are aliases of one another: an answer that equals any of them is correct.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from polyad.model import Evidence
 from polyad.text.counting import terms
@@ -21,9 +21,9 @@ _ROUGE_SEPARATOR = re.compile("[^a-z0-9]+")
 
 
 def normalize_answer(answer: str) -> str:
-    """An answer as SQuAD compares it: lower case, without punctuation, articles and superfluous blanks.
+    """Return an answer in lower case, without punctuation, articles and extra blanks.
 
-    Source: the evaluation script of SQuAD 1.1 (Rajpurkar et al., 2016), which HotpotQA and MuSiQue share.
+    Source: the evaluation script of SQuAD 1.1 (Rajpurkar et al., 2016), which HotpotQA and MuSiQue use too.
 
     >>> normalize_answer("The  Bell, of Tarn!")
     'bell of tarn'
@@ -32,76 +32,75 @@ def normalize_answer(answer: str) -> str:
 
 
 def exact_match(answer: str, accepted: Sequence[str]) -> float:
-    """1 when the answer is one of the accepted ones, as :func:`normalize_answer` compares them, else 0 (SQuAD 1.1).
+    """Return 1 if the normalised answer equals an accepted answer, otherwise 0 (SQuAD 1.1).
 
     >>> exact_match("The otter.", ["otter"])
     1.0
     """
-    given = normalize_answer(answer)
-    return float(any(given == normalize_answer(one) for one in accepted))
+    return float(normalize_answer(answer) in map(normalize_answer, accepted))
 
 
 def token_f1(answer: str, accepted: Sequence[str]) -> float:
-    """Harmonic mean of the shares of words that answer and accepted answer have in common (SQuAD 1.1).
+    """Return the F1 of the words that the answer shares with an accepted answer (SQuAD 1.1).
 
-    An answer without words matches one without words, as in SQuAD 2.0.
+    An answer without words matches an accepted answer without words, as in SQuAD 2.0.
 
     >>> round(token_f1("the brown otter", ["otter"]), 4)
     0.6667
     """
-    return max((_f1(normalize_answer(answer).split(), normalize_answer(one).split()) for one in accepted), default=0.0)
+    words = normalize_answer(answer).split()
+    return max((_token_f1(words, normalize_answer(text).split()) for text in accepted), default=0.0)
 
 
-def _f1(given: Sequence[str], wanted: Sequence[str]) -> float:
-    common = sum((Counter(given) & Counter(wanted)).values())
-    return 2 * common / (len(given) + len(wanted)) if common else float(given == wanted)
+def _token_f1(words: Sequence[str], reference: Sequence[str]) -> float:
+    common = sum((Counter(words) & Counter(reference)).values())
+    return 2 * common / (len(words) + len(reference)) if common else float(words == reference)
 
 
 def contain_accuracy(answer: str, accepted: Sequence[str]) -> float:
-    """1 when an accepted answer stands in the answer, word for word, else 0: Contain-Acc.
+    """Return 1 if the answer contains an accepted answer as whole words, otherwise 0: Contain-Acc.
 
-    HyperSU and LinearRAG report it by substrings, which finds "art" in "party"; here whole words count. An accepted
-    answer without words stands in none.
+    HyperSU and LinearRAG match substrings, which finds "art" in "party". An accepted answer without words is contained
+    in no answer.
 
     >>> contain_accuracy("It is a brown otter.", ["the otter"]), contain_accuracy("It is a party.", ["art"])
     (1.0, 0.0)
     """
-    given = f" {normalize_answer(answer)} "
-    return float(any(words and f" {words} " in given for words in map(normalize_answer, accepted)))
+    padded = f" {normalize_answer(answer)} "
+    return float(any(words and f" {words} " in padded for words in map(normalize_answer, accepted)))
 
 
 def hyperrag_exact_match(answer: str, accepted: Sequence[str]) -> float:
-    """1 when answer or accepted answer stands in the other, letter for letter without blanks: not exact at all.
+    """Return 1 if answer or accepted answer contains the other as a substring without blanks: HyperRAG's "EM".
 
-    Source: what HyperRAG's code (``qa_eval_EM_F1.py``) counts as exact match: lower case, blanks removed, one in the
-    other either way round. An empty answer is wrong.
+    Source: HyperRAG's code (``qa_eval_EM_F1.py``), which lowers the case and removes blanks. An empty answer is wrong.
 
     >>> hyperrag_exact_match("It is a party.", ["art"]), hyperrag_exact_match("", ["art"])
     (1.0, 0.0)
     """
-    given = _without_blanks(answer)
-    others = [other for other in map(_without_blanks, accepted) if other]
-    return float(bool(given) and any(given in other or other in given for other in others))
+    letters = _remove_blanks(answer)
+    references = [reference for reference in map(_remove_blanks, accepted) if reference]
+    return float(bool(letters) and any(letters in reference or reference in letters for reference in references))
 
 
-def _without_blanks(text: str) -> str:
+def _remove_blanks(text: str) -> str:
     return text.strip().replace(" ", "").lower()
 
 
 def name_reciprocal_rank(names: Sequence[str], accepted: Sequence[str]) -> float:
-    """1 / rank of the first name that is accepted, 0 when there is none: MRR of answers in names.
+    """Return 1 / rank of the first accepted name, or 0 if there is none: the MRR of answers in names.
 
     Source: HyperRAG, section 4.1.2, for WikiTopics; its code compares names as :func:`normalize_answer` does.
 
     >>> name_reciprocal_rank(["Isk", "The Aldby"], ["Aldby", "Tarn"])
     0.5
     """
-    known = {normalize_answer(one) for one in accepted}
-    return next((1 / rank for rank, name in enumerate(names, 1) if normalize_answer(name) in known), 0.0)
+    references = {normalize_answer(name) for name in accepted}
+    return next((1 / rank for rank, name in enumerate(names, 1) if normalize_answer(name) in references), 0.0)
 
 
 def name_hits(names: Sequence[str], accepted: Sequence[str], k: int = 10) -> float:
-    """1 when an accepted name is among the first ``k``, else 0: Hits@10 of answers in names (HyperRAG, section 4.1.2).
+    """Return 1 if an accepted name is among the first ``k`` names, otherwise 0 (HyperRAG, section 4.1.2).
 
     >>> name_hits(["Isk", "Aldby"], ["Aldby"], k=1)
     0.0
@@ -110,96 +109,91 @@ def name_hits(names: Sequence[str], accepted: Sequence[str], k: int = 10) -> flo
 
 
 def context_recall_in_words(answer: str, accepted: Sequence[str]) -> float | None:
-    """Part of the different words of an accepted answer that are in the answer; None where it has none.
+    """Return the share of the distinct words of an accepted answer that the answer contains; None without words.
 
-    Source: C-Rec of HyperGraphRAG v1, equation 22, which counts tokens of GPT-2. Here they are words without case and
-    punctuation, hence the name ``c_rec_words``: the numbers are not those of the paper.
+    Source: C-Rec of HyperGraphRAG v1, equation 22, which counts tokens of GPT-2. Here words are counted without case
+    and punctuation, hence the name ``c_rec_words``: the values differ from those of the paper.
 
     >>> context_recall_in_words("The otter eats.", ["an otter eats fish"])
     0.5
     """
-    given = set(terms(answer))
-    parts = [len(words & given) / len(words) for words in (set(terms(one)) for one in accepted) if words]
-    return max(parts, default=None)
+    return _best_share(set(terms(answer)), [set(terms(text)) for text in accepted])
 
 
 def entity_recall(answer: str, accepted: Sequence[str]) -> float | None:
-    """Part of the capitalised words of an accepted answer that are in the answer; None where it has none.
+    """Return the share of the capitalised words of an accepted answer that the answer contains; None without any.
 
-    Source: C-ERec of HyperGraphRAG v1, equation 23, whose entities are the words with a capital.
+    Source: C-ERec of HyperGraphRAG v1, equation 23, whose entities are capitalised words.
 
     >>> entity_recall("It was Moreau.", ["Ines Moreau"])
     0.5
     """
-    given = _capitalised(answer)
-    parts = [len(words & given) / len(words) for words in map(_capitalised, accepted) if words]
-    return max(parts, default=None)
+    return _best_share(_find_capitalised(answer), map(_find_capitalised, accepted))
 
 
 def answer_relevance_in_words(question: str, answer: str) -> float | None:
-    """Part of the different words of the question that are in the answer; None where it has none.
+    """Return the share of the distinct words of the question that the answer contains; None without words.
 
     Source: A-Rel of HyperGraphRAG v1, equation 24, which counts tokens of GPT-2; here words, as ``a_rel_words``.
 
     >>> answer_relevance_in_words("What do otters eat?", "Otters eat fish.")
     0.5
     """
-    words = set(terms(question))
-    return len(words & set(terms(answer))) / len(words) if words else None
+    return _best_share(set(terms(answer)), [set(terms(question))])
 
 
-def _capitalised(text: str) -> set[str]:
+def _best_share(words: set[str], references: Iterable[set[str]]) -> float | None:
+    return max((len(reference & words) / len(reference) for reference in references if reference), default=None)
+
+
+def _find_capitalised(text: str) -> set[str]:
     return {word for word in _WORD.findall(text) if word[0].isupper()}
 
 
 def rouge_l(answer: str, accepted: Sequence[str]) -> float:
-    """F1 of the longest common subsequence of words (Lin, 2004), as the package rouge-score counts without stemming.
+    """Return the F1 of the longest common subsequence of words (Lin, 2004), as rouge-score computes without stemming.
 
     >>> round(rouge_l("an otter eats fish", ["the otter eats"]), 4)
     0.5714
     """
-    given = _rouge_words(answer)
-    return max((_subsequence_f1(given, _rouge_words(one)) for one in accepted), default=0.0)
+    words = _split_rouge_words(answer)
+    return max((_rouge_l(words, _split_rouge_words(text)) for text in accepted), default=0.0)
 
 
-def _rouge_words(text: str) -> list[str]:
+def _split_rouge_words(text: str) -> list[str]:
     return _ROUGE_SEPARATOR.sub(" ", text.lower()).split()
 
 
-def _subsequence_f1(given: Sequence[str], wanted: Sequence[str]) -> float:
-    common = _longest_common_subsequence(given, wanted)
-    return 2 * common / (len(given) + len(wanted)) if common else 0.0
+def _rouge_l(words: Sequence[str], reference: Sequence[str]) -> float:
+    common = _lcs_length(words, reference)
+    return 2 * common / (len(words) + len(reference)) if common else 0.0
 
 
-def _longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length of the longest sequence of words that stands in both in this order, with any others between them."""
-    above = [0] * (len(second) + 1)
+def _lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence of two word sequences."""
+    previous = [0] * (len(second) + 1)
     for word in first:
         row = [0]
-        for column, other in enumerate(second):
-            row.append(above[column] + 1 if word == other else max(above[column + 1], row[-1]))
-        above = row
-    return above[-1]
+        for column, candidate in enumerate(second):
+            row.append(previous[column] + 1 if word == candidate else max(previous[column + 1], row[-1]))
+        previous = row
+    return previous[-1]
 
 
 def rank_entities(evidence: Evidence, members: Mapping[str, Sequence[str]], question: str) -> list[str]:
-    """Keys of the entities in the evidence, best first, without those that the question names.
+    """Return the keys of the entities in the evidence as ranked answers, without entities that the question names.
 
-    An entity is as good as the first piece of evidence that holds it: the hyperedges in their order, and behind them
-    the passages in theirs. Among those of one piece the retriever's own score of the entity decides, then the key.
+    An entity ranks with the first hyperedge, or after these the first passage, that contains it. Ties are broken by the
+    retriever's score of the entity, then by key.
 
     Args:
-        evidence: What was found.
-        members: Keys of the entities in each passage, by passage id; of the passages of the evidence at least.
-        question: As asked.
+        evidence: Evidence of a retriever.
+        members: Entity keys by passage id, for the passages of the evidence.
+        question: Text of the question.
     """
-    named = f" {entity_key(question)} "
-    pieces: list[Collection[str]] = [[member.key for member in edge.members] for edge in evidence.hyperedges]
-    pieces += [members.get(hit.passage.id, ()) for hit in evidence.passages]
+    question_key = f" {entity_key(question)} "
+    groups: list[Collection[str]] = [[member.key for member in scored.members] for scored in evidence.hyperedges]
+    groups += [members.get(hit.passage.id, ()) for hit in evidence.passages]
     scores = {scored.entity.key: scored.score for scored in evidence.entities}
-    ranked: dict[str, None] = {}
-    for piece in pieces:
-        for key in sorted(piece, key=lambda key: (-scores.get(key, 0.0), key)):
-            if f" {key} " not in named:
-                ranked.setdefault(key)
-    return list(ranked)
+    ranked = (key for group in groups for key in sorted(group, key=lambda key: (-scores.get(key, 0.0), key)))
+    return list(dict.fromkeys(key for key in ranked if f" {key} " not in question_key))

@@ -1,7 +1,7 @@
-"""Measures of returned text against sentences that must stand in it. Each is between 0 and 1.
+"""Measures of returned text against sentences of evidence, in [0, 1].
 
-Only words are compared: line breaks, punctuation, capitals, emphasis and hyphens say nothing, so that a reader may mend
-them without losing what was written down before.
+Only words are compared: line breaks, punctuation, case, emphasis and hyphens are ignored, so that readers of documents
+may change these.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 _HYPHEN = re.compile("(?<=\\w)[-\u00ad\u2010\u2011]\\s*(?=\\w)")
-"""Between two letters, even across a line: a word may be broken there or not, as the reader likes."""
+"""A hyphen between two letters, also at the end of a line: some readers join hyphenated words, others do not."""
 
 _WORD = re.compile(r"[^\W_]+")
 
 
 def tokenize(text: str) -> list[str]:
-    r"""The words of a text as they are compared.
+    r"""Return the words of a text, normalised for comparison.
 
     >>> tokenize("A _well-\nknown_ “Rule” (1)")
     ['a', 'wellknown', 'rule', '1']
@@ -25,34 +25,32 @@ def tokenize(text: str) -> list[str]:
     return _WORD.findall(_HYPHEN.sub("", unicodedata.normalize("NFKC", text)).casefold())
 
 
-def normalize_texts(texts: Sequence[str], budget: int | None = None) -> str:
-    """What a reader of the first ``budget`` words of the texts has seen, to be searched by :func:`contains_sentence`.
-
-    Args:
-        texts: What was returned, best first.
-        budget: In words as white space divides them; None reads everything.
-
-    Returns:
-        The words compared, a blank before and after each.
+def normalize_texts(texts: Sequence[str], max_words: int | None = None) -> str:
+    """Return the first ``max_words`` words of the texts, normalised, with a blank before and after each word.
 
     >>> normalize_texts(["One two.", "Three four."], 3)
     ' one two three '
+
+    Args:
+        texts: Returned texts, best first.
+        max_words: Budget in words separated by white space; None for all words.
     """
-    return f" {' '.join(tokenize(' '.join(texts if budget is None else truncate_texts(texts, budget))))} "
+    limited = texts if max_words is None else truncate_texts(texts, max_words)
+    return f" {' '.join(tokenize(' '.join(limited)))} "
 
 
-def truncate_texts(texts: Iterable[str], budget: int) -> list[str]:
-    """The first ``budget`` words of the texts, as white space divides them."""
-    kept: list[str] = []
+def truncate_texts(texts: Iterable[str], max_words: int) -> list[str]:
+    """Return the first ``max_words`` words of the texts; words are separated by white space."""
+    words: list[str] = []
     for text in texts:
-        kept += text.split(maxsplit=budget - len(kept))[: budget - len(kept)]
-        if len(kept) == budget:
+        words += text.split(maxsplit=max_words - len(words))[: max_words - len(words)]
+        if len(words) == max_words:
             break
-    return kept
+    return words
 
 
 def contains_sentence(sentence: str, returned: str) -> bool:
-    """Whether a sentence stands, whole, in what :func:`normalize_texts` gives.
+    """Return whether the normalised text ``returned`` contains all words of a sentence in sequence.
 
     >>> contains_sentence("Two, three!", normalize_texts(["One two.", "Three four."]))
     True
@@ -62,7 +60,7 @@ def contains_sentence(sentence: str, returned: str) -> bool:
 
 
 def evidence_recall(sentences: Sequence[str], returned: str) -> float:
-    """Share of the sentences that stand in what :func:`normalize_texts` gives.
+    """Return the share of the sentences that the normalised text ``returned`` contains.
 
     >>> evidence_recall(["One two.", "Five six."], normalize_texts(["One two three."]))
     0.5
@@ -71,7 +69,7 @@ def evidence_recall(sentences: Sequence[str], returned: str) -> float:
 
 
 def contains_all_evidence(sentences: Sequence[str], returned: str) -> float:
-    """1 when every sentence stands in what :func:`normalize_texts` gives, else 0.
+    """Return 1 if the normalised text ``returned`` contains every sentence, otherwise 0.
 
     >>> contains_all_evidence(["One two.", "Five six."], normalize_texts(["One two three."]))
     0.0
@@ -80,7 +78,7 @@ def contains_all_evidence(sentences: Sequence[str], returned: str) -> float:
 
 
 def evidence_reciprocal_rank(sentences: Sequence[str], texts: Iterable[str]) -> float:
-    """1 / rank of the first text that holds one of the sentences whole, 0 when there is none.
+    """Return 1 / rank of the first text that contains one of the sentences, or 0 if there is none.
 
     >>> evidence_reciprocal_rank(["Two three."], ["One.", "One, two, three."])
     0.5

@@ -1,4 +1,4 @@
-"""Measures by the names that tables and command lines give them: ``recall@5``, ``ndcg@10``, ``recall@500w``."""
+"""Measures by name, as in tables and on the command line: ``recall@5``, ``ndcg@10``, ``recall@500w``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.measures.ranking import all_recall, hits, ndcg, recall, reciprocal_rank
 from polyad.evaluation.runs.records import QuestionRecord
 
-_RANKING: dict[str, Callable[[Sequence[str], Collection[str], int], float]] = {
+_RANKING_MEASURES: dict[str, Callable[[Sequence[str], Collection[str], int], float]] = {
     "recall": recall,
     "all_recall": all_recall,
     "hits": hits,
@@ -18,24 +18,21 @@ _RANKING: dict[str, Callable[[Sequence[str], Collection[str], int], float]] = {
     "mrr": lambda ranked, gold, k: reciprocal_rank(ranked[:k], gold),
 }
 
-_EVIDENCE = "evidence_recall"
-"""Of the evidence that a data set states, within a budget of words."""
-
-_NOT_STATED = "expected a data set that states the evidence, and one of the budgets that polyad eval measures at"
-_NOT_JUDGED = "nobody has judged which documents hold its evidence"
+_EVIDENCE_RECALL = "evidence_recall"
+"""Recall of the evidence statements of the data set, within a budget of words."""
 
 _NAME = re.compile(r"([a-z_]+)@([1-9][0-9]*)(w?)")
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of a record, in [0, 1].
+    """A measure of a question record, in [0, 1].
 
     Attributes:
-        name: As it is written: the measure, ``@``, the depth in documents, or in words of returned text with a ``w``.
-        kind: One of those above, or that of stated evidence.
-        depth: At which the ranking is cut.
-        in_words: Whether that is a budget of words: see :meth:`polyad.evaluation.runs.records.Asked.within_words`.
+        name: Full name: kind, ``@``, depth, and ``w`` if the depth is a budget of words.
+        kind: Name of a ranking measure, or ``evidence_recall``.
+        depth: Depth of the ranking in documents, or in words of returned text.
+        in_words: Whether ``depth`` counts words: see :meth:`QuestionRecord.get_documents_within`.
     """
 
     name: str
@@ -44,35 +41,43 @@ class Measure:
     in_words: bool
 
     def __call__(self, record: QuestionRecord) -> float:
-        """What the retriever reached on this question.
+        """Return the value of the measure for one question.
 
         Raises:
-            ConfigurationError: the data set does not say what this measure is of.
+            ConfigurationError: the data set lacks the gold documents or statements that the measure needs.
         """
-        if self.kind == _EVIDENCE:
-            if record.covered is None or self.depth not in record.covered.at_words:
-                raise ConfigurationError(f"there is no {self.name} of question {record.query.id!r}: {_NOT_STATED}")
-            return record.covered.at_words[self.depth] / record.covered.statements
+        missing = f"there is no {self.name} of question {record.query.id!r}: "
+        if self.kind == _EVIDENCE_RECALL:
+            if record.coverage is None or self.depth not in record.coverage.at_words:
+                raise ConfigurationError(
+                    f"{missing}expected a data set that states the evidence, and one of the budgets that polyad eval "
+                    "measures at"
+                )
+            return record.coverage.get_recall(self.depth)
         if not record.query.gold:
-            raise ConfigurationError(f"there is no {self.name} of question {record.query.id!r}: {_NOT_JUDGED}")
-        ranked = record.within_words(self.depth) if self.in_words else record.documents
+            raise ConfigurationError(f"{missing}nobody has judged which documents hold its evidence")
+        ranked = record.get_documents_within(self.depth) if self.in_words else record.documents
         k = max(1, len(ranked)) if self.in_words else self.depth
-        return _RANKING[self.kind](ranked, record.query.gold, k)
+        return _RANKING_MEASURES[self.kind](ranked, record.query.gold, k)
 
 
 def parse_measure(name: str) -> Measure:
-    """The measure of that name.
+    """Return the measure of a name such as ``recall@5``.
 
     >>> parse_measure("recall@500w").in_words
     True
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: there is no such measure.
     """
     parts = _NAME.fullmatch(name)
-    if not parts or parts[1] not in (*_RANKING, _EVIDENCE) or (parts[1] == _EVIDENCE and not parts[3]):
+    if (
+        not parts
+        or parts[1] not in (*_RANKING_MEASURES, _EVIDENCE_RECALL)
+        or (parts[1] == _EVIDENCE_RECALL and not parts[3])
+    ):
         raise ConfigurationError(
-            f"no measure {name!r}; expected one of {', '.join(_RANKING)} at a depth: recall@5 of documents, "
-            f"recall@500w of words; or {_EVIDENCE}@500w"
+            f"no measure {name!r}; expected one of {', '.join(_RANKING_MEASURES)} at a depth: recall@5 of documents, "
+            f"recall@500w of words; or {_EVIDENCE_RECALL}@500w"
         )
     return Measure(name, parts[1], int(parts[2]), bool(parts[3]))

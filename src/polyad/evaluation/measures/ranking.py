@@ -1,4 +1,4 @@
-"""Measures of a ranking against gold documents. Each is between 0 and 1, averaged over the questions."""
+"""Measures of a ranking of documents against gold documents, and of probabilities; all in [0, 1]."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Share of the gold documents among the first ``k``.
+    """Return the share of the gold documents among the first ``k``.
 
     >>> recall(["a", "x", "b"], {"a", "b"}, k=2)
     0.5
@@ -18,7 +18,7 @@ def recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
 
 
 def all_recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """1 when every gold document is among the first ``k``, else 0.
+    """Return 1 if every gold document is among the first ``k``, otherwise 0.
 
     >>> all_recall(["a", "x", "b"], {"a", "b"}, k=3)
     1.0
@@ -27,7 +27,7 @@ def all_recall(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
 
 
 def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
-    """1 / rank of the first gold document, 0 when there is none.
+    """Return 1 / rank of the first gold document, or 0 if there is none.
 
     >>> reciprocal_rank(["x", "a", "b"], {"a", "b"})
     0.5
@@ -35,25 +35,8 @@ def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
     return next((1 / rank for rank, id in enumerate(ranked, 1) if id in gold), 0.0)
 
 
-def expected_calibration_error(told: Sequence[float], happened: Sequence[bool], bins: int = 10) -> float:
-    """Expected calibration error: how far probabilities are from how often it was so, over bins of equal size.
-
-    >>> expected_calibration_error([0.2, 0.2, 0.9, 0.9], [False, False, True, True], bins=2)
-    0.15
-
-    Args:
-        told: Probabilities, in [0, 1].
-        happened: Whether it was so.
-        bins: Into which the sorted probabilities are divided.
-    """
-    order = np.argsort(np.asarray(told), kind="stable")
-    parts = [part for part in np.array_split(order, bins) if len(part)]
-    pairs = [(np.asarray(told)[part], np.asarray(happened, dtype=float)[part]) for part in parts]
-    return round(float(sum(len(own) * abs(own.mean() - was.mean()) for own, was in pairs) / len(order)), 6)
-
-
 def hits(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """1 when some gold answer is among the first ``k``, else 0.
+    """Return 1 if any gold document is among the first ``k``, otherwise 0.
 
     >>> hits(["x", "a", "b"], {"a", "b"}, k=2)
     1.0
@@ -62,13 +45,31 @@ def hits(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
 
 
 def ndcg(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Normalised discounted cumulative gain of the first ``k``: 1 when they begin with gold documents alone.
+    """Return the normalised discounted cumulative gain of the first ``k`` documents.
 
-    A gold document at rank r gains 1 / log2(r + 1), as trec_eval counts it (Jarvelin and Kekalainen, 2002); what may be
-    gained at most is gained by all gold documents at the top. A document is gold or not: there are no grades.
+    A gold document at rank r gains 1 / log2(r + 1), as in trec_eval (Jarvelin and Kekalainen, 2002). The sum is divided
+    by the gain of a ranking that starts with all gold documents. Relevance is binary.
 
     >>> round(ndcg(["x", "a"], {"a"}, k=2), 4)
     0.6309
     """
-    gained = sum(1 / math.log2(rank + 1) for rank, id in enumerate(ranked[:k], 1) if id in gold)
-    return gained / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(gold)) + 1))
+    gain = sum(1 / math.log2(rank + 1) for rank, id in enumerate(ranked[:k], 1) if id in gold)
+    return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(gold)) + 1))
+
+
+def expected_calibration_error(probabilities: Sequence[float], outcomes: Sequence[bool], bins: int = 10) -> float:
+    """Return the expected calibration error: the mean difference of probability and frequency over bins of equal size.
+
+    >>> expected_calibration_error([0.2, 0.2, 0.9, 0.9], [False, False, True, True], bins=2)
+    0.15
+
+    Args:
+        probabilities: Predicted probabilities, in [0, 1].
+        outcomes: Whether each event occurred.
+        bins: Number of bins of the sorted probabilities.
+    """
+    order = np.argsort(np.asarray(probabilities), kind="stable")
+    rows = [part for part in np.array_split(order, bins) if len(part)]
+    pairs = [(np.asarray(probabilities)[part], np.asarray(outcomes, dtype=float)[part]) for part in rows]
+    error = sum(len(predicted) * abs(predicted.mean() - observed.mean()) for predicted, observed in pairs)
+    return round(float(error / len(order)), 6)

@@ -1,7 +1,7 @@
-"""Recall of evidence without a model: which of some statements are covered by what was returned.
+"""Recall of evidence statements without a language model.
 
-Data sets such as GraphRAG-Bench say in statements of their own what an answer rests on. A statement is covered when its
-words stand close together in a text, so far as they tell texts apart: words that few passages hold count more.
+Data sets such as GraphRAG-Bench state the evidence of an answer in sentences of their own. A statement is covered if
+its words stand close together in a text. Words that occur in few passages weigh more.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,26 +20,26 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.text.terms import query_terms, words_of
 
 WINDOW = 3
-"""Consecutive sentences in which a statement has to be covered."""
+"""Number of consecutive sentences that must cover a statement."""
 
-ENOUGH = 0.8
-"""Share of the weight of a statement's words that covers it."""
+MIN_COVERED_WEIGHT = 0.8
+"""Share of the weight of a statement's words that covers the statement."""
 
-_PASSAGES = 1 << 12
-"""Read at a time."""
+_BATCH = 1 << 12
+"""Passages read at a time."""
 
-Sentences = Callable[[str], Sequence[Span]]
-"""The sentences of a text, by spans."""
+SplitSentences = Callable[[str], Sequence[Span]]
+"""Returns the spans of the sentences of a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementCoverage:
-    """How many of a question's statements are covered.
+    """Counts of the evidence statements of a question that are covered.
 
     Attributes:
-        statements: How many there are.
-        coverable: By any passage of the index: no retriever can cover more.
-        at_words: By what was returned within a budget of words, by the budget.
+        statements: Number of statements.
+        coverable: Number of statements that some passage of the index covers: an upper bound for every retriever.
+        at_words: Number of statements that the returned text covers, by the budget of words.
     """
 
     statements: int
@@ -49,52 +50,66 @@ class StatementCoverage:
         if not 0 <= max(self.at_words.values(), default=0) <= self.statements or self.statements < 1:
             raise ValueError(f"{self.at_words} of {self.statements}")
 
-    def to_json(self) -> dict[str, object]:
-        """As a line of ``per_query.jsonl`` has it."""
-        at_words = {str(budget): count for budget, count in self.at_words.items()}
-        return {"statements": self.statements, "coverable": self.coverable, "at_words": at_words}
+    @property
+    def ceiling(self) -> float:
+        """Share of the statements that some passage of the index covers."""
+        return self.coverable / self.statements
+
+    def get_recall(self, max_words: int) -> float:
+        """Return the share of the statements that the first ``max_words`` words of returned text cover."""
+        return self.at_words[max_words] / self.statements
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the coverage of a JSON object, in which the budgets are strings.
+
+        Raises:
+            KeyError, TypeError, ValueError: the object holds no coverage.
+        """
+        at_words = {int(budget): int(count) for budget, count in value["at_words"].items()}
+        return cls(int(value["statements"]), int(value["coverable"]), at_words)
 
 
 def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
-    """Whether some consecutive sentences hold enough of a statement's words.
+    """Return whether consecutive sentences contain enough words of a statement.
 
-    Definition: the words' weights, added up over those that stand in three consecutive sentences of a text, reach 0.8
-    of the weight of all. polyad's own measure, beside GraphRAG-Bench's evidence recall, which asks a language model.
+    The weights of the words that occur in three consecutive sentences must reach 0.8 of the total weight. This measure
+    is polyad's own; GraphRAG-Bench's evidence recall asks a language model.
 
     >>> is_covered({"otter": 2.0, "fish": 1.0}, [frozenset({"otter"}), frozenset({"eat"}), frozenset({"fish"})])
     True
 
     Args:
-        weights: Of a statement's words.
-        sentences: The words of each sentence of one text.
+        weights: Weight of each word of the statement.
+        sentences: Words of each sentence of one text.
     """
-    needed = ENOUGH * sum(weights.values()) * (1 - 1e-9)
-    places = range(max(1, len(sentences) - WINDOW + 1))
-    windows = (frozenset[str]().union(*sentences[place : place + WINDOW]) for place in places)
-    return any(sum(weight for word, weight in weights.items() if word in window) >= needed for window in windows)
+    required = MIN_COVERED_WEIGHT * sum(weights.values()) * (1 - 1e-9)  # sums in another order differ slightly
+    starts = range(max(1, len(sentences) - WINDOW + 1))
+    windows = (frozenset[str]().union(*sentences[start : start + WINDOW]) for start in starts)
+    return any(sum(weight for word, weight in weights.items() if word in window) >= required for window in windows)
 
 
 class StatementRecall:
-    """Tells what of a question's evidence was returned, by the words of an index.
+    """Measures which evidence statements of a question the returned texts cover.
 
     Args:
-        snapshot: Of the index: its words say how much each one tells.
-        sentences: Those of its splitter.
-        budgets: In words of returned text.
+        snapshot: The index, whose passages determine the weight of each word.
+        split_sentences: Splits a text into sentences as the index does.
+        budgets: Budgets in words of returned text.
     """
 
-    def __init__(self, snapshot: Snapshot, sentences: Sentences, budgets: Sequence[int]) -> None:
+    def __init__(self, snapshot: Snapshot, split_sentences: SplitSentences, budgets: Sequence[int]) -> None:
         self._snapshot, self._budgets = snapshot, tuple(budgets)
-        self._words_of_sentences = lru_cache(maxsize=1 << 14)(
-            lambda text: tuple(frozenset(words_of(span.of(text))) for span in sentences(text))
+        self._get_sentence_words = lru_cache(maxsize=1 << 14)(
+            lambda text: tuple(frozenset(words_of(span.of(text))) for span in split_sentences(text))
         )
-        self._known: dict[tuple[str, ...], tuple[list[dict[str, float]], int]] = {}
+        self._cache: dict[tuple[str, ...], tuple[list[dict[str, float]], int]] = {}
 
-    def weights(self, statement: str) -> dict[str, float]:
-        """The statement's words by their stems, without those that tell nothing, and what each counts.
+    def get_weights(self, statement: str) -> dict[str, float]:
+        """Return the weight of each word stem of a statement, stop words omitted.
 
-        That is its inverse document frequency as BM25 has it (Robertson and Sparck Jones): ``ln(1 + (N - n + 0.5) / (n
-        + 0.5))`` of a word in n of N passages.
+        The weight is the inverse document frequency of BM25 (Robertson and Sparck Jones):
+        ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.
         """
         words, total = query_terms(statement), self._snapshot.passage_count
         counts = self._snapshot.terms.document_frequencies(words)
@@ -103,40 +118,40 @@ class StatementRecall:
             for word, count in zip(words, map(float, counts), strict=True)
         }
 
-    def of(self, statements: Sequence[str], texts: Sequence[str]) -> StatementCoverage:
-        """How many of the statements are covered by the texts returned, best first; each is read by itself."""
+    def measure(self, statements: Sequence[str], texts: Sequence[str]) -> StatementCoverage:
+        """Return how many statements the returned texts cover, each text by itself; best text first."""
         key = tuple(statements)
-        if key not in self._known:
-            weights = [self.weights(statement) for statement in statements]
-            self._known[key] = weights, sum(map(self._is_coverable, weights))
-        weights, coverable = self._known[key]
-        at_words = {budget: self._count(weights, texts, budget) for budget in self._budgets}
+        if key not in self._cache:
+            weights = [self.get_weights(statement) for statement in statements]
+            self._cache[key] = weights, sum(map(self._is_coverable, weights))
+        weights, coverable = self._cache[key]
+        at_words = {budget: self._count_covered(weights, texts, budget) for budget in self._budgets}
         return StatementCoverage(len(statements), coverable, at_words)
 
-    def _count(self, weights: Sequence[Mapping[str, float]], texts: Sequence[str], budget: int) -> int:
-        read = [self._words_of_sentences(text) for text in _within(texts, budget)]
-        return sum(any(is_covered(one, sentences) for sentences in read) for one in weights)
+    def _count_covered(self, weights: Sequence[Mapping[str, float]], texts: Sequence[str], budget: int) -> int:
+        sentences = [self._get_sentence_words(text) for text in _limit_texts(texts, budget)]
+        return sum(any(is_covered(statement, text) for text in sentences) for statement in weights)
 
     def _is_coverable(self, weights: Mapping[str, float]) -> bool:
-        """Whether any passage covers a statement; only those that hold enough of its words are read."""
-        words, each = list(weights), np.array(list(weights.values()), dtype=np.float64)
-        for start in range(0, self._snapshot.passage_count, _PASSAGES):
-            rows = np.arange(start, min(start + _PASSAGES, self._snapshot.passage_count), dtype=np.int64)
-            held = self._snapshot.terms.contains(words, rows) @ each
-            near = rows[held >= ENOUGH * each.sum() * (1 - 1e-9)]
-            passages = self._snapshot.passages([int(row) for row in near])
-            if any(is_covered(weights, self._words_of_sentences(passage.text)) for passage in passages):
+        """Return whether any passage covers a statement. Only passages with enough of its words are read."""
+        words, values = list(weights), np.array(list(weights.values()), dtype=np.float64)
+        for start in range(0, self._snapshot.passage_count, _BATCH):
+            rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)
+            contained = self._snapshot.terms.contains(words, rows) @ values
+            candidates = rows[contained >= MIN_COVERED_WEIGHT * values.sum() * (1 - 1e-9)]
+            passages = self._snapshot.passages([int(row) for row in candidates])
+            if any(is_covered(weights, self._get_sentence_words(passage.text)) for passage in passages):
                 return True
         return False
 
 
-def _within(texts: Sequence[str], budget: int) -> list[str]:
-    """The texts that fit into a budget of words, and as much of the next as does."""
-    kept: list[str] = []
+def _limit_texts(texts: Sequence[str], budget: int) -> list[str]:
+    """Return the texts that fit into a budget of words, and the beginning of the next one."""
+    limited: list[str] = []
     for text in texts:
         count = len(text.split())
         if count > budget:
-            return [*kept, " ".join(truncate_texts([text], budget))] if budget else kept
-        kept.append(text)
+            return [*limited, " ".join(truncate_texts([text], budget))] if budget else limited
+        limited.append(text)
         budget -= count
-    return kept
+    return limited

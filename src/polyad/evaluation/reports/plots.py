@@ -1,11 +1,11 @@
-"""Pictures of runs: readable in black and white, by markers, dashes and words beside them rather than colours."""
+"""Plots of runs, readable in black and white by markers, dashes and labels instead of colours."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from polyad.evaluation.figures import create_figure, escape_label, iterate_line_styles
+from polyad.evaluation.figures import can_plot, create_figure, escape_label, iterate_line_styles
 from polyad.evaluation.reports.hypergraph_plots import plot_distributions, plot_neighbourhood
 from polyad.evaluation.reports.summary import CURVE_BUDGETS, GroupSummary, SystemSummary
 
@@ -13,98 +13,100 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_LINES = 10
-"""In one picture: with more, the styles begin again and nothing can be told apart."""
+_MAX_LINES = 10
+"""Most systems in a plot of lines or points; with more, line styles repeat."""
 
-Named = Mapping[str, SystemSummary]
-"""Systems by the name that they have in a picture."""
-
-
-def plot_figures(summaries: GroupSummary) -> Iterator[tuple[str, Figure]]:
-    """The pictures of a group that there is something to draw for, by name."""
-    systems = summaries.judged
-    drawn = {"recall": plot_recall_bars(systems)} if systems else {}
-    if 0 < len(systems) <= _MOST_LINES:
-        drawn |= {
-            "recall-by-depth": plot_recall_by_depth(systems),
-            "recall-by-words": plot_recall_by_words(systems),
-            "recall-by-time": plot_recall_by_time(systems),
-            "recall-by-tokens": plot_recall_by_tokens(systems),
-            "recall-by-reading": plot_recall_by_reading(systems),
-            "cost": plot_cost(systems),
-        }
-    drawn |= plot_sensitivities(systems) if systems else {}
-    if summaries.constructions:
-        drawn["construction"] = plot_distributions(summaries.constructions)
-        drawn["neighbourhood"] = plot_neighbourhood(next(iter(summaries.constructions.values())))
-    yield from ((name, figure) for name, figure in drawn.items() if figure is not None)
+Systems = Mapping[str, SystemSummary]
+"""Summaries of systems by their labels."""
 
 
-def plot_recall_by_depth(systems: Named) -> Figure | None:
-    """Recall over the number of documents: how deep one has to look (HyperGraphRAG, Figure 6)."""
-    deepest = min(len(system.by_depth) for system in systems.values())
-    lines = {name: system.by_depth[:deepest] for name, system in systems.items()}
-    return _lines("recall by depth", "documents", range(1, deepest + 1), lines)
+def plot_group(summary: GroupSummary) -> Iterator[tuple[str, Figure]]:
+    """Yield name and figure of each plot of a group that has data; nothing if matplotlib is missing."""
+    if not can_plot(summary.name):
+        return
+    systems = summary.judged_systems
+    if systems:
+        yield "recall", plot_recall_bars(systems)
+    if 0 < len(systems) <= _MAX_LINES:
+        yield "recall-by-depth", plot_recall_by_depth(systems)
+        yield "recall-by-words", plot_recall_by_words(systems)
+        yield "recall-by-time", plot_recall_by_time(systems)
+        if any(system.llm_tokens > 0 for system in systems.values()):
+            yield "recall-by-tokens", plot_recall_by_tokens(systems)
+        if any(system.words > 0 for system in systems.values()):
+            yield "recall-by-reading", plot_recall_by_reading(systems)
+        yield "cost", plot_cost(systems)
+    if systems:
+        yield from plot_sensitivities(systems)
+    if summary.hypergraphs:
+        yield "construction", plot_distributions(summary.hypergraphs)
+        neighbourhood = next(iter(summary.hypergraphs.values())).neighbourhood
+        if neighbourhood:
+            yield "neighbourhood", plot_neighbourhood(neighbourhood)
 
 
-def plot_recall_by_words(systems: Named) -> Figure | None:
-    """Recall over the words of text returned: what a reader, or a language model, has to read for it."""
-    lines = {name: [system.by_words[budget] for budget in CURVE_BUDGETS] for name, system in systems.items()}
-    return _lines("recall by words", "words of returned text", CURVE_BUDGETS, lines)
+def plot_recall_by_depth(systems: Systems) -> Figure:
+    """Plot recall over the number of documents (HyperGraphRAG, Figure 6)."""
+    depth = min(len(system.by_depth) for system in systems.values())
+    curves = {name: system.by_depth[:depth] for name, system in systems.items()}
+    return _plot_curves("documents", range(1, depth + 1), curves)
 
 
-def _lines(name: str, across: str, places: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Figure | None:
-    figure = create_figure(name, 7, _height(lines))
-    if figure is None:
-        return None
+def plot_recall_by_words(systems: Systems) -> Figure:
+    """Plot recall over the number of words of returned text."""
+    curves = {name: [system.by_words[budget] for budget in CURVE_BUDGETS] for name, system in systems.items()}
+    return _plot_curves("words of returned text", CURVE_BUDGETS, curves)
+
+
+def _plot_curves(x_label: str, positions: Sequence[int], curves: Mapping[str, Sequence[float]]) -> Figure:
+    figure = _create_legend_figure(len(curves))
     axes = figure.subplots()
-    for (label, values), (marker, dash, shade) in zip(lines.items(), iterate_line_styles(), strict=False):
-        percent = [100 * value for value in values]
-        axes.plot(places, percent, label=escape_label(label), marker=marker, linestyle=dash, color=shade, markersize=5)
-    axes.set_xlabel(across)
-    axes.set_ylabel("recall, per cent")
-    axes.grid(color="#dddddd")
+    for (label, values), (marker, dash, shade) in zip(curves.items(), iterate_line_styles(), strict=False):
+        style = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 5}
+        axes.plot(positions, [100 * value for value in values], label=escape_label(label), **style)  # type: ignore[arg-type]
+    _label_recall_axes(axes, x_label)
     figure.legend(loc="outside lower left")
     return figure
 
 
-def _height(lines: Sized) -> float:
-    """Inches of a picture with a legend of so many lines below it."""
-    return 4 + 0.25 * len(lines)
+def _create_legend_figure(rows: int) -> Figure:
+    """Create a figure with space for a legend of that many rows below the plot."""
+    return create_figure(7, 4 + 0.25 * rows)
 
 
-def plot_recall_by_time(systems: Named) -> Figure | None:
-    """Recall at k over the time of a question (HyperRAG, Figure 3)."""
-    return _points(systems, "recall by time", "milliseconds a question, median", lambda system: system.p50)
+def _label_recall_axes(axes: Axes, x_label: str) -> None:
+    axes.set_xlabel(x_label)
+    axes.set_ylabel("recall, per cent")
+    axes.grid(color="#dddddd")
 
 
-def plot_recall_by_tokens(systems: Named) -> Figure | None:
-    """Recall at k over the tokens of a language model that a question took; None where none took any."""
-    spent = {name: system for name, system in systems.items() if system.llm_tokens > 0}
-    across = "tokens of a language model a question"
-    return _points(spent, "recall by tokens", across, lambda system: system.llm_tokens) if spent else None
+def plot_recall_by_time(systems: Systems) -> Figure:
+    """Plot recall at k over the time per question (HyperRAG, Figure 3)."""
+    return _plot_points(systems, "milliseconds a question, median", lambda system: system.p50)
 
 
-def plot_recall_by_reading(systems: Named) -> Figure | None:
-    """Recall at k over the words of the text that it takes: what a language model would have to read."""
-    returned = {name: system for name, system in systems.items() if system.words > 0}
+def plot_recall_by_tokens(systems: Systems) -> Figure:
+    """Plot recall at k over the language-model tokens per question, for systems that spent tokens."""
+    spending = {name: system for name, system in systems.items() if system.llm_tokens > 0}
+    return _plot_points(spending, "tokens of a language model a question", lambda system: system.llm_tokens)
+
+
+def plot_recall_by_reading(systems: Systems) -> Figure:
+    """Plot recall at k over the number of words to read until k documents have been seen."""
+    returning = {name: system for name, system in systems.items() if system.words > 0}
     k = next(iter(systems.values())).k
-    across = f"words of text until {k} documents are seen, mean"
-    figure = _points(returned, "recall by reading", across, lambda system: system.words) if returned else None
-    if figure is not None:  # of like size, unlike times
-        figure.axes[0].set_xscale("linear")
+    figure = _plot_points(returning, f"words of text until {k} documents are seen, mean", lambda system: system.words)
+    figure.axes[0].set_xscale("linear")  # unlike times, the numbers of words are of similar size
     return figure
 
 
-def _points(systems: Named, name: str, across: str, place: Callable[[SystemSummary], float]) -> Figure | None:
-    figure = create_figure(name, 7, _height(systems))
-    if figure is None:
-        return None
+def _plot_points(systems: Systems, x_label: str, get_position: Callable[[SystemSummary], float]) -> Figure:
     from matplotlib.ticker import LogLocator
 
+    figure = _create_legend_figure(len(systems))
     axes = figure.subplots()
     for (label, system), (marker, _, shade) in zip(systems.items(), iterate_line_styles(), strict=False):
-        point = (max(place(system), 0.01), 100 * system.recall.mean)
+        point = (max(get_position(system), 0.01), 100 * system.recall.mean)
         axes.plot(*point, label=escape_label(label), marker=marker, color=shade, linestyle="", markersize=8)
     figure.legend(loc="outside lower left")
     axes.set_xscale("log")
@@ -112,20 +114,16 @@ def _points(systems: Named, name: str, across: str, place: Callable[[SystemSumma
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
     axes.margins(0.15)
-    axes.set_xlabel(across)
-    axes.set_ylabel("recall, per cent")
-    axes.grid(color="#dddddd")
+    _label_recall_axes(axes, x_label)
     return figure
 
 
-def plot_recall_bars(systems: Named) -> Figure | None:
-    """Recall at k of each system, with the interval in which it lies with 95 per cent confidence (HyperSU, Figure 3).
+def plot_recall_bars(systems: Systems) -> Figure:
+    """Plot recall at k of each system with its 95 per cent confidence interval (HyperSU, Figure 3).
 
-    The dashed line is the first of them, where the others are compared with it.
+    A dashed line marks the first system if the other systems are compared with it.
     """
-    figure = create_figure("recall", 7, 0.45 * len(systems) + 1)
-    if figure is None:
-        return None
+    figure = create_figure(7, 0.45 * len(systems) + 1)
     axes = figure.subplots()
     for row, system in enumerate(systems.values()):
         mean, low, high = (100 * value for value in (system.recall.mean, system.recall.low, system.recall.high))
@@ -135,100 +133,86 @@ def plot_recall_bars(systems: Named) -> Figure | None:
     if len({system.retriever for system in systems.values()}) in (1, len(systems)):
         first = next(iter(systems.values()))
         axes.axvline(100 * first.recall.mean, color="#000000", linestyle="--", linewidth=0.8)
-    axes.set_yticks(range(len(systems)), [escape_label(name) for name in systems])
+    axes.set_yticks(range(len(systems)), list(map(escape_label, systems)))
     axes.set_ylim(len(systems) - 0.4, -0.6)
     axes.set_xlim(0, 100)
-    axes.set_xlabel("recall, per cent, and where it lies with 95 per cent confidence")
+    axes.set_xlabel("recall, per cent, with its 95 per cent confidence interval")
     return figure
 
 
-def plot_cost(systems: Named) -> Figure | None:
-    """What a question takes, and what indexing takes for each 1,000 tokens of the source (HyperGraphRAG, Table 3).
+def plot_cost(systems: Systems) -> Figure:
+    """Plot the time of a question, and the time of indexing 1,000 tokens (HyperGraphRAG, Table 3).
 
-    Of both the part in the embedder is hatched. Indexing is left out where it is not known what it took.
+    The time in the embedder is hatched. Indexing is omitted if the cost of some index is unknown.
     """
-    is_known = all(one.index.get("tokens") and "seconds" in one.index for one in systems.values())
-    figure = create_figure("cost", 7, 0.4 * len(systems) + 1.2)
-    if figure is None:
-        return None
-    asking, *others = figure.subplots(1, 2 if is_known else 1, sharey=True, squeeze=False)[0]
+    has_indexing = all(system.index.get("tokens") and "seconds" in system.index for system in systems.values())
+    figure = create_figure(7, 0.4 * len(systems) + 1.2)
+    search_axes, *others = figure.subplots(1, 2 if has_indexing else 1, sharey=True, squeeze=False)[0]
     for row, system in enumerate(systems.values()):
-        _stacked(asking, row, system.encode_p50, system.p50)
-        for indexing in others:
+        _plot_stacked_bar(search_axes, row, system.encode_p50, system.p50)
+        for index_axes in others:
+            thousands = system.index["tokens"] / 1000
             seconds = system.index.get("encode_seconds", 0.0), system.index["seconds"]
-            _stacked(indexing, row, *(1000 * part / (system.index["tokens"] / 1000) for part in seconds))
-            indexing.set_xlabel("milliseconds for 1,000 tokens indexed")
-    asking.set_yticks(range(len(systems)), [escape_label(name) for name in systems])
-    asking.invert_yaxis()
-    asking.set_xlabel("milliseconds a question")
+            _plot_stacked_bar(index_axes, row, *(1000 * part / thousands for part in seconds))
+            index_axes.set_xlabel("milliseconds for 1,000 tokens indexed")
+    search_axes.set_yticks(range(len(systems)), list(map(escape_label, systems)))
+    search_axes.invert_yaxis()
+    search_axes.set_xlabel("milliseconds a question")
     return figure
 
 
-def _stacked(axes: Axes, row: int, embedding: float, whole: float) -> None:
-    """A bar of which the part in the embedder is hatched."""
-    axes.barh(row, embedding, color="#ffffff", edgecolor="#000000", hatch="///")
-    axes.barh(row, max(0.0, whole - embedding), left=embedding, color="#bbbbbb", edgecolor="#000000")
-    axes.annotate(f"{whole:.3g}", (whole, row), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8)
+def _plot_stacked_bar(axes: Axes, row: int, encode_time: float, total_time: float) -> None:
+    """Plot a bar whose part in the embedder is hatched."""
+    rest = max(0.0, total_time - encode_time)
+    axes.barh(row, encode_time, color="#ffffff", edgecolor="#000000", hatch="///")
+    axes.barh(row, rest, left=encode_time, color="#bbbbbb", edgecolor="#000000")
+    label = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
+    axes.annotate(f"{total_time:.3g}", (total_time, row), **label)  # type: ignore[arg-type]
     axes.margins(x=0.18)
 
 
-def plot_sensitivities(systems: Named) -> dict[str, Figure | None]:
-    """Recall at k over the settings that differ: one as lines, two as a heat map of each retriever."""
-    names = list(next(iter(systems.values())).settings)
-    if len(names) == 1:
-        return {"sensitivity": plot_sensitivity(list(systems.values()), names)}
-    if len(names) != 2:
-        return {}
+def plot_sensitivities(systems: Systems) -> Iterator[tuple[str, Figure]]:
+    """Yield plots of recall over the settings that differ: lines for one setting, a heat map per retriever for two."""
+    settings = list(next(iter(systems.values())).settings)
     by_retriever: dict[str, list[SystemSummary]] = {}
     for system in systems.values():
         by_retriever.setdefault(system.retriever, []).append(system)
-    return {f"sensitivity-{name}": plot_sensitivity(own, names) for name, own in by_retriever.items()}
+    if len(settings) == 1:
+        yield "sensitivity", _plot_setting(by_retriever, settings[0])
+    if len(settings) == 2:
+        for retriever, runs in by_retriever.items():
+            yield f"sensitivity-{retriever}", _plot_heat_map(runs, settings)
 
 
-def plot_sensitivity(systems: Sequence[SystemSummary], names: Sequence[str]) -> Figure | None:
-    """Recall at k over one setting as lines, a line a retriever, or over two as a heat map (HyperSU, Figures 4 to 6).
-
-    Args:
-        systems: What was measured.
-        names: Of one setting or two that differ between them.
-    """
-    figure = create_figure("sensitivity", 7, 4.5)
-    if figure is None:
-        return None
+def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: str) -> Figure:
+    """Plot recall over one setting, one line per retriever (HyperSU, Figures 4 to 6)."""
+    figure = create_figure(7, 4.5)
     axes = figure.subplots()
-    axes.set_xlabel(names[0])
-    if len(names) == 1:
-        _sensitivity_lines(axes, systems, names[0])
-        axes.set_ylabel("recall, per cent")
-    else:
-        _heat_map(axes, [tuple(system.settings[name] for name in names) for system in systems], systems)
-        axes.set_ylabel(names[1])
-        axes.set_title("recall, per cent", fontsize=10)
+    for (retriever, systems), (marker, dash, shade) in zip(by_retriever.items(), iterate_line_styles(), strict=False):
+        points = sorted((system.settings[setting], 100 * system.recall.mean) for system in systems)
+        style = {"marker": marker, "linestyle": dash, "color": shade}
+        axes.plot(*zip(*points, strict=True), label=escape_label(retriever), **style)  # type: ignore[arg-type]
+    _label_recall_axes(axes, setting)
+    axes.legend()
     return figure
 
 
-def _sensitivity_lines(axes: Axes, systems: Sequence[SystemSummary], name: str) -> None:
-    retrievers = list(dict.fromkeys(system.retriever for system in systems))
-    for retriever, (marker, dash, shade) in zip(retrievers, iterate_line_styles(), strict=False):
-        points = sorted(
-            (system.settings[name], 100 * system.recall.mean) for system in systems if system.retriever == retriever
-        )
-        axes.plot(*zip(*points, strict=True), label=escape_label(retriever), marker=marker, linestyle=dash, color=shade)
-    axes.grid(color="#dddddd")
-    axes.legend()
-
-
-def _heat_map(axes: Axes, places: Sequence[tuple[float, ...]], systems: Sequence[SystemSummary]) -> None:
-    """Shades of grey with the numbers in them."""
-    means = [100 * system.recall.mean for system in systems]
-    across, down = (sorted({place[axis] for place in places}) for axis in (0, 1))
-    grid = [[float("nan")] * len(across) for _ in down]
-    for (first, second), mean in zip(places, means, strict=True):
-        grid[down.index(second)][across.index(first)] = mean
-    axes.imshow(grid, cmap="Greys", aspect="auto", origin="lower", vmin=min(means) - 1, vmax=max(means) + 8)
-    axes.set_xticks(range(len(across)), [f"{value:g}" for value in across])
-    axes.set_yticks(range(len(down)), [f"{value:g}" for value in down])
-    for (first, second), mean in zip(places, means, strict=True):
-        place = (across.index(first), down.index(second))
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
-        axes.text(*place, f"{mean:.1f}", ha="center", va="center", bbox=box)
+def _plot_heat_map(systems: Sequence[SystemSummary], settings: Sequence[str]) -> Figure:
+    """Plot recall over two settings as shades of grey with numbers (HyperSU, Figures 4 to 6)."""
+    figure = create_figure(7, 4.5)
+    axes = figure.subplots()
+    axes.set_xlabel(settings[0])
+    axes.set_ylabel(settings[1])
+    axes.set_title("recall, per cent", fontsize=10)
+    cells = {tuple(system.settings[name] for name in settings): 100 * system.recall.mean for system in systems}
+    columns, rows = (sorted({position[axis] for position in cells}) for axis in (0, 1))
+    grid = [[cells.get((column, row), float("nan")) for column in columns] for row in rows]
+    low, high = min(cells.values()) - 1, max(cells.values()) + 8
+    axes.imshow(grid, cmap="Greys", aspect="auto", origin="lower", vmin=low, vmax=high)
+    axes.set_xticks(range(len(columns)), [f"{value:g}" for value in columns])
+    axes.set_yticks(range(len(rows)), [f"{value:g}" for value in rows])
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+    for (column, row), mean in cells.items():
+        position = (columns.index(column), rows.index(row))
+        axes.text(*position, f"{mean:.1f}", ha="center", va="center", bbox=box)
+    return figure

@@ -1,7 +1,6 @@
-"""What the records of a run come to: all that its pictures, and its tables but those of single questions, are made of.
+"""Summaries of runs: the values behind all plots, and behind all tables except those of single questions.
 
-A summary is small and says nothing of what the documents say, so it can be kept where a run folder cannot: the results
-in ``docs/results`` are made of summaries.
+A summary is small and contains no document text, so that it can be published: ``docs/results`` is built from summaries.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from polyad.evaluation.measures.named import parse_measure
 from polyad.evaluation.measures.ranking import recall
@@ -21,18 +20,18 @@ from polyad.evaluation.runs.retriever_evaluation import PASSAGES_PER_DOCUMENT, W
 from polyad.evaluation.runs.run_folder import Run
 
 CURVE_BUDGETS = (100, 200, 300, 500, 750, 1000, 1500, 2000)
-"""Budgets at which recall is drawn."""
+"""Budgets of words at which recall is plotted."""
 
 _DIGITS = 6
 
-_OF_INDEXING = ("seconds", "encode_seconds", "cpu_seconds", "peak_rss_mb")
+_INDEXING_COSTS = ("seconds", "encode_seconds", "cpu_seconds", "peak_rss_mb")
 
-_OF_THE_INDEX = (*_OF_INDEXING, "tokens", "passages", "hyperedges", "entities")
+_INDEX_VALUES = (*_INDEXING_COSTS, "tokens", "passages", "hyperedges", "entities")
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The mean over the questions, and the interval in which it lies with 95 per cent confidence."""
+    """A mean over the questions with its 95 per cent confidence interval."""
 
     mean: float
     low: float
@@ -40,40 +39,35 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """How a system differs from a baseline in recall at k, paired by question.
+class RecallDifference(Estimate):
+    """The difference of a system to its baseline in recall at k, paired by question; in [-1, 1].
 
-    The baseline is the first system of its group; where retrievers were run several times, the first of the same one.
-
-    Attributes:
-        mean, low, high: As of an :class:`Estimate`; in [-1, 1].
-        p: Of a two-sided randomisation test, corrected by Holm for all systems of the group.
+    The baseline is the first system of the group, or the first run of the same retriever if retrievers were run several
+    times. ``p`` is the p value of a two-sided randomisation test, corrected by Holm for all systems of the group.
     """
 
-    mean: float
-    low: float
-    high: float
     p: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSummary:
-    """What one retriever did in one run.
+    """Measures and costs of one retriever in one run.
 
     Attributes:
-        retriever: Its name.
+        retriever: Name of the retriever.
         k: Depth of the ranking, in documents.
-        questions: How many were asked.
-        measures: By name, in [0, 1]; empty, as what follows, where nobody has judged which documents hold the evidence.
+        questions: Number of questions.
+        measures: Estimates by name, in [0, 1]; empty, like the next two, if the data set has no gold documents.
         by_depth: Recall of the first 1, 2, 3, ... documents.
-        by_words: Recall of what fits into a budget of words, by the budget.
-        p50, p95: Milliseconds of a question, the encoding included.
-        encode_p50: Milliseconds in the embedder.
-        llm_tokens: Of a language model, a question.
-        words: Of the text to be read until k documents have been seen, the mean.
-        index: What indexing took, and how large the index is; ``llm_tokens`` and ``llm_calls`` are those of indexing.
-        settings: Those that are numbers and differ within the group, by ``section.key``.
-        difference: To its baseline; None for what is one itself.
+        by_words: Recall by budget of words.
+        p50: Median milliseconds per question, encoding included.
+        p95: 95th percentile of the milliseconds.
+        encode_p50: Median milliseconds in the embedder.
+        llm_tokens: Mean language-model tokens per question.
+        words: Mean number of words to read until k documents have been seen.
+        index: Cost and size of the index; ``llm_tokens`` and ``llm_calls`` are those of indexing.
+        settings: Numeric settings that differ within the group, by ``section.key``.
+        difference: Difference to the baseline; None for the baseline itself.
     """
 
     retriever: str
@@ -89,59 +83,93 @@ class SystemSummary:
     index: Mapping[str, float]
     words: float = 0.0
     settings: Mapping[str, float] = field(default_factory=dict)
-    difference: Difference | None = None
+    difference: RecallDifference | None = None
 
     @property
     def recall(self) -> Estimate:
-        """At k."""
+        """Recall at k."""
         return self.measures[f"recall@{self.k}"]
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the summary of a JSON object."""
+        changes = {
+            "measures": {name: Estimate(**estimate) for name, estimate in value["measures"].items()},
+            "by_words": {int(budget): share for budget, share in value["by_words"].items()},
+            "difference": RecallDifference(**value["difference"]) if value["difference"] else None,
+        }
+        return cls(**{**value, **changes})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """Systems that were asked the same.
+    """Summaries of systems that were asked the same questions.
 
     Attributes:
-        title: Of the data set, with its number of questions.
-        name: For files.
-        systems: By the name they have in tables and pictures.
-        constructions: The hypergraphs that were searched, each once, by the name of the first run on it.
+        title: Name of the data set and number of questions.
+        name: Name for files.
+        systems: Summaries by their names in tables and plots.
+        hypergraphs: Statistics of each searched hypergraph, by the name of the first run that searched it.
     """
 
     title: str
     name: str
     systems: Mapping[str, SystemSummary]
-    constructions: Mapping[str, HypergraphStatistics] = field(default_factory=dict)
+    hypergraphs: Mapping[str, HypergraphStatistics] = field(default_factory=dict)
 
     @property
-    def judged(self) -> Mapping[str, SystemSummary]:
-        """The systems of which recall is known; all of them, or none where nobody has judged the documents."""
+    def judged_systems(self) -> Mapping[str, SystemSummary]:
+        """Systems with measures: all of them, or none if the data set has no gold documents."""
         return {name: system for name, system in self.systems.items() if system.measures}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as a JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the summary of a JSON object, in which all keys are strings.
+
+        Raises:
+            KeyError, TypeError, ValueError: the object holds no summary.
+        """
+        return cls(
+            title=value["title"],
+            name=value["name"],
+            systems={name: SystemSummary.from_json(system) for name, system in value["systems"].items()},
+            hypergraphs={
+                name: HypergraphStatistics.from_json(hypergraph) for name, hypergraph in value["hypergraphs"].items()
+            },
+        )
 
 
 def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed: int) -> GroupSummary:
-    """Sum up systems that were asked the same.
+    """Summarise systems that were asked the same questions.
 
     Args:
-        title: Of the data set, with its number of questions.
-        name: For files.
-        systems: By name; at least one.
-        seed: Of intervals and tests.
+        title: Name of the data set and number of questions.
+        name: Name for files.
+        systems: Systems by name; at least one.
+        seed: Seed of intervals and tests.
     """
-    runs = [system.run for system in systems.values()]
-    varied = find_varied_settings(runs)
-    summaries = {label: _summary(system, varied, seed) for label, system in systems.items()}
-    compared = {other: baseline for other, baseline in _baselines(systems).items() if summaries[other].measures}
-    pairs = [_differences(systems[baseline], systems[other]) for other, baseline in compared.items()]
-    corrected = correct_holm([randomisation_test(values, seed) for values in pairs])
-    for other, values, p in zip(compared, pairs, corrected, strict=True):
-        difference = Difference(*_rounded(statistics.fmean(values), *bootstrap_interval(values, seed), p))
-        summaries[other] = replace(summaries[other], difference=difference)
-    return GroupSummary(title=title, name=name, systems=summaries, constructions=_constructions(systems))
+    settings = find_varied_settings([system.run for system in systems.values()])
+    summaries = {label: _summarise_system(system, settings, seed) for label, system in systems.items()}
+    baselines = {label: baseline for label, baseline in _find_baselines(systems).items() if summaries[label].measures}
+    differences = [_compute_differences(systems[baseline], systems[label]) for label, baseline in baselines.items()]
+    p_values = correct_holm([randomisation_test(values, seed) for values in differences])
+    for label, values, p in zip(baselines, differences, p_values, strict=True):
+        estimate = _round(statistics.fmean(values), *bootstrap_interval(values, seed), p)
+        summaries[label] = replace(summaries[label], difference=RecallDifference(*estimate))
+    hypergraphs: dict[str, HypergraphStatistics] = {}
+    for system in systems.values():
+        hypergraph = system.run.statistics
+        if hypergraph is not None and hypergraph not in hypergraphs.values():
+            hypergraphs[system.run.folder.name] = hypergraph
+    return GroupSummary(title=title, name=name, systems=summaries, hypergraphs=hypergraphs)
 
 
 def find_varied_settings(runs: Sequence[Run]) -> list[str]:
-    """The settings, as ``section.key``, whose values are numbers and differ between runs."""
+    """Return the numeric settings, as ``section.key``, whose values differ between the runs."""
     stages = [run.manifest["settings"]["stages"] for run in runs]
     return [
         f"{section}.{key}"
@@ -152,119 +180,79 @@ def find_varied_settings(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _summary(system: System, varied: Sequence[str], seed: int) -> SystemSummary:
+def _summarise_system(system: System, settings: Sequence[str], seed: int) -> SystemSummary:
     records, k = system.records, system.run.k
-    judged = _judged(system)
+    judged = _get_judged_records(system)
     names = [f"recall@{k}", f"all_recall@{k}", f"hits@{k}", f"mrr@{k}", f"ndcg@{k}"]
     names += [f"recall@{budget}w" for budget in WORD_BUDGETS]
-    totals = [record.milliseconds for record in records]
+    latencies = [record.milliseconds for record in records]
+    depths = range(1, k * PASSAGES_PER_DOCUMENT // 2 + 1) if judged else ()
     return SystemSummary(
         retriever=system.retriever,
         k=k,
         questions=len(records),
-        measures={name: _estimate([parse_measure(name)(one) for one in judged], seed) for name in names if judged},
+        measures={name: _estimate(list(map(parse_measure(name), judged)), seed) for name in names if judged},
         by_depth=[
-            round(statistics.fmean(recall(one.documents, one.query.gold, depth) for one in judged), _DIGITS)
-            for depth in range(1, k * PASSAGES_PER_DOCUMENT // 2 + 1)
-            if judged
+            round(statistics.fmean(recall(record.documents, record.query.gold, depth) for record in judged), _DIGITS)
+            for depth in depths
         ],
         by_words={
             budget: round(statistics.fmean(map(parse_measure(f"recall@{budget}w"), judged)), _DIGITS)
             for budget in CURVE_BUDGETS
             if judged
         },
-        p50=round(statistics.median(totals), 2),
-        p95=round(compute_percentile(totals, 95), 2),
+        p50=round(statistics.median(latencies), 2),
+        p95=round(compute_percentile(latencies, 95), 2),
         encode_p50=round(statistics.median(record.encode_ms for record in records), 2),
         llm_tokens=round(statistics.fmean(record.llm_tokens for record in records), 1),
-        index=_index(system.run),
-        words=round(statistics.fmean(record.words_of_first(k) for record in records), 1),
-        settings={name: _value(system.run, name) for name in varied},
+        index=_summarise_index(system.run),
+        words=round(statistics.fmean(record.count_words_to_read(k) for record in records), 1),
+        settings={name: _get_setting(system.run, name) for name in settings},
     )
 
 
 def _estimate(values: Sequence[float], seed: int) -> Estimate:
-    return Estimate(*_rounded(statistics.fmean(values), *bootstrap_interval(values, seed)))
+    return Estimate(*_round(statistics.fmean(values), *bootstrap_interval(values, seed)))
 
 
-def _baselines(systems: Mapping[str, System]) -> dict[str, str]:
-    """What each system is compared with; see :class:`Difference`."""
-    retrievers = [system.retriever for system in systems.values()]
-    first: dict[str, str] = {}
-    for label, system in systems.items():
-        first.setdefault(system.retriever, label)
-    is_repeated = len(first) < len(retrievers)
-    own = {label: first[system.retriever] if is_repeated else next(iter(systems)) for label, system in systems.items()}
-    return {label: baseline for label, baseline in own.items() if baseline != label}
-
-
-def _rounded(*values: float) -> tuple[float, ...]:
+def _round(*values: float) -> tuple[float, ...]:
     return tuple(round(value, _DIGITS) for value in values)
 
 
-def _judged(system: System) -> list[QuestionRecord]:
-    """The records of questions of which it is known which documents hold the evidence."""
+def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
+    """Return the baseline of each system that has one; see :class:`RecallDifference`."""
+    first_runs: dict[str, str] = {}
+    for label, system in systems.items():
+        first_runs.setdefault(system.retriever, label)
+    is_repeated = len(first_runs) < len(systems)
+    first = next(iter(systems))
+    baselines = {label: first_runs[system.retriever] if is_repeated else first for label, system in systems.items()}
+    return {label: baseline for label, baseline in baselines.items() if baseline != label}
+
+
+def _get_judged_records(system: System) -> list[QuestionRecord]:
+    """Return the records of questions with gold documents."""
     return [record for record in system.records if record.query.gold]
 
 
-def _differences(one: System, other: System) -> list[float]:
-    measure = parse_measure(f"recall@{one.run.k}")
-    return [measure(after) - measure(before) for before, after in zip(_judged(one), _judged(other), strict=True)]
+def _compute_differences(baseline: System, system: System) -> list[float]:
+    measure = parse_measure(f"recall@{baseline.run.k}")
+    pairs = zip(_get_judged_records(baseline), _get_judged_records(system), strict=True)
+    return [measure(after) - measure(before) for before, after in pairs]
 
 
-def _index(run: Run) -> dict[str, float]:
-    """What is known of the index; not what indexing took where the run found it made."""
-    is_whole = run.index.get("written", run.index.get("passages")) == run.index.get("passages")
-    unknown = () if is_whole else _OF_INDEXING
-    found = {name: run.index[name] for name in _OF_THE_INDEX if name not in unknown and run.index.get(name) is not None}
-    if is_whole and "llm" in run.index:
+def _summarise_index(run: Run) -> dict[str, float]:
+    """Return size and cost of the index; without the cost if the run used an existing index."""
+    is_new = run.index.get("written", run.index.get("passages")) == run.index.get("passages")
+    names = [name for name in _INDEX_VALUES if is_new or name not in _INDEXING_COSTS]
+    values = {name: run.index[name] for name in names if run.index.get(name) is not None}
+    if is_new and "llm" in run.index:
         usage = run.index["llm"]
-        found["llm_tokens"] = usage["prompt_tokens"] + usage["completion_tokens"]
-        found["llm_calls"] = usage.get("calls", 0)
-    return found
+        values["llm_tokens"] = usage["prompt_tokens"] + usage["completion_tokens"]
+        values["llm_calls"] = usage.get("calls", 0)
+    return values
 
 
-def _value(run: Run, name: str) -> float:
+def _get_setting(run: Run, name: str) -> float:
     section, _, key = name.partition(".")
     return float(run.manifest["settings"]["stages"][section][key])
-
-
-def _constructions(systems: Mapping[str, System]) -> dict[str, HypergraphStatistics]:
-    """Each hypergraph once, under the name of the first run that searched it."""
-    found: dict[str, HypergraphStatistics] = {}
-    for system in systems.values():
-        construction = system.run.construction
-        if construction is not None and construction not in found.values():
-            found[system.run.folder.name] = construction
-    return found
-
-
-def summary_to_json(summaries: GroupSummary) -> dict[str, Any]:
-    """As JSON holds them."""
-    return asdict(summaries)
-
-
-def summary_from_json(value: Mapping[str, Any]) -> GroupSummary:
-    """What :func:`summary_to_json` gave, also when it went through a file, where all keys are texts.
-
-    Raises:
-        KeyError, TypeError, ValueError: it did not give that.
-    """
-    return GroupSummary(
-        title=value["title"],
-        name=value["name"],
-        systems={name: _summary_from(one) for name, one in value["systems"].items()},
-        constructions={name: HypergraphStatistics.from_json(one) for name, one in value["constructions"].items()},
-    )
-
-
-def _summary_from(value: Mapping[str, Any]) -> SystemSummary:
-    difference = value["difference"]
-    return SystemSummary(
-        **{
-            **value,
-            "measures": {name: Estimate(**one) for name, one in value["measures"].items()},
-            "by_words": {int(budget): reached for budget, reached in value["by_words"].items()},
-            "difference": Difference(**difference) if difference else None,
-        }
-    )

@@ -1,4 +1,4 @@
-"""Tables of what is measured of some runs beside their rankings: stated evidence, refusals, answers."""
+"""Tables of runs: measures, costs, hypergraphs, evidence, refusals and answers."""
 
 from __future__ import annotations
 
@@ -9,118 +9,205 @@ from polyad.evaluation.answers.averages import Average
 from polyad.evaluation.datasets.beir import group_by_type
 from polyad.evaluation.measures.named import parse_measure
 from polyad.evaluation.measures.significance import bootstrap_interval
+from polyad.evaluation.reports.summary import GroupSummary
 from polyad.evaluation.runs.comparison import System
+from polyad.evaluation.runs.hypergraph_statistics import compute_mean
 from polyad.evaluation.runs.records import QuestionRecord
-from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS
-
-Table = Sequence[Mapping[str, str]]
-"""Rows of the same columns."""
+from polyad.evaluation.runs.retriever_evaluation import WORD_BUDGETS, RetrieverResult
+from polyad.evaluation.tables import Table, format_count, format_interval, format_percent
 
 Systems = Mapping[str, System]
-"""Systems that were asked the same, by the names they have in tables."""
+"""Systems that were asked the same questions, by their names in tables."""
 
 
-def build_measured_tables(systems: Systems, seed: int) -> list[Table]:
-    """All of them; those of which nothing was measured are empty."""
-    return [
+def format_result_row(result: RetrieverResult) -> Mapping[str, str]:
+    """Return the measures and times of a retriever as a table row."""
+    tokens, uncached = result.llm_tokens_per_query, result.llm_tokens_uncached_per_query
+    return {
+        "retriever": result.retriever,
+        "recall": format_percent(result.recall),
+        "all recall": format_percent(result.all_recall),
+        "MRR": format_percent(result.mrr),
+        "p50 ms": f"{result.latency_p50:.1f}",
+        "p95 ms": f"{result.latency_p95:.1f}",
+        "encoder ms": f"{result.encode_p50:.1f}",
+        "LLM tokens": f"{tokens:.0f}" + (f" ({uncached:.0f} uncached)" if uncached > tokens else ""),
+    }
+
+
+def format_evidence_row(result: RetrieverResult) -> Mapping[str, str]:
+    """Return the recall of evidence statements of a retriever as a table row."""
+    return {
+        "retriever": result.retriever,
+        **{f"{budget:,} words": format_percent(value) for budget, value in result.evidence.items()},
+        "in the index": format_percent(result.evidence_ceiling),
+    }
+
+
+def build_tables(summary: GroupSummary, systems: Systems, seed: int) -> list[Table]:
+    """Return the tables of systems that were asked the same questions, without empty tables."""
+    tables = (
+        build_quality_table(summary),
         build_evidence_table(systems, seed),
         build_refusal_table(systems, seed),
         build_answer_table(systems),
         *build_answer_tables_by_type(systems),
+        build_cost_table(summary),
+        build_hypergraph_table(summary),
+    )
+    return [table for table in tables if table]
+
+
+def build_quality_table(summary: GroupSummary) -> Table:
+    """Return the measures in per cent, with the 95 per cent interval of recall and its difference to a baseline.
+
+    The baseline is the first system, or the first run of the same retriever if retrievers were run several times.
+    Differences are in percentage points; p values are corrected by Holm. Empty if the data set has no gold documents.
+    """
+    rows = []
+    for name, system in summary.judged_systems.items():
+        first, *others = system.measures
+        recall, difference = system.recall, system.difference
+        row = {
+            "retriever": name,
+            first: format_percent(recall.mean),
+            "95 %": format_interval(recall.low, recall.high),
+        }
+        row |= {measure: format_percent(system.measures[measure].mean) for measure in others}
+        row["difference"] = f"{100 * difference.mean:+.1f}" if difference else ""
+        row["p"] = f"{difference.p:.4f}" if difference else ""
+        rows.append(row)
+    return rows
+
+
+def build_cost_table(summary: GroupSummary) -> Table:
+    """Return times, words to read and tokens per question, and time, size and memory of the index.
+
+    The words to read are those of the passages until k documents have been seen.
+    """
+    rows = []
+    for name, system in summary.systems.items():
+        index = system.index
+        thousands = index.get("tokens", 0) / 1000 if "seconds" in index else 0
+        rows.append(
+            {
+                "retriever": name,
+                "p50 ms": f"{system.p50:.1f}",
+                "p95 ms": f"{system.p95:.1f}",
+                "encoder ms": f"{system.encode_p50:.1f}",
+                "words to read": f"{system.words:.0f}" if system.words else "-",
+                "LLM tokens": f"{system.llm_tokens:.0f}",
+                "indexing s": format_count(index.get("seconds")),
+                "passages": format_count(index.get("passages")),
+                "hyperedges": format_count(index.get("hyperedges")),
+                "entities": format_count(index.get("entities")),
+                "memory MB": format_count(index.get("peak_rss_mb")),
+                "indexing ms / 1k tokens": f"{1000 * index['seconds'] / thousands:.1f}" if thousands else "-",
+                "LLM tokens / 1k tokens": f"{index.get('llm_tokens', 0) / thousands:.0f}" if thousands else "-",
+            }
+        )
+    return rows
+
+
+def build_hypergraph_table(summary: GroupSummary) -> Table:
+    """Return sizes and mean degrees of the hypergraphs; empty if no statistics were written."""
+    return [
+        {
+            "hypergraph": name,
+            "hyperedges": format_count(hypergraph.hyperedges),
+            "entities": format_count(hypergraph.entities),
+            "entities per hyperedge": f"{compute_mean(hypergraph.arity):.2f}",
+            "hyperedges per entity": f"{compute_mean(hypergraph.degree):.2f}",
+            "sentences per hyperedge": f"{compute_mean(hypergraph.sentences):.2f}",
+            "words per hyperedge": f"{hypergraph.words / max(1, hypergraph.hyperedges):.1f}",
+        }
+        for name, hypergraph in summary.hypergraphs.items()
     ]
 
 
 def build_evidence_table(systems: Systems, seed: int) -> Table:
-    """How much of the evidence that the data set states is covered, and how much of it is in the index at all.
+    """Return the recall of evidence statements in per cent, overall and by question type if there are several.
 
-    In per cent; of the smallest budget also where it lies with 95 per cent confidence. By type of question, too, where
-    there are several. Empty where the data set states no evidence.
+    The smallest budget has a 95 per cent interval; the last column is the share that any passage of the index covers.
+    Empty if the data set states no evidence.
     """
     rows = []
     for name, system in systems.items():
-        stated = [record for record in system.records if record.covered]
-        by_id = {record.query.id: record for record in stated}
-        kinds = {"all": list(by_id), **_types(stated)} if stated else {}
-        for kind, ids in kinds.items():
-            records = [by_id[id] for id in ids]
-            row = {"retriever": name, "questions": kind, "counted": str(len(records))}
+        records = [record for record in system.records if record.coverage]
+        groups = {"all": records, **_group_records(records)} if records else {}
+        for question_type, group in groups.items():
+            row = {"retriever": name, "questions": question_type, "counted": str(len(group))}
             for budget in WORD_BUDGETS:
-                values = [parse_measure(f"evidence_recall@{budget}w")(record) for record in records]
-                row[f"evidence_recall@{budget}w"] = _percent(statistics.fmean(values))
+                measure = parse_measure(f"evidence_recall@{budget}w")
+                values = [measure(record) for record in group]
+                row[measure.name] = format_percent(statistics.fmean(values))
                 if budget == WORD_BUDGETS[0]:
-                    row["95 %"] = " - ".join(map(_percent, bootstrap_interval(values, seed)))
-            ceiling = [one.coverable / one.statements for record in records if (one := record.covered)]
-            rows.append({**row, "in the index": _percent(statistics.fmean(ceiling))})
+                    row["95 %"] = format_interval(*bootstrap_interval(values, seed))
+            ceilings = [record.coverage.ceiling for record in group if record.coverage]
+            rows.append({**row, "in the index": format_percent(statistics.fmean(ceilings))})
     return rows
 
 
-def _types(records: Sequence[QuestionRecord]) -> dict[str, list[str]]:
-    """Ids of questions by their type, where there are several."""
-    found = group_by_type(record.query for record in records)
-    return {kind: [query.id for query in queries] for kind, queries in found.items()}
+def _group_records(records: Sequence[QuestionRecord]) -> dict[str, list[QuestionRecord]]:
+    """Return the records by question type; empty if there is only one type."""
+    by_id = {record.query.id: record for record in records}
+    groups = group_by_type(record.query for record in records)
+    return {question_type: [by_id[query.id] for query in queries] for question_type, queries in groups.items()}
 
 
 def build_refusal_table(systems: Systems, seed: int) -> Table:
-    """Of questions whose gold documents were taken out, how many would be refused; empty where none were asked."""
+    """Return the share of questions without gold documents that are refused; empty if none were asked."""
     rows = []
     for name, system in systems.items():
-        found = system.run.refusals().get(system.retriever)
-        if found:
-            row = {"retriever": name, "refused": _percent(found.refused)}
-            row["95 %"] = " - ".join(map(_percent, bootstrap_interval([float(flag) for flag in found.flags], seed)))
-            rows.append({**row, "told apart": _percent(found.told_apart), "by": found.by})
+        if refusal := system.run.measure_refusals().get(system.retriever):
+            interval = bootstrap_interval([float(flag) for flag in refusal.flags], seed)
+            row = {"retriever": name, "refused": format_percent(refusal.refused), "95 %": format_interval(*interval)}
+            rows.append({**row, "ROC AUC": format_percent(refusal.roc_auc), "criterion": refusal.criterion})
     return rows
 
 
 def build_answer_table(systems: Systems) -> Table:
-    """Measures of the answers in per cent, with a star where too few were judged; empty where there are none.
+    """Return the measures of answers in per cent, with a star if too few were judged; empty without answers.
 
-    Of each measure the best average is in bold, where there are several and enough were judged.
+    The best average of each measure is bold if several systems have enough judged answers.
     """
-    return format_answer_rows(
-        {name: system.run.answers().get(system.retriever, {}) for name, system in systems.items()}
-    )
+    averages = {name: system.run.average_answers().get(system.retriever, {}) for name, system in systems.items()}
+    return format_answer_rows(averages)
 
 
 def build_answer_tables_by_type(systems: Systems) -> list[Table]:
-    """The same for the questions of each type, where there are several."""
-    kinds: dict[str, dict[str, Mapping[str, Average]]] = {}
+    """Return a table of the measures of answers for each question type; empty if there is only one type."""
+    by_type: dict[str, dict[str, Mapping[str, Average]]] = {}
     for name, system in systems.items():
-        for kind, found in system.run.answers_by_type().items():
-            kinds.setdefault(kind, {})[name] = found.get(system.retriever, {})
-    return [[{"questions": kind, **row} for row in format_answer_rows(found)] for kind, found in kinds.items()]
+        for question_type, averages in system.run.average_answers_by_type().items():
+            by_type.setdefault(question_type, {})[name] = averages.get(system.retriever, {})
+    return [
+        [{"questions": question_type, **row} for row in format_answer_rows(averages)]
+        for question_type, averages in by_type.items()
+    ]
 
 
-def format_answer_rows(found: Mapping[str, Mapping[str, Average]]) -> Table:
-    """The averages of each system: a row each."""
-    measures = list(dict.fromkeys(measure for averages in found.values() for measure in averages))
-    best = {
-        measure: _best([averages[measure] for averages in found.values() if measure in averages])
-        for measure in measures
-    }
+def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:
+    """Return the averages of each system as a table row; empty if there is no average."""
+    measures = list(dict.fromkeys(measure for by_measure in averages.values() for measure in by_measure))
+    best = {measure: _find_best([by_measure.get(measure) for by_measure in averages.values()]) for measure in measures}
     return [
         {
             "retriever": name,
-            **{
-                measure: _emphasised(averages[measure], best[measure]) if measure in averages else "-"
-                for measure in measures
-            },
+            **{measure: _format_average(by_measure.get(measure), best[measure]) for measure in measures},
         }
-        for name, averages in found.items()
+        for name, by_measure in averages.items()
         if measures
     ]
 
 
-def _best(averages: Sequence[Average]) -> float | None:
-    """The highest of several averages of enough answers; None where there is nothing to be better than."""
-    values = [one.value for one in averages if one.is_enough and one.value is not None]
+def _find_best(averages: Sequence[Average | None]) -> float | None:
+    """Return the highest of several sufficient averages; None if there is only one."""
+    values = [average.value for average in averages if average and average.is_sufficient and average.value is not None]
     return max(values) if len(values) > 1 else None
 
 
-def _emphasised(average: Average, best: float | None) -> str:
-    """In bold where it is the best; never where too few were judged."""
-    return f"**{average.shown()}**" if average.is_enough and average.value == best else average.shown()
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
+def _format_average(average: Average | None, best: float | None) -> str:
+    if average is None:
+        return "-"
+    return f"**{average.format()}**" if average.is_sufficient and average.value == best else average.format()

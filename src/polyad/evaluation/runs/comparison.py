@@ -1,4 +1,4 @@
-"""Two runs on the same questions: how they differ, how surely, and on which questions."""
+"""Comparison of two runs on the same questions: differences, their significance, and the questions that differ."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from polyad.evaluation.runs.run_folder import Run, load_run
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What one retriever did in one run.
+    """A retriever in a run.
 
     Attributes:
-        name: Folder and retriever.
-        run: The run it is of.
-        records: One of each question.
+        name: Folder of the run and name of the retriever.
+        run: The run.
+        records: One record per question.
     """
 
     name: str
@@ -31,20 +31,22 @@ class System:
 
     @property
     def retriever(self) -> str:
-        """Name of the retriever alone."""
+        """Name of the retriever."""
         return self.records[0].retriever
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How a second system differs from a first one by one measure; all in [-1, 1].
+    """The difference of two systems by one measure; all values except the p values are in [-1, 1].
 
     Attributes:
-        measure: Its name.
-        first, second: Means.
-        low, high: Interval in which the difference second - first lies with 95 per cent confidence.
-        p: Of a two-sided randomisation test.
-        holm: The same, corrected for all differences that are told together.
+        measure: Name of the measure.
+        first: Mean of the first system.
+        second: Mean of the second system.
+        low: Lower bound of the 95 per cent confidence interval of second - first.
+        high: Upper bound of the interval.
+        p: p value of a two-sided randomisation test.
+        p_holm: p value corrected for all differences of the comparison (Holm, 1979).
     """
 
     measure: str
@@ -53,55 +55,56 @@ class Difference:
     low: float
     high: float
     p: float
-    holm: float
+    p_holm: float = 1.0
 
     @property
     def difference(self) -> float:
-        """Second - first."""
+        """Mean of the second system minus mean of the first."""
         return self.second - self.first
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems, compared.
+    """Two systems with their differences.
 
     Attributes:
-        first, second: The baseline, and what is compared to it.
-        differences: By measure.
+        first: The baseline.
+        second: The system that is compared with the baseline.
+        differences: One difference per measure.
     """
 
     first: System
     second: System
     differences: Sequence[Difference]
 
-    def questions(self, measure: Measure) -> list[tuple[float, QuestionRecord, QuestionRecord]]:
-        """The questions on which they differ: by how much, and what each found; the worst for the second first."""
+    def rank_questions(self, measure: Measure) -> list[tuple[float, QuestionRecord, QuestionRecord]]:
+        """Return the difference and both records of each question that differs, worst for the second system first."""
         pairs = zip(self.first.records, self.second.records, strict=True)
-        found = [(measure(other) - measure(one), one, other) for one, other in pairs]
-        return sorted((item for item in found if item[0]), key=lambda item: (item[0], item[1].query.id))
+        differences = [(measure(second) - measure(first), first, second) for first, second in pairs]
+        return sorted((item for item in differences if item[0]), key=lambda item: (item[0], item[1].query.id))
 
 
 def load_systems(names: Sequence[str]) -> list[list[System]]:
-    """The systems of each name: all of a run's retrievers for its folder, one of them for ``FOLDER:RETRIEVER``.
+    """Load the systems of each name: ``FOLDER`` for all retrievers of a run, ``FOLDER:RETRIEVER`` for one.
 
     Raises:
-        ConfigurationError: there is no such run or retriever.
+        ConfigurationError: the run or the retriever is missing.
     """
     runs: dict[Path, Run] = {}
-    found = []
+    groups = []
     for name in names:
-        folder, retriever = _parted(name)
+        folder, retriever = _split_name(name)
         run = runs.setdefault(folder, runs.get(folder) or load_run(folder))
         if retriever and retriever not in run.records:
             raise ConfigurationError(
                 f"the run {str(folder)!r} has no retriever {retriever!r}; it has {', '.join(run.records)}"
             )
-        chosen = [retriever] if retriever else list(run.records)
-        found.append([System(f"{folder}:{one}", run, run.records[one]) for one in chosen])
-    return found
+        retrievers = [retriever] if retriever else list(run.records)
+        groups.append([System(f"{folder}:{retriever}", run, run.records[retriever]) for retriever in retrievers])
+    return groups
 
 
-def _parted(name: str) -> tuple[Path, str]:
+def _split_name(name: str) -> tuple[Path, str]:
     folder, colon, retriever = name.rpartition(":")
     if Path(name).is_dir() or not colon or not Path(folder).is_dir():
         return Path(name), ""
@@ -109,112 +112,102 @@ def _parted(name: str) -> tuple[Path, str]:
 
 
 def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, System]]:
-    """What is compared with what, the baseline first.
+    """Return the pairs of systems to compare, the baseline first.
 
-    Of one run, its other retrievers with its first. Of two, each retriever with itself where both have it, else with
-    the only one of the first run; one system by itself is compared with the only system of the other run.
+    In one run, the first retriever is the baseline of the others. In two runs, each retriever is compared with itself
+    if both runs have it. If the first run has only one retriever, that retriever is the baseline of all.
 
     Raises:
-        ConfigurationError: that leaves nothing to compare, or the systems were not asked the same.
+        ConfigurationError: there is nothing to compare, or the systems were asked different questions.
     """
     if len(groups) == 1:
-        pairs = [(groups[0][0], other) for other in groups[0][1:]]
+        pairs = [(groups[0][0], system) for system in groups[0][1:]]
+    elif len(groups[0]) == 1:
+        pairs = [(groups[0][0], system) for system in groups[1]]
     else:
-        first, second = groups
-        by_retriever = {system.retriever: system for system in first}
-        pairs = [(by_retriever[one.retriever], one) for one in second if one.retriever in by_retriever]
-        if len(first) == 1:
-            pairs = [(first[0], one) for one in second]
+        by_retriever = {system.retriever: system for system in groups[0]}
+        pairs = [(by_retriever[system.retriever], system) for system in groups[1] if system.retriever in by_retriever]
     if not pairs:
         raise ConfigurationError(
             "there is nothing to compare: expected two runs of the same retriever, one run of several, or retrievers "
             "named as in RUN:bm25"
         )
-    for one, other in pairs:
-        _require_same_questions(one, other)
+    for first, second in pairs:
+        for key in ("digest", "questions"):
+            if first.run.manifest["dataset"][key] != second.run.manifest["dataset"][key]:
+                raise ConfigurationError(
+                    f"{first.name!r} and {second.name!r} have different {'data sets' if key == 'digest' else key}; "
+                    "expected runs of the same data set, --split and --limit"
+                )
     return pairs
 
 
 def choose_measures(pairs: Sequence[tuple[System, System]]) -> list[str]:
-    """Measures that can be told: of rankings where documents are judged, of evidence where it is stated; or none."""
+    """Return the measures that the data set allows: of rankings or of evidence statements; empty if it has neither."""
     records = [record for pair in pairs for system in pair for record in system.records]
     if all(record.query.gold for record in records):
         return ["recall@5", "all_recall@5", "mrr@5", "ndcg@5", "recall@1000w"]
-    if all(record.covered for record in records):
+    if all(record.coverage for record in records):
         return [f"evidence_recall@{budget}w" for budget in WORD_BUDGETS]
     return []
 
 
 def compare_systems(pairs: Sequence[tuple[System, System]], measures: Sequence[str], seed: int) -> list[Comparison]:
-    """Each pair by each measure; p values are corrected for all of them together."""
-    raw = [
-        (one, other, [_difference(one, other, parse_measure(name), seed) for name in measures]) for one, other in pairs
+    """Compare each pair by each measure, and correct the p values for all of these tests."""
+    differences = [
+        [_compute_difference(first, second, parse_measure(name), seed) for name in measures] for first, second in pairs
     ]
-    corrected = iter(correct_holm([difference.p for *_, differences in raw for difference in differences]))
+    corrected = iter(correct_holm([difference.p for group in differences for difference in group]))
     return [
-        Comparison(one, other, [replace(difference, holm=next(corrected)) for difference in differences])
-        for one, other, differences in raw
+        Comparison(first, second, [replace(difference, p_holm=next(corrected)) for difference in group])
+        for (first, second), group in zip(pairs, differences, strict=True)
     ]
 
 
-def _difference(one: System, other: System, measure: Measure, seed: int) -> Difference:
-    before, after = [[measure(record) for record in system.records] for system in (one, other)]
-    differences = [second - first for first, second in zip(before, after, strict=True)]
-    return Difference(
-        measure.name,
-        statistics.fmean(before),
-        statistics.fmean(after),
-        *bootstrap_interval(differences, seed),
-        randomisation_test(differences, seed),
-        1.0,
-    )
+def _compute_difference(first: System, second: System, measure: Measure, seed: int) -> Difference:
+    before, after = [[measure(record) for record in system.records] for system in (first, second)]
+    differences = [value - baseline for baseline, value in zip(before, after, strict=True)]
+    interval, p = bootstrap_interval(differences, seed), randomisation_test(differences, seed)
+    return Difference(measure.name, statistics.fmean(before), statistics.fmean(after), *interval, p)
 
 
-def _require_same_questions(one: System, other: System) -> None:
-    for name in ("digest", "questions"):
-        if one.run.manifest["dataset"][name] != other.run.manifest["dataset"][name]:
-            raise ConfigurationError(
-                f"{one.name!r} and {other.name!r} are not of the same {'data set' if name == 'digest' else name}; "
-                "expected runs of the same data set, --split and --limit"
-            )
-
-
-def find_failures(comparisons: Sequence[Comparison], bounds: Mapping[str, float]) -> list[str]:
-    """In words, which differences are below what is allowed.
+def find_failures(comparisons: Sequence[Comparison], min_differences: Mapping[str, float]) -> list[str]:
+    """Return a message for each difference that is lower than allowed.
 
     Args:
-        comparisons: With the measures of the bounds among theirs.
-        bounds: The least difference allowed, in percentage points, by measure.
+        comparisons: Comparisons by the measures of ``min_differences`` and perhaps others.
+        min_differences: Lowest allowed difference by measure, in percentage points.
     """
     return [
         f"{comparison.second.name}: {difference.measure} is {100 * difference.difference:+.2f} points against "
-        f"{comparison.first.name}; allowed is {bounds[difference.measure]:+.2f}"
+        f"{comparison.first.name}; allowed is {min_differences[difference.measure]:+.2f}"
         for comparison in comparisons
         for difference in comparison.differences
-        if difference.measure in bounds and 100 * difference.difference < bounds[difference.measure] - 1e-9
+        if difference.measure in min_differences
+        and 100 * difference.difference < min_differences[difference.measure] - 1e-9
     ]
 
 
-def parse_min_differences(texts: Sequence[str]) -> dict[str, float]:
-    """Bounds from ``MEASURE=POINTS``: ``recall@5=-0.5`` allows half a point less.
+def parse_min_differences(options: Sequence[str]) -> dict[str, float]:
+    """Parse the lowest allowed difference of each measure from ``MEASURE=POINTS``: ``recall@5=-0.5``.
 
     Raises:
-        ConfigurationError: one is not of that form.
+        ConfigurationError: an option does not have this form.
     """
-    bounds = {}
-    for text in texts:
-        name, _, points = text.partition("=")
+    min_differences = {}
+    for option in options:
+        name, _, points = option.partition("=")
         try:
-            bounds[parse_measure(name.strip()).name] = float(points)
+            min_differences[parse_measure(name.strip()).name] = float(points)
         except ValueError as error:
             raise ConfigurationError(
-                f"--fail-below is {text!r}; expected MEASURE=POINTS, such as recall@5=-0.5"
+                f"--fail-below is {option!r}; expected MEASURE=POINTS, such as recall@5=-0.5"
             ) from error
-    return bounds
+    return min_differences
 
 
 def comparisons_to_json(comparisons: Sequence[Comparison]) -> dict[str, object]:
-    """The shape that ``polyad compare --json`` prints; differences in [-1, 1], the evidence by document."""
+    """Return the JSON object that ``polyad compare --json`` prints; differences are in [-1, 1]."""
     return {
         "comparisons": [
             {
@@ -228,14 +221,21 @@ def comparisons_to_json(comparisons: Sequence[Comparison]) -> dict[str, object]:
                         "difference": round(difference.difference, 4),
                         "interval": [round(difference.low, 4), round(difference.high, 4)],
                         "p": round(difference.p, 6),
-                        "p_holm": round(difference.holm, 6),
+                        "p_holm": round(difference.p_holm, 6),
                     }
                     for difference in comparison.differences
                 ],
                 "questions": [
-                    _question_json(by, one, other)
-                    for by, one, other in (
-                        comparison.questions(parse_measure(comparison.differences[0].measure))
+                    {
+                        "query_id": first.query.id,
+                        "question": first.query.text,
+                        "gold": sorted(first.query.gold),
+                        "difference": round(difference, 4),
+                        "first": [passage.passage_id for passage in first.passages],
+                        "second": [passage.passage_id for passage in second.passages],
+                    }
+                    for difference, first, second in (
+                        comparison.rank_questions(parse_measure(comparison.differences[0].measure))
                         if comparison.differences
                         else ()
                     )
@@ -243,15 +243,4 @@ def comparisons_to_json(comparisons: Sequence[Comparison]) -> dict[str, object]:
             }
             for comparison in comparisons
         ]
-    }
-
-
-def _question_json(by: float, one: QuestionRecord, other: QuestionRecord) -> dict[str, object]:
-    return {
-        "query_id": one.query.id,
-        "question": one.query.text,
-        "gold": sorted(one.query.gold),
-        "difference": round(by, 4),
-        "first": [found.passage_id for found in one.passages],
-        "second": [found.passage_id for found in other.passages],
     }

@@ -1,38 +1,37 @@
-"""What a way to build hyperedges makes of documents, in numbers.
+"""Statistics of a hypergraph: arity, degree, sentences per hyperedge, and the neighbourhood of one entity.
 
-How many entities a hyperedge joins, how many hyperedges join an entity, how many sentences a hyperedge is of, and what
-the surroundings of one entity are like (HyperGraphRAG, Figure 5 and Table 3; HyperSU, Table 5).
+HyperGraphRAG, Figure 5 and Table 3; HyperSU, Table 5.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 from polyad.config import SplitSettings
 from polyad.engine.catalogue import Catalogue
 from polyad.indexing.split import SentenceSplitter
 from polyad.text.counting import count_words
 
-Counts = Mapping[int, int]
-"""How many have each number, the numbers ascending."""
+Histogram = Mapping[int, int]
+"""Maps a size to its frequency, in ascending order of sizes."""
 
-_AROUND = range(3, 7)
-"""Hyperedges of the entity whose surroundings are drawn."""
+_EXAMPLE_DEGREES = range(3, 7)
+"""Degrees of entities whose neighbourhood can be plotted."""
 
-_MOST_DRAWN = 24
-"""Entities around it."""
+_MAX_NEIGHBOURS = 24
+"""Most neighbours of the entity whose neighbourhood is plotted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """An entity with all that its hyperedges join it to.
+    """An entity and its hyperedges.
 
     Attributes:
-        entity: Its name.
-        hyperedges: The names of the members of each of its hyperedges, its own among them.
+        entity: Name of the entity.
+        hyperedges: Names of the members of each of its hyperedges, the entity included.
     """
 
     entity: str
@@ -41,112 +40,99 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class HypergraphStatistics:
-    """A hypergraph in numbers.
+    """Size distributions of a hypergraph.
 
     Attributes:
-        arity: How many hyperedges join so many entities.
-        degree: How many entities are joined by so many hyperedges.
-        sentences: How many hyperedges have a text of so many sentences.
-        words: In all texts of hyperedges.
-        neighbourhood: Of an entity with a few hyperedges; None where there is none.
+        arity: Histogram of the number of entities of a hyperedge.
+        degree: Histogram of the number of hyperedges of an entity.
+        sentences: Histogram of the number of sentences in the text of a hyperedge.
+        words: Number of words in the texts of all hyperedges.
+        neighbourhood: Neighbourhood of an entity of small degree; None if there is no such entity.
     """
 
-    arity: Counts
-    degree: Counts
-    sentences: Counts
+    arity: Histogram
+    degree: Histogram
+    sentences: Histogram
     words: int
     neighbourhood: Neighbourhood | None
 
     @property
     def hyperedges(self) -> int:
-        """How many there are."""
+        """Number of hyperedges."""
         return sum(self.arity.values())
 
     @property
     def entities(self) -> int:
-        """How many there are."""
+        """Number of entities."""
         return sum(self.degree.values())
 
     def to_json(self) -> dict[str, Any]:
-        """As ``construction.json`` holds it."""
-        near = self.neighbourhood
-        return {
-            "arity": dict(self.arity),
-            "degree": dict(self.degree),
-            "sentences": dict(self.sentences),
-            "words": self.words,
-            "neighbourhood": {"entity": near.entity, "hyperedges": [list(one) for one in near.hyperedges]}
-            if near
-            else None,
-        }
+        """Return the contents of ``hypergraph.json``."""
+        return asdict(self)
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> HypergraphStatistics:
-        """What :meth:`to_json` gave, also when it went through a file, where all keys are texts.
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the statistics of a JSON object, in which the keys of histograms are strings.
 
         Raises:
-            KeyError, TypeError, ValueError: it did not give that.
+            KeyError, TypeError, ValueError: the object holds no statistics.
         """
-        near = value["neighbourhood"]
-        return cls(
-            _counts_from(value["arity"]),
-            _counts_from(value["degree"]),
-            _counts_from(value["sentences"]),
-            int(value["words"]),
-            Neighbourhood(near["entity"], [list(one) for one in near["hyperedges"]]) if near else None,
+        arity, degree, sentences = (
+            {int(size): int(count) for size, count in value[name].items()} for name in ("arity", "degree", "sentences")
         )
+        near = value["neighbourhood"]
+        return cls(arity, degree, sentences, int(value["words"]), Neighbourhood(**near) if near else None)
 
 
 def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
-    """The hypergraph of an index in numbers."""
+    """Return the statistics of the hypergraph of an index."""
     hyperedges = catalogue.hyperedges()
     names: dict[str, str] = {}
     members: dict[str, list[str]] = {}
-    for id, incidences in catalogue.incidences([one.id for one in hyperedges]).items():
-        for one in incidences:
-            names[one.entity_key] = min(names.get(one.entity_key, one.name), one.name)
-        members[id] = sorted({one.entity_key for one in incidences})
-    of_entity: dict[str, list[str]] = {}
+    for id, incidences in catalogue.incidences([hyperedge.id for hyperedge in hyperedges]).items():
+        for incidence in incidences:
+            names[incidence.entity_key] = min(names.get(incidence.entity_key, incidence.name), incidence.name)
+        members[id] = sorted({incidence.entity_key for incidence in incidences})
+    memberships: dict[str, list[str]] = defaultdict(list)
     for id, keys in members.items():
         for key in keys:
-            of_entity.setdefault(key, []).append(id)
+            memberships[key].append(id)
     splitter = SentenceSplitter(SplitSettings())
-    near = _typical(of_entity, members)
+    example = _find_example_entity(memberships, members)
     return HypergraphStatistics(
-        arity=_counted([len(members.get(one.id, ())) for one in hyperedges]),
-        degree=_counted([len(ids) for ids in of_entity.values()]),
-        sentences=_counted([len(splitter.sentences(one.text)) for one in hyperedges]),
-        words=sum(count_words(one.text) for one in hyperedges),
-        neighbourhood=Neighbourhood(names[near], [[names[key] for key in members[id]] for id in of_entity[near]])
-        if near is not None
-        else None,
+        arity=_count(len(members.get(hyperedge.id, ())) for hyperedge in hyperedges),
+        degree=_count(map(len, memberships.values())),
+        sentences=_count(len(splitter.sentences(hyperedge.text)) for hyperedge in hyperedges),
+        words=sum(count_words(hyperedge.text) for hyperedge in hyperedges),
+        neighbourhood=None
+        if example is None
+        else Neighbourhood(names[example], [[names[key] for key in members[id]] for id in memberships[example]]),
     )
 
 
-def compute_mean(counts: Counts) -> float:
-    """Of what is counted; 0 for nothing.
+def compute_mean(histogram: Histogram) -> float:
+    """Return the mean of the values in a histogram; 0 for an empty histogram.
 
     >>> compute_mean({2: 1, 4: 3})
     3.5
     """
-    total = sum(counts.values())
-    return sum(size * count for size, count in counts.items()) / total if total else 0.0
+    total = sum(histogram.values())
+    return sum(size * count for size, count in histogram.items()) / total if total else 0.0
 
 
-def _counted(sizes: Sequence[int]) -> Counts:
+def _count(sizes: Iterable[int]) -> Histogram:
     return dict(sorted(Counter(sizes).items()))
 
 
-def _counts_from(value: Mapping[str, int]) -> Counts:
-    return {int(size): int(count) for size, count in value.items()}
+def _find_example_entity(memberships: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the key of the entity whose neighbourhood is plotted: of highest degree that can be drawn.
 
-
-def _typical(of_entity: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> str | None:
-    """The key of an entity with a few hyperedges, and around it as many as can be drawn; no number or date."""
-    around = {
-        key: len({other for id in ids for other in members[id]}) - 1
-        for key, ids in of_entity.items()
-        if len(ids) in _AROUND and not any(letter.isdigit() for letter in key)
+    Entities with digits in their key, such as numbers and dates, are skipped.
+    """
+    neighbours = {
+        key: len({member for id in ids for member in members[id]}) - 1
+        for key, ids in memberships.items()
+        if len(ids) in _EXAMPLE_DEGREES and not any(letter.isdigit() for letter in key)
     }
-    drawable = [key for key, others in around.items() if others <= _MOST_DRAWN]
-    return min(drawable, key=lambda key: (-len(of_entity[key]), -around[key], key), default=None)
+    candidates = [key for key, count in neighbours.items() if count <= _MAX_NEIGHBOURS]
+    return min(candidates, key=lambda key: (-len(memberships[key]), -neighbours[key], key), default=None)

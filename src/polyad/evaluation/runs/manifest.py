@@ -1,4 +1,4 @@
-"""What a run is of: data set, settings, code and machine, so that it can be told from others and made again."""
+"""The manifest of a run: data set, settings, code and machine, so that the run can be repeated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from polyad.evaluation.datasets.beir import Dataset
 from polyad.evaluation.runs.run_folder import FORMAT
 
 _PACKAGES = ("numpy", "scipy", "torch", "sentence-transformers")
-"""Whose versions may change what is found, or how fast."""
+"""Packages whose version may change results or times."""
 
 _SECRET = "api_key"
 
@@ -28,16 +28,16 @@ def build_manifest(
     retrievers: Sequence[str],
     k: int,
     settings: object,
-    **choices: object,
+    **options: object,
 ) -> dict[str, Any]:
-    """What ``manifest.json`` holds.
+    """Return the contents of ``manifest.json``.
 
     Args:
-        dataset: With the questions that are asked.
-        retrievers: Their names.
+        dataset: The data set, with the questions to ask.
+        retrievers: Names of the retrievers.
         k: Depth of the ranking, in documents.
-        settings: All of them, as dataclasses; keys for endpoints are left out.
-        choices: What else was chosen, such as the method, the embedder and the seed of the intervals.
+        settings: All settings, as dataclasses; API keys are omitted.
+        options: Other options of the run, such as the indexing method, the embedder and the seed of the intervals.
     """
     return {
         "format": FORMAT,
@@ -48,7 +48,7 @@ def build_manifest(
         },
         "retrievers": list(retrievers),
         "k": k,
-        **choices,
+        **options,
         "settings": settings_to_json(settings),
         "commit": get_commit(),
         "versions": get_versions(),
@@ -57,7 +57,7 @@ def build_manifest(
 
 
 def compute_dataset_digest(dataset: Dataset) -> str:
-    """SHA-256 of the data set's files, one after the other."""
+    """Return the SHA-256 digest of the files of a data set, in order."""
     digest = hashlib.sha256()
     for path in dataset.files:
         with path.open("rb") as file:
@@ -66,7 +66,7 @@ def compute_dataset_digest(dataset: Dataset) -> str:
 
 
 def settings_to_json(settings: object) -> Any:
-    """Settings as JSON has them, without keys and with addresses as messages may show them."""
+    """Return settings as JSON values, without API keys and without passwords in addresses."""
     if is_dataclass(settings):
         return {
             field.name: settings_to_json(shown_address(value) if field.name == "base_url" else value)
@@ -80,18 +80,18 @@ def settings_to_json(settings: object) -> Any:
 
 
 def get_versions() -> dict[str, str]:
-    """Of polyad, Python and the packages that matter, where they are installed."""
-    found = {"polyad": polyad.__version__, "python": platform.python_version()}
+    """Return the versions of polyad, Python and the installed packages that may change results."""
+    versions = {"polyad": polyad.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def get_commit() -> str:
-    """The commit of the working tree polyad runs from, with ``+`` where it was changed; empty for an installed one."""
+    """Return the commit of the working tree that polyad runs from, with ``+`` if files changed; empty if installed."""
     folder = Path(polyad.__file__).parent
 
     def git(*arguments: str) -> str:
@@ -99,7 +99,7 @@ def get_commit() -> str:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
 
     try:
-        if not git("ls-files", Path(polyad.__file__).name):  # somebody else's repository, in which this is installed
+        if not git("ls-files", Path(polyad.__file__).name):  # installed inside the repository of another project
             return ""
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no", ".") else "")
     except (OSError, subprocess.SubprocessError):
@@ -107,12 +107,12 @@ def get_commit() -> str:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Processor, number of cores and system."""
+    """Return the processor, the number of cores and the operating system."""
     return {"processor": get_processor_name(), "cores": os.cpu_count(), "system": platform.system()}
 
 
 def get_processor_name() -> str:
-    """The processor's name as the system tells it."""
+    """Return the name of the processor as the operating system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Experiments: benchmarks, retrievers and variants of settings, each combination a run of its own."""
+"""Plans of experiments: benchmarks, retrievers and variants of settings; each combination is one run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from polyad.presets import PRESETS
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Some settings under a name.
+    """Changed settings with a name.
 
     Attributes:
-        name: Of the run's folder.
-        settings: Values by ``section.key``; what is not named stays as it is.
-        method: How hyperedges are built; empty for what suits the index.
-        preset: Of which paper everything else is; empty for none.
+        name: Name of the run's folder.
+        settings: Values by ``section.key``; other settings are unchanged.
+        method: How hyperedges are built; empty for the default of the index.
+        preset: Paper whose preset provides all other settings; empty for none.
     """
 
     name: str
@@ -37,26 +37,27 @@ class Variant:
 
 
 UNCHANGED = Variant("as set")
-"""Everything as flags, environment and file say."""
+"""The settings of flags, environment and ``polyad.toml``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is measured.
+    """An experiment: every variant is measured on every benchmark.
 
     Attributes:
-        benchmarks: BEIR folders.
-        variants: Each is measured on each benchmark.
-        retrievers: Asked in each of them.
-        k: Depth of the ranking, in documents; None for what is set.
-        limit: Only the first so many questions.
-        split: Which of the questions.
-        seed: Of intervals.
-        embedder, mentions: Empty for what is set.
-        out: Where the runs go; None for what the command says.
-        answers: Whether each question is answered, too.
-        judges: Judged measures of the answers, and of what was retrieved.
-        judge_model: Who judges; empty for the model that answers.
+        benchmarks: Folders of data sets.
+        variants: Settings that are measured.
+        retrievers: Names of the retrievers.
+        k: Depth of the ranking, in documents; None for the configured depth.
+        limit: Number of questions, from the first; None for all.
+        split: Split of the questions; see :func:`polyad.evaluation.datasets.splits.select_questions`.
+        seed: Seed of confidence intervals.
+        embedder: Name of the embedder; empty for the configured one.
+        mentions: Name of the mention extractor; empty for the configured one.
+        out: Folder of the runs; None for the folder of the command line.
+        answers: Whether each question is answered as well.
+        judges: Judged measures of the answers and of the returned text.
+        judge_model: Language model that judges; empty for the model that answers.
     """
 
     benchmarks: tuple[Path, ...]
@@ -74,33 +75,22 @@ class Plan:
     judge_model: str = ""
 
 
-_KINDS: Mapping[str, type] = {
-    "benchmarks": list,
-    "retrievers": list,
-    "methods": list,
-    "presets": list,
-    "k": int,
-    "limit": int,
-    "split": str,
-    "seed": int,
-    "embedder": str,
-    "mentions": str,
-    "out": str,
-    "answers": bool,
-    "answering": list,
-    "judges": list,
-    "judge_model": str,
-    "sweep": dict,
-    "variants": dict,
-}
-
 ANSWERING_MODES: Mapping[str, Mapping[str, Value]] = {
     **{prompt: {"answer.prompt": prompt} for prompt in get_args(AnswerPrompt)},
     **{form: {"answer.form": form} for form in get_args(AnswerForm) if form != "text"},
 }
-"""Answering modes by name: how a text is asked for, or names."""
+"""Settings of each answering mode by name: prompts for an answer in text, or an answer in entity names."""
 
-_LEAST = {"k": 1, "limit": 1, "seed": 0}
+_TYPES: Mapping[str, type] = {
+    **dict.fromkeys(("benchmarks", "retrievers", "methods", "presets", "answering", "judges"), list),
+    **dict.fromkeys(("k", "limit", "seed"), int),
+    **dict.fromkeys(("split", "embedder", "mentions", "out", "judge_model"), str),
+    "answers": bool,
+    **dict.fromkeys(("sweep", "variants"), dict),
+}
+"""Type of the value of each key of an experiment's TOML file."""
+
+_MINIMA = {"k": 1, "limit": 1, "seed": 0}
 
 _SPLITS = ("all", "train", "validation", "test", "unseen")
 
@@ -132,46 +122,50 @@ ABLATIONS: Mapping[str, Sequence[Variant]] = {
         Variant("without the way's plausibility", {"hyperretriever.path_weight": 0.0}),
     ),
 }
-"""What a method loses with each of its parts: HyperSU's Figure 3 and Table 11, HyperGraphRAG's Table 2, HyperRAG's
-ablations, as far as they are settings."""
+"""Variants that show what each part of a method contributes, as far as parts are settings.
+
+HyperSU's Figure 3 and Table 11, HyperGraphRAG's Table 2, and HyperRAG's ablations.
+"""
 
 
-def build_grid(swept: Mapping[str, Sequence[Value]]) -> list[Variant]:
-    """A variant for each combination of values, named by them.
+def build_grid(sweep: Mapping[str, Sequence[Value]]) -> list[Variant]:
+    """Return a variant for each combination of values; the values are its name.
 
     >>> [variant.name for variant in build_grid({"hypersu.decay": [0.3, 0.5]})]
     ['hypersu.decay=0.3', 'hypersu.decay=0.5']
     """
+    combinations = [dict(zip(sweep, values, strict=True)) for values in itertools.product(*sweep.values())]
     return [
-        Variant(", ".join(f"{name}={_written(value)}" for name, value in zip(swept, values, strict=True)), settings)
-        for values in itertools.product(*swept.values())
-        for settings in [dict(zip(swept, values, strict=True))]
+        Variant(", ".join(f"{name}={_format_value(value)}" for name, value in settings.items()), settings)
+        for settings in combinations
     ]
 
 
-def _written(value: Value) -> str:
+def _format_value(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def parse_sweep(text: str) -> tuple[str, list[Value]]:
-    """Name and values of ``section.key=A,B,...``, each as TOML has it, or else a word.
+def parse_sweep(option: str) -> tuple[str, list[Value]]:
+    """Parse the setting and the values of ``section.key=A,B,...``; a value is TOML or a bare word.
 
     >>> parse_sweep("segmentation.method=mdl,window")
     ('segmentation.method', ['mdl', 'window'])
 
     Raises:
-        ConfigurationError: it is not of that form, or there is no such setting.
+        ConfigurationError: the option does not have this form, or there is no such setting.
     """
-    name, equals, values = text.partition("=")
+    name, equals, values = option.partition("=")
     if not equals or not all(value.strip() for value in values.split(",")):
-        raise ConfigurationError(f"{text!r} sweeps nothing; expected section.key=A,B,... such as hypersu.decay=0.3,0.5")
-    found = [_parsed(value.strip()) for value in values.split(",")]
-    for value in found:
+        raise ConfigurationError(
+            f"{option!r} sweeps nothing; expected section.key=A,B,... such as hypersu.decay=0.3,0.5"
+        )
+    parsed = [_parse_value(value.strip()) for value in values.split(",")]
+    for value in parsed:
         with_settings(Settings(), {name.strip(): value})
-    return name.strip(), found
+    return name.strip(), parsed
 
 
-def _parsed(text: str) -> Value:
+def _parse_value(text: str) -> Value:
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -179,17 +173,32 @@ def _parsed(text: str) -> Value:
     return value if isinstance(value, str | int | float | bool) else text
 
 
-def read_plan(path: Path) -> Plan:
-    """Read an experiment's TOML file; folders in it are relative to the file.
-
-    Keys: ``benchmarks``, ``retrievers``, ``methods``, ``presets``, ``k``, ``limit``, ``split``, ``seed``,
-    ``embedder``, ``mentions``, ``out``; ``[sweep]`` with lists of values by ``"section.key"``, each combination of
-    which is a variant; ``[variants.NAME]`` with values by ``"section.key"``. Each variant is measured with each method
-    and each preset, of which "" is none. With ``answers = true`` the questions are answered, with ``answering`` in each
-    of some modes; ``judges`` and ``judge_model`` say by what and by whom that is judged.
+def get_run_names(plan: Plan) -> list[str]:
+    """Return the folder name of each variant's run.
 
     Raises:
-        ConfigurationError: it cannot be read, a key is unknown or has another type: says file and line.
+        ConfigurationError: two names are equal, or a name cannot be a folder.
+    """
+    names = [re.sub(r"[^\w.,=+ -]", "_", variant.name) for variant in plan.variants]
+    for name in names:
+        if not name.strip(". "):
+            raise ConfigurationError(f"a variant is called {name!r}; expected a name that a folder can have")
+        if names.count(name) > 1:
+            raise ConfigurationError(f"two variants are called {name!r}; expected names of their own")
+    return names
+
+
+def read_plan(path: Path) -> Plan:
+    """Read an experiment's TOML file; folders in the file are relative to the file.
+
+    Keys: ``benchmarks``, ``retrievers``, ``methods``, ``presets``, ``k``, ``limit``, ``split``, ``seed``,
+    ``embedder``, ``mentions``, ``out``, ``answers``, ``answering``, ``judges``, ``judge_model``. ``[sweep]`` holds
+    lists of values by ``"section.key"``; each combination is a variant. ``[variants.NAME]`` holds values by
+    ``"section.key"``. Each variant is measured with each method, each preset ("" is none) and each answering mode.
+
+    Raises:
+        ConfigurationError: the file cannot be read, a key is unknown or a value is invalid; the message names file and
+            line.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -199,83 +208,78 @@ def read_plan(path: Path) -> Plan:
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{str(path)!r} is not TOML: {error}") from error
     try:
-        return _plan(path.parent, content)
+        return _build_plan(path.parent, content)
     except _KeyError as error:
-        raise ConfigurationError(f"{str(path)!r}, line {_line(text, error.key)}: {error}") from error
+        raise ConfigurationError(f"{str(path)!r}, line {_find_line(text, error.key)}: {error}") from error
 
 
 class _KeyError(ConfigurationError):
-    """Something is wrong with the value of a key."""
+    """A key or its value is invalid."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
         self.key = key
 
 
-def _plan(folder: Path, content: Mapping[str, Any]) -> Plan:
+def _build_plan(folder: Path, content: Mapping[str, Any]) -> Plan:
     for key, value in content.items():
-        if key not in _KINDS:
-            raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_KINDS)}")
-        if type(value) is not _KINDS[key]:
-            raise _KeyError(key, f"{key} is {value!r}; expected a value of type {_KINDS[key].__name__}")
-    for key, least in _LEAST.items():
-        if content.get(key, least) < least:
-            raise _KeyError(key, f"{key} is {content[key]}; expected {least} or more")
-    _require_names(content)
+        if key not in _TYPES:
+            raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_TYPES)}")
+        if type(value) is not _TYPES[key]:
+            raise _KeyError(key, f"{key} is {value!r}; expected a value of type {_TYPES[key].__name__}")
+        if key in _MINIMA and content[key] < _MINIMA[key]:
+            raise _KeyError(key, f"{key} is {value}; expected {_MINIMA[key]} or more")
+        if isinstance(value, list):
+            _require_names(key, value)
     if "benchmarks" not in content:
         raise _KeyError("", "benchmarks are missing; expected a list of folders")
     if content.get("split", "all") not in _SPLITS:
         raise _KeyError("split", f"split is {content['split']!r}; expected one of {', '.join(_SPLITS)}")
-    names = ("k", "limit", "split", "seed", "embedder", "mentions", "judge_model")
-    plain = {key: content[key] for key in names if key in content}
+    options: dict[str, Any] = {key: tuple(content[key]) for key in ("retrievers", "judges") if key in content}
+    for key in ("k", "limit", "split", "seed", "embedder", "mentions", "judge_model"):
+        if key in content:
+            options[key] = content[key]
     return Plan(
         benchmarks=tuple(folder / name for name in content["benchmarks"]),
-        variants=tuple(_variants(content)),
-        retrievers=tuple(content.get("retrievers", ("dense", "default"))),
+        variants=tuple(_build_variants(content)),
         out=folder / content["out"] if "out" in content else None,
         answers=content.get("answers", False) or "answering" in content,
-        judges=tuple(content.get("judges", ())),
-        **plain,
+        **options,
     )
 
 
-def _require_names(content: Mapping[str, Any]) -> None:
-    """Refuse lists that hold anything but names of what there is."""
+def _require_names(key: str, values: Sequence[Any]) -> None:
+    """Raise an error unless the values of a list are names of existing components."""
     allowed: Mapping[str, Iterable[str]] = {
-        "benchmarks": (),
         "retrievers": registry.retrievers,
         "methods": registry.methods,
         "presets": ("", *PRESETS),
         "answering": ANSWERING_MODES,
         "judges": (*JUDGES, RETRIEVAL_SIMILARITY),
     }
-    for key, names in allowed.items():
-        given = content.get(key, ["none"])
-        if not given or not all(isinstance(item, str) for item in given):
-            raise _KeyError(key, f"{key} is {given!r}; expected a list of texts")
-        for name in content.get(key, ()) if key != "benchmarks" else ():
-            if name not in names:
-                listed = ", ".join(filter(None, names))
-                raise _KeyError(key, f"{key} has {name!r}; expected some of {listed}")
+    if not values or not all(isinstance(value, str) for value in values):
+        raise _KeyError(key, f"{key} is {values!r}; expected a list of texts")
+    for value in values:
+        if key in allowed and value not in allowed[key]:
+            raise _KeyError(key, f"{key} has {value!r}; expected some of {', '.join(filter(None, allowed[key]))}")
 
 
-def _variants(content: Mapping[str, Any]) -> list[Variant]:
-    """Those that are named and those that are swept, with each method."""
-    named = content.get("variants", {})
-    for name, settings in named.items():
+def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
+    """Return the named and the swept variants with each preset, method and answering mode."""
+    variants = []
+    for name, settings in content.get("variants", {}).items():
         if not isinstance(settings, dict):
             raise _KeyError(name, f"the variant {name!r} is {settings!r}; expected settings by section.key")
-        _require_settings({key: [value] for key, value in _flat(settings).items()})
-    swept = _flat(content.get("sweep", {}))
-    _require_settings(swept)
-    variants = [Variant(name, _flat(settings)) for name, settings in named.items()]
-    variants += build_grid(swept) if swept else []
-    methods, presets = content.get("methods", [""]), content.get("presets", [""])
-    modes = content.get("answering", [""])
+        variants.append(Variant(name, _flatten(settings)))
+        _require_settings({key: [value] for key, value in variants[-1].settings.items()})
+    sweep = _flatten(content.get("sweep", {}))
+    _require_settings(sweep)
+    variants += build_grid(sweep) if sweep else []
+    presets, methods, modes = (content.get(key, [""]) for key in ("presets", "methods", "answering"))
     return [
         replace(
             variant,
-            name=", ".join([*_told(presets, preset), *_told(methods, method), variant.name, *_told(modes, mode)]),
+            name=", ".join([*_label(presets, preset), *_label(methods, method), variant.name, *_label(modes, mode)]),
             settings={**variant.settings, **ANSWERING_MODES.get(mode, {})},
             method=method,
             preset=preset,
@@ -287,17 +291,17 @@ def _variants(content: Mapping[str, Any]) -> list[Variant]:
     ]
 
 
-def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by ``section.key``, be it in quotes or not: without them TOML makes a table of each section."""
+def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by ``section.key``. TOML reads a key without quotes as a table of its section."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
-        flat |= {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
+        flat |= {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
     return flat
 
 
-def _told(names: Sequence[str], chosen: str) -> list[str]:
-    """What a variant is called by of a choice: nothing where there is but one."""
-    return [chosen or "none"] if len(names) > 1 else []
+def _label(choices: Sequence[str], choice: str) -> list[str]:
+    """Return the part of a variant's name for one choice; empty if there is only one choice."""
+    return [choice or "none"] if len(choices) > 1 else []
 
 
 def _require_settings(settings: Mapping[str, Any]) -> None:
@@ -311,23 +315,8 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
                 raise _KeyError(name, str(error)) from error
 
 
-def _line(text: str, key: str) -> int:
-    """The line that a key is given in, from 1; TOML's reader does not say."""
-    written = re.compile(rf"^\s*(?:\[.*)?[\"']?{re.escape(key)}[\"']?\s*(?:=|\])") if key else re.compile("")
-    found = [number for number, line in enumerate(text.splitlines(), 1) if written.match(line)]
-    return found[0] if found else 1
-
-
-def get_run_names(plan: Plan) -> list[str]:
-    """The names of the variants as folders, each of its own.
-
-    Raises:
-        ConfigurationError: two are the same, or one is no name for a folder.
-    """
-    names = [re.sub(r"[^\w.,=+ -]", "_", variant.name) for variant in plan.variants]
-    for name in names:
-        if not name.strip(". "):
-            raise ConfigurationError(f"a variant is called {name!r}; expected a name that a folder can have")
-        if names.count(name) > 1:
-            raise ConfigurationError(f"two variants are called {name!r}; expected names of their own")
-    return names
+def _find_line(text: str, key: str) -> int:
+    """Return the line number of a key, from 1; ``tomllib`` does not report it."""
+    pattern = re.compile(rf"^\s*(?:\[.*)?[\"']?{re.escape(key)}[\"']?\s*(?:=|\])") if key else re.compile("")
+    lines = text.splitlines()
+    return next((number for number, line in enumerate(lines, 1) if pattern.match(line)), 1)

@@ -1,30 +1,35 @@
-"""What was found for one question: all that measures, tables and pictures are made of."""
+"""Records of runs: what a retriever returned for one question."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.json_lines import read_json_lines
+from polyad.evaluation.json_lines import DataclassRecord
 from polyad.evaluation.measures.statement_recall import StatementCoverage
 from polyad.model import Evidence, ScoredPassage, Timings
 from polyad.text.counting import count_words
 
+_OPTIONAL_KEYS = ("type", "evidence", "easy", "hard")
+"""Fields of a question that few data sets have; omitted from the JSON if empty."""
+
+_count_words = lru_cache(maxsize=1 << 14)(count_words)
+"""Many questions and retrievers return the same passages."""
+
 
 @dataclass(frozen=True, slots=True)
-class RankedPassage:
+class RankedPassage(DataclassRecord):
     """A passage that a retriever returned.
 
     Attributes:
-        passage_id, document_id: Which it is.
-        score: The retriever's.
-        words: Length of its text; see :mod:`polyad.text.counting`.
-        relevance: How likely it is to be evidence, in [0, 1]; None where the retriever does not say.
+        passage_id: Id of the passage.
+        document_id: Id of its document.
+        score: Score by the retriever; higher is better.
+        words: Number of words in its text; see :mod:`polyad.text.counting`.
+        relevance: Probability that the passage is evidence, in [0, 1]; None if the retriever does not predict it.
     """
 
     passage_id: str
@@ -33,31 +38,38 @@ class RankedPassage:
     words: int
     relevance: float | None = None
 
-    def to_json(self) -> dict[str, object]:
-        """A passage of a line of ``per_query.jsonl``."""
-        told = {} if self.relevance is None else {"relevance": self.relevance}
-        return {
-            "passage_id": self.passage_id,
-            "document_id": self.document_id,
-            "score": self.score,
-            "words": self.words,
-            **told,
-        }
+    @classmethod
+    def from_hit(cls, hit: ScoredPassage) -> RankedPassage:
+        """Return the record of a retrieved passage."""
+        relevance = None if hit.relevance is None else float(hit.relevance)
+        passage = hit.passage
+        return cls(passage.id, passage.document_id, float(hit.score), _count_words(passage.text), relevance)
+
+
+@dataclass(frozen=True, slots=True)
+class PassageText(DataclassRecord):
+    """Title and text of a passage that some retriever returned."""
+
+    passage_id: str
+    document_id: str
+    title: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """A question put to a retriever, and what came back.
+    """A question and what one retriever returned for it.
 
     Attributes:
-        retriever: Its name.
-        query: The question with what is judged to be its evidence.
-        passages: Best first.
-        hyperedges: Ids of those that led to the passages, best first.
-        encode_ms, retrieve_ms: Milliseconds in the embedder and everywhere else.
-        llm_tokens: Spent on language models.
-        llm_tokens_uncached: What it would have been had no reply been recalled.
-        covered: How much of the evidence that the data set states is covered; None where it states none.
+        retriever: Name of the retriever.
+        query: The question with its gold documents.
+        passages: Passages returned, best first.
+        hyperedges: Ids of the hyperedges that led to the passages, best first.
+        encode_ms: Milliseconds spent in the embedder.
+        retrieve_ms: Milliseconds spent everywhere else.
+        llm_tokens: Language-model tokens spent.
+        llm_tokens_uncached: Tokens that would have been spent without cached replies.
+        coverage: Coverage of the evidence statements of the data set; None if the data set has none.
     """
 
     retriever: str
@@ -68,161 +80,106 @@ class QuestionRecord:
     retrieve_ms: float = 0.0
     llm_tokens: int = 0
     llm_tokens_uncached: int = 0
-    covered: StatementCoverage | None = None
+    coverage: StatementCoverage | None = None
+
+    @classmethod
+    def from_evidence(
+        cls,
+        retriever: str,
+        query: Question,
+        evidence: Evidence,
+        timings: Timings,
+        llm_tokens: tuple[int, int],
+        coverage: StatementCoverage | None = None,
+    ) -> QuestionRecord:
+        """Return the record of a question; ``llm_tokens`` counts the tokens spent, and without cached replies."""
+        passages = tuple(map(RankedPassage.from_hit, evidence.passages))
+        hyperedges = tuple(scored.hyperedge.id for scored in evidence.hyperedges)
+        return cls(retriever, query, passages, hyperedges, timings.encode, timings.retrieve, *llm_tokens, coverage)
 
     @property
     def key(self) -> tuple[str, str]:
-        """Retriever and question: there is one record of each."""
+        """Retriever and question id, which identify a record within a run."""
         return self.retriever, self.query.id
 
     @property
     def milliseconds(self) -> float:
-        """All that the search took."""
+        """Total time of the search, the encoding of the question included."""
         return self.encode_ms + self.retrieve_ms
 
     @property
     def documents(self) -> list[str]:
-        """The documents of the passages, each once, in the order of its best passage."""
+        """Ids of the documents, ranked by their best passage."""
         return list(dict.fromkeys(passage.document_id for passage in self.passages))
 
-    def first(self, k: int) -> list[str]:
-        """The ids of the best ``k`` passages."""
+    def get_top_passage_ids(self, k: int) -> list[str]:
+        """Return the ids of the best ``k`` passages."""
         return [passage.passage_id for passage in self.passages[:k]]
 
-    def words_of_first(self, k: int) -> int:
-        """Words of the passages that are read until ``k`` documents have been seen, or all there are."""
-        seen: set[str] = set()
+    def count_words_to_read(self, k: int) -> int:
+        """Return how many words a reader reads until ``k`` documents have been seen, or all passages are read."""
+        documents: set[str] = set()
         words = 0
         for passage in self.passages:
-            if passage.document_id not in seen and len(seen) == k:
+            if passage.document_id not in documents and len(documents) == k:
                 break
-            seen.add(passage.document_id)
+            documents.add(passage.document_id)
             words += passage.words
         return words
 
-    def within_words(self, budget: int) -> list[str]:
-        """The documents of the passages that fit, whole and in their order, into a budget of words.
+    def get_documents_within(self, max_words: int) -> list[str]:
+        """Return the ids of the documents whose passages fit, whole and in rank order, into ``max_words`` words.
 
-        Reading stops at the first passage that does not fit: so retrievers of long and of short passages can be
-        compared by what their reader has read.
+        Reading stops at the first passage that does not fit. This compares retrievers of long and of short passages by
+        the amount of text that a reader reads.
         """
-        kept: list[str] = []
+        documents: list[str] = []
         for passage in self.passages:
-            budget -= passage.words
-            if budget < 0:
+            max_words -= passage.words
+            if max_words < 0:
                 break
-            kept.append(passage.document_id)
-        return list(dict.fromkeys(kept))
+            documents.append(passage.document_id)
+        return list(dict.fromkeys(documents))
 
+    def to_json(self) -> dict[str, object]:
+        """Return the line of ``per_query.jsonl``."""
+        query = self.query
+        return {
+            "query_id": query.id,
+            "retriever": self.retriever,
+            "question": query.text,
+            "gold": sorted(query.gold),
+            "answers": list(query.answers),
+            **{name: value for name in _OPTIONAL_KEYS if (value := getattr(query, name))},
+            "passages": [passage.to_json() for passage in self.passages],
+            "hyperedges": list(self.hyperedges),
+            "timings_ms": {"encode": self.encode_ms, "retrieve": self.retrieve_ms},
+            "llm_tokens": self.llm_tokens,
+            "llm_tokens_uncached": self.llm_tokens_uncached,
+            **({"coverage": asdict(self.coverage)} if self.coverage else {}),
+        }
 
-def build_record(
-    retriever: str,
-    query: Question,
-    evidence: Evidence,
-    timings: Timings,
-    llm_tokens: tuple[int, int],
-    covered: StatementCoverage | None = None,
-) -> QuestionRecord:
-    """The record of a question from the evidence found; ``llm_tokens`` spent, and had nothing been recalled."""
-    return QuestionRecord(
-        retriever,
-        query,
-        tuple(_found(hit) for hit in evidence.passages),
-        tuple(edge.hyperedge.id for edge in evidence.hyperedges),
-        timings.encode,
-        timings.retrieve,
-        *llm_tokens,
-        covered,
-    )
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Self:
+        """Return the record of a line of ``per_query.jsonl``.
 
-
-_words_of = lru_cache(maxsize=1 << 14)(count_words)
-"""The same passages come back for many questions, and from many retrievers."""
-
-
-def _found(hit: ScoredPassage) -> RankedPassage:
-    passage = hit.passage
-    relevance = None if hit.relevance is None else float(hit.relevance)
-    return RankedPassage(passage.id, passage.document_id, float(hit.score), _words_of(passage.text), relevance)
-
-
-_TELLING = ("type", "evidence", "easy", "hard")
-"""Of a question, what few data sets say."""
-
-
-def record_to_json(record: QuestionRecord) -> dict[str, object]:
-    """A line of ``per_query.jsonl``."""
-    query = record.query
-    return {
-        "query_id": query.id,
-        "retriever": record.retriever,
-        "question": query.text,
-        "gold": sorted(query.gold),
-        "answers": list(query.answers),
-        **{name: value for name in _TELLING for value in [getattr(query, name)] if value},
-        "passages": [one.to_json() for one in record.passages],
-        "hyperedges": list(record.hyperedges),
-        "timings_ms": {"encode": record.encode_ms, "retrieve": record.retrieve_ms},
-        "llm_tokens": record.llm_tokens,
-        "llm_tokens_uncached": record.llm_tokens_uncached,
-        **({"covered": record.covered.to_json()} if record.covered else {}),
-    }
-
-
-def record_from_json(line: Mapping[str, Any]) -> QuestionRecord:
-    """What :func:`record_to_json` wrote.
-
-    Raises:
-        KeyError, TypeError, ValueError: it did not write that.
-    """
-    passages = tuple(
-        RankedPassage(
-            str(one["passage_id"]),
-            str(one["document_id"]),
-            float(one["score"]),
-            int(one["words"]),
-            float(one["relevance"]) if "relevance" in one else None,
+        Raises:
+            KeyError, TypeError, ValueError: the line is no such record.
+        """
+        optional: dict[str, Any] = {
+            name: tuple(line[name]) if name != "type" else line[name] for name in _OPTIONAL_KEYS if name in line
+        }
+        query = Question(
+            str(line["query_id"]), str(line["question"]), frozenset(line["gold"]), tuple(line["answers"]), **optional
         )
-        for one in line["passages"]
-    )
-    query = Question(
-        str(line["query_id"]),
-        str(line["question"]),
-        frozenset(line["gold"]),
-        tuple(line["answers"]),
-        str(line.get("type", "")),
-        tuple(line.get("evidence", ())),
-        easy=tuple(line.get("easy", ())),
-        hard=tuple(line.get("hard", ())),
-    )
-    return QuestionRecord(
-        str(line["retriever"]),
-        query,
-        passages,
-        tuple(map(str, line["hyperedges"])),
-        float(line["timings_ms"]["encode"]),
-        float(line["timings_ms"]["retrieve"]),
-        int(line["llm_tokens"]),
-        int(line.get("llm_tokens_uncached", line["llm_tokens"])),  # of a run that knew no difference
-        _covered(line["covered"]) if "covered" in line else None,
-    )
-
-
-def read_records(path: Path) -> Iterator[QuestionRecord]:
-    """The records of a file.
-
-    Raises:
-        ConfigurationError: it cannot be read, or a line is something else: says file and line.
-    """
-    for number, line in enumerate(read_json_lines(path), 1):
-        try:
-            yield record_from_json(line)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ConfigurationError(
-                f"{str(path)!r}, line {number}: expected the record of a question as polyad eval writes it"
-            ) from error
-
-
-def _covered(told: Mapping[str, Any]) -> StatementCoverage:
-    at_words = {int(budget): int(count) for budget, count in told["at_words"].items()}
-    return StatementCoverage(int(told["statements"]), int(told["coverable"]), at_words)
+        return cls(
+            str(line["retriever"]),
+            query,
+            tuple(map(RankedPassage.from_json, line["passages"])),
+            tuple(line["hyperedges"]),
+            float(line["timings_ms"]["encode"]),
+            float(line["timings_ms"]["retrieve"]),
+            int(line["llm_tokens"]),
+            int(line["llm_tokens_uncached"]),
+            StatementCoverage.from_json(line["coverage"]) if "coverage" in line else None,
+        )

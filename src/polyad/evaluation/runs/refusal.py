@@ -1,7 +1,7 @@
-"""Refusal: whether a retriever tells questions that the documents answer from those that they do not.
+"""Refusal: whether a retriever is less certain about questions that the documents do not answer.
 
-The same questions are put twice: to the whole index, and to one from which every gold document was taken. How sure the
-retriever is of its best passage should be more in the first. Records of the second are in ``without_gold.jsonl``.
+Each question is asked twice: on the whole index, and on an index without its gold documents. The best passage should
+score higher on the whole index. ``without_gold.jsonl`` holds the records of the second index.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Dataset, Question, get_document_ids
-from polyad.evaluation.json_lines import JsonLinesFile
-from polyad.evaluation.runs.records import QuestionRecord, read_records, record_to_json
+from polyad.evaluation.json_lines import RecordFile, read_records
+from polyad.evaluation.runs.records import QuestionRecord
 from polyad.model import Evidence
 
 WITHOUT_GOLD = "without_gold.jsonl"
@@ -27,17 +26,19 @@ FALSE_REFUSALS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How well a retriever refuses.
+    """How well a retriever refuses questions without gold documents.
 
     Attributes:
-        flags: Of each question without its gold documents, whether it is refused.
-        told_apart: How likely a question with gold documents is surer than one without: the area under the ROC curve.
-        by: What was compared: the calibrated relevance of the best passage, or where there is none its score.
+        flags: Whether each question without its gold documents is refused.
+        roc_auc: Probability that a question with gold documents scores higher than a question without: the area under
+            the ROC curve.
+        criterion: The compared value: calibrated ``relevance`` of the best passage, or its ``score`` if a record has no
+            relevance.
     """
 
     flags: tuple[bool, ...]
-    told_apart: float
-    by: str
+    roc_auc: float
+    criterion: str
 
     @property
     def refused(self) -> float:
@@ -45,67 +46,47 @@ class Refusal:
         return sum(self.flags) / len(self.flags)
 
     def to_json(self) -> dict[str, object]:
-        """As ``polyad eval --json`` prints it."""
+        """Return the JSON object that ``polyad eval --json`` prints."""
         return {
             "refused": round(self.refused, 4),
             "at_false_refusals": FALSE_REFUSALS,
-            "told_apart": round(self.told_apart, 4),
+            "roc_auc": round(self.roc_auc, 4),
             "questions": len(self.flags),
-            "by": self.by,
+            "criterion": self.criterion,
         }
 
 
-class RefusalWriter:
-    """Adds records of questions without their gold documents to a run folder.
+class RefusalWriter(RecordFile[QuestionRecord]):
+    """Appends records of questions without their gold documents to a run folder.
 
     Args:
-        folder: That of a run.
+        folder: Folder of the run.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = JsonLinesFile(folder / WITHOUT_GOLD)
-        try:
-            self._known = read_records_without_gold(folder)
-        except BaseException:
-            self._file.close()
-            raise
+        super().__init__(folder / WITHOUT_GOLD, QuestionRecord)
+        self._keys = {record.key for record in self.records}
 
-    def lacks(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
-        """Those of the questions that have gold documents and were not put without them."""
-        return [query for query in queries if query.gold and (retriever, query.id) not in self._known]
+    def find_missing_questions(self, retriever: str, queries: Iterable[Question]) -> list[Question]:
+        """Return the questions with gold documents that the retriever was not asked without them."""
+        return [query for query in queries if query.gold and (retriever, query.id) not in self._keys]
 
-    def keep(self, record: QuestionRecord, _evidence: Evidence) -> None:
-        """Write what was found for one question."""
-        self._file.add([record_to_json(record)])
-
-    def __enter__(self) -> RefusalWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._file.close()
+    def add_record(self, record: QuestionRecord, _evidence: Evidence) -> None:
+        """Write the record of one question."""
+        self.append(record)
 
 
 def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRecord]:
-    """The records of a run folder by retriever and question; none where none were asked for.
+    """Return the records of ``without_gold.jsonl`` by retriever and question id; empty if the file is missing.
 
     Raises:
-        ConfigurationError: the file is damaged: says which and where.
+        ConfigurationError: a line is damaged; the message names file and line.
     """
-    path = folder / WITHOUT_GOLD
-    found: dict[tuple[str, str], QuestionRecord] = {}
-    for record in read_records(path) if path.exists() else ():
-        found.setdefault(record.key, record)
-    return found
+    return {record.key: record for record in read_records(folder / WITHOUT_GOLD, QuestionRecord, missing_ok=True)}
 
 
 def require_gold_documents(dataset: Dataset) -> None:
-    """Refuse questions of which nobody knows the evidence, and a corpus of nothing else.
-
-    Raises:
-        ConfigurationError: there is no gold document, or no other.
-    """
+    """Raise ConfigurationError if the data set has no gold documents, or nothing but gold documents."""
     gold = {id for query in dataset.queries for id in query.gold}
     if not gold:
         raise ConfigurationError("--refusal takes gold documents out of the index; expected questions that have some")
@@ -117,50 +98,36 @@ def require_gold_documents(dataset: Dataset) -> None:
 
 
 def measure_refusal(
-    records: Sequence[QuestionRecord], without: Mapping[tuple[str, str], QuestionRecord]
+    records: Sequence[QuestionRecord], without_gold: Mapping[tuple[str, str], QuestionRecord]
 ) -> Refusal | None:
-    """How well one retriever refuses; None where no question was put both ways.
+    """Return how well one retriever refuses; None if no question was asked both ways.
 
-    Definition: a question is refused when its best passage is less sure than a limit, below which at most 5 per cent of
-    the questions with gold documents are. Source: the measure of polyad's ``benchmarks/manuals.py``.
+    A question is refused if its best passage scores below a threshold. At most 5 per cent of the questions with gold
+    documents are below the threshold. This is the measure of ``benchmarks/manuals.py``.
 
     Args:
-        records: Of the whole index.
-        without: Of the index without gold documents, by retriever and question.
+        records: Records of the whole index.
+        without_gold: Records of the index without gold documents, by retriever and question id.
     """
-    pairs = [(record, without[record.key]) for record in records if record.key in without]
+    pairs = [(record, without_gold[record.key]) for record in records if record.key in without_gold]
     if not pairs:
         return None
     passages = [passage for pair in pairs for record in pair for passage in record.passages]
     is_calibrated = all(passage.relevance is not None for passage in passages)
-    with_gold, without_gold = (
-        [
-            max(
-                (_sureness(passage.relevance, passage.score, is_calibrated) for passage in record.passages),
-                default=_NONE,
-            )
-            for record in side
-        ]
-        for side in zip(*pairs, strict=True)
-    )
-    limit = find_refusal_threshold(with_gold)
-    return Refusal(
-        tuple(value < limit for value in without_gold),
-        compute_roc_auc(with_gold, without_gold),
-        "relevance" if is_calibrated else "score",
-    )
 
+    def get_best(record: QuestionRecord) -> float:
+        values = [passage.relevance if is_calibrated else passage.score for passage in record.passages]
+        return max((value for value in values if value is not None), default=-math.inf)
 
-_NONE = -math.inf
-"""How sure one is who has found nothing."""
-
-
-def _sureness(relevance: float | None, score: float, is_calibrated: bool) -> float:
-    return relevance if is_calibrated and relevance is not None else score
+    with_gold = [get_best(record) for record, _ in pairs]
+    without = [get_best(record) for _, record in pairs]
+    threshold = find_refusal_threshold(with_gold)
+    flags = tuple(value < threshold for value in without)
+    return Refusal(flags, compute_roc_auc(with_gold, without), "relevance" if is_calibrated else "score")
 
 
 def find_refusal_threshold(values: Sequence[float]) -> float:
-    """The highest limit below which at most :data:`FALSE_REFUSALS` of the values are.
+    """Return the highest threshold that at most :data:`FALSE_REFUSALS` of the values are below.
 
     >>> find_refusal_threshold([0.1, *[0.5] * 19]), find_refusal_threshold([0.1, 0.5])
     (0.5, 0.1)
@@ -168,12 +135,12 @@ def find_refusal_threshold(values: Sequence[float]) -> float:
     return sorted(values)[int(FALSE_REFUSALS * len(values))]
 
 
-def compute_roc_auc(higher: Sequence[float], lower: Sequence[float]) -> float:
-    """How likely one of the first is above one of the second, ties as halves: the area under the ROC curve.
+def compute_roc_auc(positives: Sequence[float], negatives: Sequence[float]) -> float:
+    """Return the probability that a positive exceeds a negative, ties counted half: the area under the ROC curve.
 
     >>> compute_roc_auc([0.5, 0.9], [0.5, 0.1])
     0.875
     """
-    ordered = sorted(lower)
-    above = sum(bisect_left(ordered, value) + bisect_right(ordered, value) for value in higher)
-    return above / 2 / (len(higher) * len(lower))
+    ordered = sorted(negatives)
+    above = sum(bisect_left(ordered, value) + bisect_right(ordered, value) for value in positives)
+    return above / 2 / (len(positives) * len(negatives))

@@ -1,4 +1,4 @@
-"""Running retrievers over a dataset's questions, one question at a time, and summing up."""
+"""Evaluation of retrievers: ask the questions of a data set one at a time and average the measures."""
 
 from __future__ import annotations
 
@@ -12,44 +12,39 @@ from polyad.errors import ConfigurationError
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.measures.ranking import all_recall, hits, ndcg, recall, reciprocal_rank
 from polyad.evaluation.measures.statement_recall import StatementCoverage
-from polyad.evaluation.runs.records import QuestionRecord, build_record
+from polyad.evaluation.runs.records import QuestionRecord
 from polyad.model import Evidence, Timings
 from polyad.protocols.components import Progress, silent
 
 PASSAGES_PER_DOCUMENT = 4
-"""Passages asked for, for each document of the ranking: a document that is found may be found by several of them."""
+"""Passages requested for each document of the ranking, because one document may be returned in several passages."""
 
 WORD_BUDGETS = (500, 1000, 2000)
-"""Words of returned text at which recall is measured beside the first k documents."""
+"""Budgets, in words of returned text, at which recall is measured beside the first k documents."""
 
 Search = Callable[[str, int], Evidence]
-"""A question and k to the evidence."""
+"""Takes a question and k, and returns the evidence."""
 
+MeasureCoverage = Callable[[Question, Evidence], StatementCoverage | None]
+"""Takes a question and its evidence, and returns the coverage of the evidence statements of the question."""
 
-Cover = Callable[[Question, Evidence], StatementCoverage | None]
-"""A question and what was found to how much of its evidence that covers; None where the data set states none."""
-
-Keep = Callable[[QuestionRecord, Evidence], None]
-"""Told of what was found for each question before the next one is asked."""
+OnRecord = Callable[[QuestionRecord, Evidence], None]
+"""Takes the record and the evidence of a question before the next question is asked."""
 
 
 def ignore_record(record: QuestionRecord, evidence: Evidence) -> None:
-    """The :data:`Keep` of whoever has no use for it."""
-
-
-def covers_nothing(_query: Question, _evidence: Evidence) -> StatementCoverage | None:
-    """The :data:`Cover` of data sets that state no evidence."""
-    return None
+    """Discard the record of a question: the default ``on_record`` callback."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverResult:
-    """What one retriever reached on one dataset; measures in [0, 1], times in milliseconds.
+    """Measures in [0, 1] and times in milliseconds of one retriever on one data set.
 
-    ``mrr`` is over the first k. ``latency_p50`` and ``latency_p95`` include the encoding of the question. ``at_words``
-    is the recall of what fits into a budget of words, by the budget. Measures of rankings are None where nothing is
-    known of gold documents. ``evidence`` is the part of the stated evidence that is covered within each budget, and
-    ``evidence_ceiling`` the part that any passage covers; empty and None where the data set states none.
+    ``mrr`` is over the first k documents. ``latency_p50`` and ``latency_p95`` include the encoding of the question.
+    ``recall_at_words`` maps a budget of words to the recall of the text that fits into the budget. Measures of rankings
+    are None if the data set has no gold documents. ``evidence`` maps a budget to the share of evidence statements that
+    the returned text covers, and ``evidence_ceiling`` is the share that any passage covers; empty and None if the data
+    set states no evidence.
     """
 
     retriever: str
@@ -63,17 +58,17 @@ class RetrieverResult:
     llm_tokens_uncached_per_query: float
     hits: float | None
     ndcg: float | None
-    at_words: Mapping[int, float | None]
+    recall_at_words: Mapping[int, float | None]
     evidence: Mapping[int, float] = field(default_factory=dict)
     evidence_ceiling: float | None = None
 
     def to_json(self, k: int) -> dict[str, object]:
-        """The shape that ``polyad eval --json`` prints."""
-        return {
+        """Return the JSON object that ``polyad eval --json`` prints for this retriever."""
+        value: dict[str, object] = {
             "retriever": self.retriever,
-            f"recall@{k}": _rounded(self.recall),
-            f"all_recall@{k}": _rounded(self.all_recall),
-            "mrr": _rounded(self.mrr),
+            f"recall@{k}": _round(self.recall),
+            f"all_recall@{k}": _round(self.all_recall),
+            "mrr": _round(self.mrr),
             "latency_ms": {
                 "p50": round(self.latency_p50, 2),
                 "p95": round(self.latency_p95, 2),
@@ -81,34 +76,25 @@ class RetrieverResult:
             },
             "llm_tokens_per_query": round(self.llm_tokens_per_query, 1),
             "llm_tokens_uncached_per_query": round(self.llm_tokens_uncached_per_query, 1),
-            f"hits@{k}": _rounded(self.hits),
-            f"ndcg@{k}": _rounded(self.ndcg),
-            "recall_at_words": {str(budget): _rounded(value) for budget, value in self.at_words.items()},
-            **({"evidence_recall": self._evidence_json()} if self.evidence else {}),
+            f"hits@{k}": _round(self.hits),
+            f"ndcg@{k}": _round(self.ndcg),
+            "recall_at_words": {str(budget): _round(value) for budget, value in self.recall_at_words.items()},
         }
+        if self.evidence:
+            at_words = {str(budget): _round(value) for budget, value in self.evidence.items()}
+            value["evidence_recall"] = {"at_words": at_words, "ceiling": _round(self.evidence_ceiling)}
+        return value
 
-    def _evidence_json(self) -> dict[str, object]:
-        at_words = {str(budget): _rounded(value) for budget, value in self.evidence.items()}
-        return {"at_words": at_words, "ceiling": _rounded(self.evidence_ceiling)}
 
-
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
 def evaluate_retriever(
-    retriever: str,
-    search: Search,
-    queries: Sequence[Question],
-    k: int,
-    progress: Progress = silent,
-    llm_tokens: Callable[[], tuple[int, int]] = lambda: (0, 0),
-    prepare: Callable[[], None] = lambda: None,
+    retriever: str, search: Search, queries: Sequence[Question], k: int, progress: Progress = silent
 ) -> RetrieverResult:
-    """Ask every question once, and sum up; see :func:`ask_questions` and :func:`summarise_records`."""
-    return summarise_records(
-        retriever, list(ask_questions(retriever, search, queries, k, progress, llm_tokens, prepare)), k
-    )
+    """Ask every question once and return the measures; see :func:`ask_questions` and :func:`summarise_records`."""
+    return summarise_records(retriever, list(ask_questions(retriever, search, queries, k, progress)), k)
 
 
 def ask_questions(
@@ -117,147 +103,120 @@ def ask_questions(
     queries: Sequence[Question],
     k: int,
     progress: Progress = silent,
-    llm_tokens: Callable[[], tuple[int, int]] = lambda: (0, 0),
+    count_tokens: Callable[[], tuple[int, int]] = lambda: (0, 0),
     prepare: Callable[[], None] = lambda: None,
-    keep: Keep = ignore_record,
+    on_record: OnRecord = ignore_record,
     asked_before: int = 0,
-    cover: Cover = covers_nothing,
+    measure_coverage: MeasureCoverage | None = None,
 ) -> Iterator[QuestionRecord]:
-    """Ask every question once; all of them count, the first too.
+    """Ask every question once and yield the records. There is no warm-up: the first question counts too.
 
     Args:
-        retriever: Its name, for the records.
-        search: Asks it. Evidence without timings, such as a bare retriever gives, counts with the wall time it took.
-        queries: At least one.
+        retriever: Name of the retriever, for the records.
+        search: Searches with the retriever. Evidence without timings, as a bare retriever returns it, gets the wall
+            time of the call.
+        queries: At least one question.
         k: Depth of the ranking, in documents.
-        progress: Told after each question.
-        llm_tokens: Tokens spent on language models so far, and what they would be had no reply been recalled.
-        prepare: Loads and makes what the retriever needs once; not part of any question's time.
-        keep: Called with each record before the next question is asked.
-        asked_before: How many questions an earlier run has asked, for ``progress``.
-        cover: Tells how much of the stated evidence was found; no part of any question's time either.
+        progress: Called after each question.
+        count_tokens: Returns the language-model tokens spent so far, and the tokens without cached replies.
+        prepare: Loads the models that the retriever needs; not part of the time of any question.
+        on_record: Called with each record before the next question is asked.
+        asked_before: Number of questions that an earlier run has asked, for ``progress``.
+        measure_coverage: Measures the coverage of evidence statements; not part of the time of any question.
 
     Raises:
         ConfigurationError: there is no question.
     """
     if not queries:
         raise ConfigurationError(f"no questions to measure {retriever!r} with; expected at least one")
-    spent = llm_tokens()
+    spent = count_tokens()
     prepare()
-    for done, query in enumerate(queries, asked_before + 1):
-        started = time.perf_counter()
+    for number, query in enumerate(queries, asked_before + 1):
+        start = time.perf_counter()
         evidence = search(query.text, k * PASSAGES_PER_DOCUMENT)
-        elapsed = Timings(retrieve=1000 * (time.perf_counter() - started))
-        tokens = llm_tokens()
-        timings = evidence.timings if evidence.timings.total else elapsed
-        spending = tokens[0] - spent[0], tokens[1] - spent[1]
-        record = build_record(retriever, query, evidence, timings, spending, cover(query, evidence))
-        spent = tokens
-        keep(record, evidence)
-        progress(done, asked_before + len(queries), f"questions, {retriever}")
+        elapsed = Timings(retrieve=1000 * (time.perf_counter() - start))
+        before, spent = spent, count_tokens()
+        record = QuestionRecord.from_evidence(
+            retriever,
+            query,
+            evidence,
+            evidence.timings if evidence.timings.total else elapsed,
+            (spent[0] - before[0], spent[1] - before[1]),
+            measure_coverage(query, evidence) if measure_coverage else None,
+        )
+        on_record(record, evidence)
+        progress(number, asked_before + len(queries), f"questions, {retriever}")
         yield record
 
 
 def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int) -> RetrieverResult:
-    """The measures and times of one retriever.
+    """Return the measures and times of one retriever.
 
-    What is judged are documents, ranked by their best passage, since a document may be cut into several.
+    The measures rank documents by their best passage, because a document may be split into several passages.
 
     Args:
-        retriever: Its name.
-        records: Of the questions asked; at least one.
+        retriever: Name of the retriever.
+        records: Records of the questions; at least one.
         k: Depth of the ranking, in documents.
     """
-    judged = [(record.documents[:k], record.query.gold) for record in records if record.query.gold]
-    totals = [record.milliseconds for record in records]
+    judged = [record for record in records if record.query.gold]
+    rankings = [(record.documents[:k], record.query.gold) for record in judged]
+    latencies = [record.milliseconds for record in records]
     return RetrieverResult(
         retriever,
-        recall=_mean(recall(ranked, gold, k) for ranked, gold in judged),
-        all_recall=_mean(all_recall(ranked, gold, k) for ranked, gold in judged),
-        mrr=_mean(reciprocal_rank(ranked, gold) for ranked, gold in judged),
-        latency_p50=statistics.median(totals),
-        latency_p95=compute_percentile(totals, 95),
+        recall=_mean(recall(ranked, gold, k) for ranked, gold in rankings),
+        all_recall=_mean(all_recall(ranked, gold, k) for ranked, gold in rankings),
+        mrr=_mean(reciprocal_rank(ranked, gold) for ranked, gold in rankings),
+        latency_p50=statistics.median(latencies),
+        latency_p95=compute_percentile(latencies, 95),
         encode_p50=statistics.median(record.encode_ms for record in records),
         llm_tokens_per_query=statistics.fmean(record.llm_tokens for record in records),
         llm_tokens_uncached_per_query=statistics.fmean(record.llm_tokens_uncached for record in records),
-        hits=_mean(hits(ranked, gold, k) for ranked, gold in judged),
-        ndcg=_mean(ndcg(ranked, gold, k) for ranked, gold in judged),
-        at_words={
-            budget: _mean(_recall_at_words(record, budget) for record in records if record.query.gold)
-            for budget in WORD_BUDGETS
-        },
-        **_evidence(records),
+        hits=_mean(hits(ranked, gold, k) for ranked, gold in rankings),
+        ndcg=_mean(ndcg(ranked, gold, k) for ranked, gold in rankings),
+        recall_at_words={budget: _mean(_recall_within(record, budget) for record in judged) for budget in WORD_BUDGETS},
+        **_summarise_coverage(records),
     )
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    listed = list(values)
-    return statistics.fmean(listed) if listed else None
+    numbers = list(values)
+    return statistics.fmean(numbers) if numbers else None
 
 
-def _evidence(records: Sequence[QuestionRecord]) -> dict[str, Any]:
-    """Recall of stated evidence: of each question the part of its statements, and the mean of that."""
-    found = [record.covered for record in records if record.covered]
-    if not found:
+def _recall_within(record: QuestionRecord, max_words: int) -> float:
+    documents = record.get_documents_within(max_words)
+    return recall(documents, record.query.gold, len(documents))
+
+
+def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
+    """Return the mean share of covered evidence statements; empty if the data set states no evidence."""
+    coverages = [record.coverage for record in records if record.coverage]
+    if not coverages:
         return {}
-    at_words = {
-        budget: statistics.fmean(one.at_words[budget] / one.statements for one in found) for budget in found[0].at_words
-    }
     return {
-        "evidence": at_words,
-        "evidence_ceiling": statistics.fmean(one.coverable / one.statements for one in found),
+        "evidence": {
+            budget: statistics.fmean(coverage.get_recall(budget) for coverage in coverages)
+            for budget in coverages[0].at_words
+        },
+        "evidence_ceiling": statistics.fmean(coverage.ceiling for coverage in coverages),
     }
 
 
-def _recall_at_words(record: QuestionRecord, budget: int) -> float:
-    read = record.within_words(budget)
-    return recall(read, record.query.gold, len(read))
-
-
-def track_questions(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:
-    """The questions, telling ``progress`` of each when the next is asked for."""
-    for done, question in enumerate(questions):
-        progress(done, len(questions), f"questions, {name}")
-        yield question
+def compute_percentile(values: Sequence[float], percent: int) -> float:
+    """Return a percentile of the values, interpolated linearly between neighbours."""
+    if len(values) == 1:
+        return values[0]
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
 def rank_documents(evidence: Evidence) -> list[str]:
-    """The documents of the evidence's passages, each once, in the order of its best passage."""
+    """Return the ids of the documents in the evidence, ranked by their best passage."""
     return list(dict.fromkeys(hit.passage.document_id for hit in evidence.passages))
 
 
-def compute_percentile(values: Sequence[float], share: int) -> float:
-    """The ``share`` per cent point of ``values``, interpolated between neighbours."""
-    if len(values) == 1:
-        return values[0]
-    return statistics.quantiles(values, n=100, method="inclusive")[share - 1]
-
-
-def format_percent(value: float | None) -> str:
-    """With one digit; a dash where there is nothing to tell."""
-    return "-" if value is None else f"{100 * value:.1f}"
-
-
-def format_result_row(result: RetrieverResult) -> Mapping[str, str]:
-    """One line of the report for people."""
-    spent, whole = result.llm_tokens_per_query, result.llm_tokens_uncached_per_query
-    uncached = f" ({whole:.0f} uncached)" if whole > spent else ""
-    return {
-        "retriever": result.retriever,
-        "recall": format_percent(result.recall),
-        "all recall": format_percent(result.all_recall),
-        "MRR": format_percent(result.mrr),
-        "p50 ms": f"{result.latency_p50:.1f}",
-        "p95 ms": f"{result.latency_p95:.1f}",
-        "encoder ms": f"{result.encode_p50:.1f}",
-        "LLM tokens": f"{result.llm_tokens_per_query:.0f}{uncached}",
-    }
-
-
-def format_evidence_row(result: RetrieverResult) -> Mapping[str, str]:
-    """One line of the report for people on the evidence that a data set states."""
-    return {
-        "retriever": result.retriever,
-        **{f"{budget:,} words": format_percent(value) for budget, value in result.evidence.items()},
-        "in the index": format_percent(result.evidence_ceiling),
-    }
+def track_questions(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:
+    """Yield the questions and report progress for each."""
+    for number, question in enumerate(questions):
+        progress(number, len(questions), f"questions, {name}")
+        yield question

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.figures import create_figure, save_figure
+from polyad.evaluation.figures import can_plot, create_figure, save_figure
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.default.scorer import (
     INTERCEPT,
@@ -344,7 +344,8 @@ def train_and_save(datasets: Mapping[str, Sequence[TrainingExample]], directory:
             path = directory / file
             write_atomically(path, scorer.to_text())
             write_atomically(path.with_suffix(".json"), json.dumps(linear_report_to_json(trained), indent=2) + "\n")
-            _draw(trained.scorer, datasets, path.with_suffix(".png"))
+            if can_plot(path.stem):
+                _draw(trained.scorer, datasets, path.with_suffix(".png"))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
     return reports
@@ -377,9 +378,7 @@ def _draw(scorer: LinearScorer, datasets: Mapping[str, Sequence[TrainingExample]
     shares = sorted(
         (weight * deviation, name) for (name, weight), deviation in zip(scorer.weights.items(), deviations, strict=True)
     )
-    figure = create_figure(path.name, 8, 0.35 * len(shares) + 1)
-    if figure is None:
-        return
+    figure = create_figure(8, 0.35 * len(shares) + 1)
     axes = figure.subplots()
     axes.barh([name for _, name in shares], [share for share, _ in shares], color="#4472a8")
     axes.set_xlabel("weight x standard deviation of the signal")

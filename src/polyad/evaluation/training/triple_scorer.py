@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.evaluation.figures import create_figure, save_figure
+from polyad.evaluation.figures import can_plot, create_figure, save_figure
 from polyad.evaluation.training.triple_examples import TripleExamples, merge_examples
 from polyad.protocols.components import Progress, silent
 from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, get_weights_file_name
@@ -280,7 +280,8 @@ def save_triple_scorer(scorer: TripleScorer, report: TripleTrainingReport, direc
         directory.mkdir(parents=True, exist_ok=True)
         scorer.save(path)
         write_atomically(path.with_suffix(".json"), json.dumps(triple_report_to_json(report), indent=2) + "\n")
-        _draw(report, path.with_suffix(".png"))
+        if can_plot(path.stem):
+            _draw(report, path.with_suffix(".png"))
     except OSError as error:
         raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
     return path
@@ -292,9 +293,7 @@ def triple_report_to_json(report: TripleTrainingReport) -> dict[str, object]:
 
 
 def _draw(report: TripleTrainingReport, path: Path) -> None:
-    figure = create_figure(path.name, 6, 4)
-    if figure is None:
-        return
+    figure = create_figure(6, 4)
     axes = figure.subplots()
     numbers = range(1, len(report.epochs) + 1)
     axes.plot(numbers, [epoch.train_loss for epoch in report.epochs], label="training")

@@ -1,67 +1,59 @@
-"""Fact hyperedges (HyperGraphRAG, section 4.1): n-ary facts that a language model extracts from passages.
+"""Fact hyperedges (HyperGraphRAG, section 4.1): n-ary facts that a language model finds in a passage.
 
-The model is asked about many passages at once. Each reply is parsed when it arrives, so that an invalid reply is never
-cached. A passage with an invalid reply is asked about again, and reported if that fails too.
+Many passages are asked about at a time. Every reply is read as it comes, so that one that cannot be read is never kept
+as if it were good; such a passage is asked about again, and in the end reported.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
-from polyad.indexing.builders import (
-    BuildResult,
-    DraftHyperedge,
-    FindReplies,
-    OnMessage,
-    build_hyperedge_id,
-    ignore_message,
-)
+from polyad.indexing.builders import BuildResult, DraftHyperedge, OnMessage, build_hyperedge_id, ignore_message
 from polyad.indexing.facts.budget import Budget, count_prompt_tokens
-from polyad.indexing.facts.grounding import Grounder, compute_grounded_share
+from polyad.indexing.facts.grounding import Grounder, grounded_share
 from polyad.indexing.facts.settings import FactSettings
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.subjects import NO_SUBJECTS, RULES_VERSION, Subjects, find_subjects
 from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, Incidence, Mention, Passage, Usage
 from polyad.protocols.components import LanguageModel, Prompt, Reply, Splitter
-from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merge_extractions
+from polyad.replies.facts import ExtractedEntity, ExtractedFact, Extraction, merged
 from polyad.replies.scores import ENTITY_SCORES, FACT_SCORES
-from polyad.text.cleaning import collapse_whitespace
 from polyad.text.counting import count_tokens, counted
 from polyad.text.keys import entity_key, find_named_key, name_key
 
 # Kinds of notes.
 UNGROUNDED = "ungrounded entities"
-UNSUPPORTED = "facts of which less than half the content words stand where they are from"
-TOO_FEW_ENTITIES = "facts with fewer than 2 entities"
-NO_FACTS = "passages without facts"
-JOINED_SUBJECTS = "subjects of passages joined to facts that do not name them"
+UNSAID = "facts of which less than half the content words stand where they are from"
+FEW = "facts with fewer than 2 entities"
+NOTHING = "passages without facts"
+JOINED = "subjects of passages joined to facts that do not name them"
 
-_QUOTATION_MARKS = "\"'`“”„‘’«» "  # noqa: RUF001
-"""Quotation marks that models add around names, within the quotation marks of JSON."""
+_QUOTES = "\"'`“”„‘’«» "  # noqa: RUF001
+"""Models put them around names, within the quotes of JSON, that stand in the passage without."""
 
 _HALF = 0.5
 
 REPLY_RATIO = {"compact": 3.4, "paper": 7.0}
-"""Completion tokens for each token of a passage, by style: measured with the facts that gpt-3.5-turbo found in
-MuSiQue, written in either style (``benchmarks/extraction.py``). Another model may write less."""
+"""Completion tokens for each token of a passage, by style: measured with what gpt-3.5-turbo found in the passages of
+MuSiQue, laid out in either style (``benchmarks/extraction.py``). Another model may say less."""
 
 
 class FactBuilder:
-    """Builds one hyperedge for each fact that a language model finds in a passage.
+    """Builds one hyperedge for each fact that the language model finds in a passage.
 
-    The members are the entities that the model lists, and with ``join_subject`` the passage's subject: a fact that says
-    "the film" is about the film in the passage's title. Contributions of each passage stay on its own incidences; the
-    published code merges them into one record for each entity and adds up the scores, which cannot be undone.
+    Its members are the entities the model names, and with ``join_subject`` the passage's subject: a fact that says "the
+    film" is about the film its passage is titled by. The contributions of each passage stay on its own incidences; the
+    published code merges them into one record an entity and adds up the scores, which cannot be undone.
 
     Args:
         splitter: Finds sentences.
-        language_model: The model to ask.
-        style: Writes the prompts and parses the replies.
-        settings: The settings of the method ``facts``.
-        budget: The budget of the run.
+        language_model: Is asked.
+        style: Words the prompt and reads the reply.
+        settings: See :class:`polyad.indexing.facts.settings.FactSettings`.
+        budget: Of the run.
     """
 
     def __init__(
@@ -80,10 +72,7 @@ class FactBuilder:
 
     @property
     def name(self) -> str:
-        """The method and the settings that change its result.
-
-        The model is left out, so that another model may continue an index.
-        """
+        """The method and what changes its result, but not the model: another one may go on with an index."""
         settings = self._settings
         return (
             f"facts {self._style.name} gleaning={settings.gleaning} drop_ungrounded={settings.drop_ungrounded} "
@@ -91,292 +80,274 @@ class FactBuilder:
         )
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """Build the facts of each passage; see :class:`polyad.indexing.builders.HyperedgeBuilder`."""
-        replies = self._ask_all(passages, on_message)
-        return [self._build_facts(passage, own) for passage, own in zip(passages, replies, strict=True)]
+        """The facts of each passage; see :class:`polyad.indexing.builders.HyperedgeBuilder`."""
+        replies = self._replies(passages, on_message)
+        return [self._built(passage, own) for passage, own in zip(passages, replies, strict=True)]
 
     # Asking
 
-    def _ask_all(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_PassageReplies]:
-        """Return the replies about each passage, with retries, continuations and gleaning rounds."""
-        states = [_PassageReplies(passage) for passage in passages]
-        prompts = {place: self._style.build_prompt(passage) for place, passage in enumerate(passages)}
-        self._ask_until_readable(prompts, states, on_message)
-        self._ask_for_continuations(states, on_message)
+    def _replies(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_Replies]:
+        """What the language model says of each passage, asked again where a reply was unreadable, then for more."""
+        found = [_Replies(passage) for passage in passages]
+        prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
+        self._ask_until_readable(prompts, found, on_message)
+        self._ask_for_the_rest(found, on_message)
         for _ in range(self._settings.gleaning):
-            self._glean(states, on_message)
-            self._ask_for_continuations(states, on_message)
-        return states
+            self._glean(found, on_message)
+            self._ask_for_the_rest(found, on_message)
+        return found
 
-    def _ask_until_readable(
-        self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage
-    ) -> None:
-        """Ask the prompts, and ask again if a reply cannot be parsed, as often as the settings allow."""
-        prompts_to_ask = prompts
+    def _ask_until_readable(self, prompts: Mapping[int, Prompt], found: list[_Replies], on_message: OnMessage) -> None:
+        """Ask, and where a reply cannot be read ask again, saying why, as often as the settings allow."""
+        asked = prompts
         for attempt in range(1, self._settings.attempts + 1):
-            self._ask(prompts_to_ask, states, on_message)
-            prompts_to_ask = {
-                place: self._style.build_retry_prompt(prompts[place], failure, attempt)
-                for place in prompts_to_ask
-                if isinstance(failure := states[place].failure, UnreadableReplyError)
+            self._ask(asked, found, on_message)
+            asked = {
+                place: self._style.again(prompts[place], failure, attempt)
+                for place in asked
+                if isinstance(failure := found[place].failure, UnreadableReplyError)
             }
 
-    def _glean(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Ask once more for facts that the replies about each passage missed."""
+    def _glean(self, found: list[_Replies], on_message: OnMessage) -> None:
+        """Ask once more for what the replies about each passage missed."""
         more = {
-            place: self._style.build_gleaning_prompt(replies.passage, "\n".join(replies.texts))
-            for place, replies in enumerate(states)
-            if replies.texts and not replies.failure
+            place: self._style.more(replies.passage, "\n".join(replies.said))
+            for place, replies in enumerate(found)
+            if replies.said and not replies.failure
         }
-        self._ask(more, states, on_message)
+        self._ask(more, found, on_message)
         for place in more:
-            if isinstance(states[place].failure, UnreadableReplyError):
-                states[place].failure = None  # the earlier replies are valid, and the same request would fail again
-                states[place].notes["gleaning rounds without a usable reply"] += 1
+            if isinstance(found[place].failure, UnreadableReplyError):
+                found[place].failure = None  # the earlier replies are good, and asking the same again is of no use
+                found[place].notes["gleaning rounds without a usable reply"] += 1
 
-    def _ask_for_continuations(self, states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Ask for the rest of replies that an earlier run cached and that were cut.
+    def _ask_for_the_rest(self, found: list[_Replies], on_message: OnMessage) -> None:
+        """Where an earlier run kept a reply that was cut, ask for what it had no room for.
 
-        A reply that is cut in this run is left to the next run, which reads it from the cache: a model that never
-        finishes is
-        asked once in each run.
+        A reply that is cut in this run is left to the next, which recalls it: a model that never comes to an end is
+        asked once a run.
         """
         while prompts := {
-            place: self._style.build_continuation_prompt(replies.passage, "\n".join(replies.texts))
-            for place, replies in enumerate(states)
-            if replies.is_cut and replies.is_cached
+            place: self._style.rest(replies.passage, "\n".join(replies.said))
+            for place, replies in enumerate(found)
+            if replies.is_cut and replies.is_recalled
         }:
-            self._ask_until_readable(prompts, states, on_message)
+            self._ask_until_readable(prompts, found, on_message)
             for place in prompts:
-                states[place].finish_rest()
+                found[place].end_of_rest()
 
-    def _ask(self, prompts: Mapping[int, Prompt], states: list[_PassageReplies], on_message: OnMessage) -> None:
-        """Ask the prompts, and add each reply, or the failure, to the replies about its passage."""
+    def _ask(self, prompts: Mapping[int, Prompt], found: list[_Replies], on_message: OnMessage) -> None:
+        """Ask the prompt of each place, and put what the reply says, or why there is none, where it belongs."""
         places = list(prompts)
-        paid: set[tuple[str, str]] = set()  # prompts of this run; later replies to equal prompts come from the cache
-        completed = 0
+        paid: set[tuple[str, str]] = set()  # of equal prompts, only the first reply is not recalled
+        done = 0
 
-        def add_reply(position: int, outcome: Reply | LanguageModelError) -> None:
-            nonlocal completed
-            prompt, replies = prompts[places[position]], states[places[position]]
+        def take(position: int, outcome: Reply | LanguageModelError) -> None:
+            nonlocal done
+            prompt, replies = prompts[places[position]], found[places[position]]
             if isinstance(outcome, LanguageModelError) or not outcome.cached:
                 self._budget.settle(prompt, outcome.usage)
                 paid.add((prompt.system, prompt.user))
             if isinstance(outcome, LanguageModelError):
                 replies.failure = outcome
                 return
-            replies.is_cached = (prompt.system, prompt.user) not in paid
-            replies.add(outcome, self._style, self._settings.max_records)
-            completed += 1
-            on_message(f"extracted {completed:,} of {len(places):,} passages, {self._format_usage()}")
+            replies.is_recalled = (prompt.system, prompt.user) not in paid
+            replies.read(outcome, self._style, self._settings.max_records)
+            done += 1
+            on_message(f"extracted {done:,} of {len(places):,} passages, {self._account()}")
 
         if places:
-            self._language_model.complete([prompts[place] for place in places], add_reply, self._budget)
+            self._language_model.complete([prompts[place] for place in places], take, self._budget)
         for place in places:
-            if isinstance(failure := states[place].failure, NoMoreRepliesError):
-                states[place].failure = self._budget.update_failure(failure)
+            if isinstance(failure := found[place].failure, NoMoreRepliesError):
+                found[place].failure = self._budget.closed(failure)
 
-    def _format_usage(self) -> str:
+    def _account(self) -> str:
         spent = self._budget.spent
         return f"{spent.tokens:,} tokens" + (f", ${spent.cost:,.2f}" if spent.cost else "")
 
-    # Building
+    # Reading
 
-    def _build_facts(self, passage: Passage, replies: _PassageReplies) -> BuildResult:
+    def _built(self, passage: Passage, replies: _Replies) -> BuildResult:
         extraction = replies.extraction
-        default = FACT_SCORES.compute_default(fact.score for fact in extraction.facts)
+        usual = FACT_SCORES.usual(fact.score for fact in extraction.facts)
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
-        join_subject = self._settings.join_subject
-        subjects = (
-            find_subjects(passage, sentences, _find_mentions(extraction.facts, grounder))
-            if join_subject
-            else NO_SUBJECTS
-        )
+        joins = self._settings.join_subject
+        about = find_subjects(passage, sentences, _mentions(extraction.facts, grounder)) if joins else NO_SUBJECTS
         notes = replies.notes + Counter(extraction.notes)
-        importance = _ImportanceScores(extraction.facts)
+        importance = _Importance(extraction.facts)
         drafts = []
         for position, fact in enumerate(extraction.facts):
-            span = grounder.find_span(fact.text)
+            span = grounder.span_of(fact.text)
             id = build_hyperedge_id(passage.id, position)
-            notes[UNSUPPORTED] += compute_grounded_share(fact.text, span.of(passage.text)) < _HALF
-            score = default if fact.score is None else fact.score
+            notes[UNSAID] += grounded_share(fact.text, span.of(passage.text)) < _HALF
+            score = usual if fact.score is None else fact.score
             edge = Hyperedge(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score)
-            members = self._build_members(id, fact, subjects, grounder, importance, notes)
-            for key, section in subjects.get_sections(span):
+            members = self._members(id, fact, about, grounder, importance, notes)
+            for key, section in about.get_sections(span):
                 if key not in members:
-                    notes[JOINED_SUBJECTS] += 1
+                    notes[JOINED] += 1
                     members[key] = Incidence(
-                        key, id, section.name, SUBJECT, score=importance.get_for_subject(key), strength=section.strength
+                        key, id, section.name, SUBJECT, score=importance.of_subject(key), strength=section.strength
                     )
             drafts.append(DraftHyperedge(edge, tuple(members[key] for key in sorted(members))))
         notes["facts"] += len(drafts)
-        notes[NO_FACTS] += bool(replies.texts) and not drafts
+        notes[NOTHING] += bool(replies.said) and not drafts
         return BuildResult(drafts, replies.failure, notes)
 
-    def _build_members(
+    def _members(
         self,
         hyperedge_id: str,
         fact: ExtractedFact,
-        subjects: Subjects,
+        about: Subjects,
         grounder: Grounder,
-        importance: _ImportanceScores,
+        importance: _Importance,
         notes: Counter[str],
     ) -> dict[str, Incidence]:
-        """Return the incidence of each entity that a fact lists, by entity key."""
-        strengths = {key: section.strength for key, section in subjects.sections}
-        strengths |= {key: strength for key, _, strength in subjects.definitions}
+        """The incidence of each entity that a fact names, by key."""
+        strengths = {key: section.strength for key, section in about.sections}
+        strengths |= {key: strength for key, _, strength in about.definitions}
         members: dict[str, Incidence] = {}
         for entity in fact.entities:
-            key = find_named_key(
-                entity.name, entity.type, grounder.title, grounder.text, grounder.find_spans(entity.name)
-            )
+            key = find_named_key(entity.name, entity.type, grounder.title, grounder.text, grounder.spans(entity.name))
             if not key:
                 notes["dropped: names that name nothing by themselves, such as small numbers"] += 1
                 continue
             is_grounded = grounder.is_grounded(entity.name)
             notes[UNGROUNDED] += not is_grounded
             if is_grounded or not self._settings.drop_ungrounded:
-                member = _build_incidence(key, hyperedge_id, entity, importance.get(entity), grounder, is_grounded)
+                member = _incidence(key, hyperedge_id, entity, importance.of(entity), grounder, is_grounded)
                 if key in strengths:
                     member = replace(member, role=SUBJECT, strength=strengths[key])
                 members.setdefault(key, member)
-        notes[TOO_FEW_ENTITIES] += len(members) < 2
+        notes[FEW] += len(members) < 2
         notes["entities"] += len(members)
         return members
 
-    def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Estimate the usage of building ``passages``; a gleaning round counts as half of the first reply.
+    def estimate(self, passages: Sequence[Passage], known: Callable[[Sequence[Prompt]], list[str | None]]) -> Usage:
+        """As :class:`~polyad.indexing.builders.HyperedgeBuilder`; a gleaning round is half the first reply.
 
-        The usage after a prompt without a cached reply is guessed; after a cached reply, the next prompt is known.
+        Whatever follows a reply that is not known yet is guessed; after one that is, the next prompt is known too.
         """
         total = Usage()
-        prompts = {place: self._style.build_prompt(passage) for place, passage in enumerate(passages)}
-        texts: dict[int, list[str]] = {place: [] for place in prompts}
+        prompts = {place: self._style.prompt(passage) for place, passage in enumerate(passages)}
+        said: dict[int, list[str]] = {place: [] for place in prompts}
         for rounds_left in range(self._settings.gleaning, -1, -1):
-            replies = dict(zip(prompts, find_replies(list(prompts.values())), strict=True))
+            replies = dict(zip(prompts, known(list(prompts.values())), strict=True))
             new = {place: prompts[place] for place, reply in replies.items() if reply is None}
             for place, prompt in new.items():
-                total += self._estimate_rounds(prompt, passages[place], len(texts[place]), rounds_left)
+                total += self._expected(prompt, passages[place], len(said[place]), rounds_left)
             for place, reply in replies.items():
                 if reply is not None:
-                    texts[place].append(reply)
+                    said[place].append(reply)
             prompts = {
-                place: self._style.build_gleaning_prompt(passages[place], "\n".join(texts[place]))
+                place: self._style.more(passages[place], "\n".join(said[place]))
                 for place in prompts
                 if place not in new
             }
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
-    def _estimate_rounds(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
-        """Estimate the usage of gleaning round ``first``, 0 for the first request, and of the remaining rounds."""
-        reply_tokens = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
+    def _expected(self, prompt: Prompt, passage: Passage, first: int, rounds_left: int) -> Usage:
+        """Usage of the request of gleaning round ``first``, 0 for the first request, and of the rounds that follow."""
+        whole = REPLY_RATIO[self._settings.style] * count_tokens(passage.text)
         usage = Usage()
-        prompts_to_ask = count_prompt_tokens(prompt)
+        asked = count_prompt_tokens(prompt)
         for number in range(first, first + rounds_left + 1):
-            usage += Usage(
-                1, prompts_to_ask + usage.completion_tokens, int(reply_tokens if number == 0 else reply_tokens / 2)
-            )
+            usage += Usage(1, asked + usage.completion_tokens, int(whole if number == 0 else whole / 2))
             if number == 0:
-                prompts_to_ask = count_prompt_tokens(self._style.build_gleaning_prompt(passage, ""))
+                asked = count_prompt_tokens(self._style.more(passage, ""))
         return usage
 
 
 @dataclass(slots=True)
-class _PassageReplies:
-    """The replies about one passage so far.
+class _Replies:
+    """The replies about one passage, so far.
 
     Attributes:
-        passage: The passage.
-        texts: Replies that could be parsed.
-        extraction: The facts of all these replies.
-        failure: The reason why facts are missing; None if none are missing.
-        is_cached: Whether an earlier run paid for the last reply.
-        notes: Counts of problems with the requests.
+        passage: That they are about.
+        said: Those that could be read.
+        extraction: All that they say.
+        failure: Why not all is known of the passage; None where it is.
+        is_recalled: Whether the last reply was paid for by an earlier run.
+        notes: Of the requests, not of what the replies say.
     """
 
     passage: Passage
-    texts: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
     extraction: Extraction = field(default_factory=Extraction)
     failure: LanguageModelError | None = None
-    is_cached: bool = False
+    is_recalled: bool = False
     notes: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_cut(self) -> bool:
-        """Whether the last reply was cut off at the model's limit."""
+        """Whether the last reply ended before it had said all."""
         return isinstance(self.failure, CutReplyError)
 
-    def add(self, reply: Reply, style: ExtractionStyle, max_records: int) -> None:
-        """Parse a reply and add its facts; a reply that cannot be parsed becomes the failure.
-
-        Raises:
-            UnreadableReplyError: the reply cannot be parsed, or has too many records; so it is not cached.
-        """
+    def read(self, reply: Reply, style: ExtractionStyle, most: int) -> None:
+        """Add what a reply says; one that cannot be read, or says too much, is the failure, raised as a refusal."""
         self.notes["replies cut at the model's limit"] += reply.truncated
         try:
-            addition = style.parse_about(reply.text, self.passage, max_records)
+            addition = style.read(reply.text, self.passage, most)
         except UnreadableReplyError as error:
             cut = ", and an end before the model's limit of tokens" if reply.truncated else ""
             self.failure = UnreadableReplyError(reply.text, error.expected + cut)
             raise self.failure from error
         before = len(self.extraction.facts)
-        self.extraction = merge_extractions(self.extraction, addition) if self.texts else addition
-        self.texts.append(reply.text)
-        self.failure = _build_cut_error(len(self.extraction.facts)) if reply.truncated else None
-        if reply.truncated and len(self.texts) > 1 and len(self.extraction.facts) == before:
+        self.extraction = merged(self.extraction, addition) if self.said else addition
+        self.said.append(reply.text)
+        self.failure = _cut(len(self.extraction.facts)) if reply.truncated else None
+        if reply.truncated and len(self.said) > 1 and len(self.extraction.facts) == before:
             self.failure = None
             self.notes["replies that repeat what was said until they are cut"] += 1
 
-    def finish_rest(self) -> None:
-        """Replace the failure of an unreadable continuation.
-
-        The earlier replies remain, and are all there is in this run.
-        """
+    def end_of_rest(self) -> None:
+        """Take note of a rest that could not be read: what was said before stays, and is all there is in this run."""
         if isinstance(self.failure, UnreadableReplyError):
-            self.failure = _build_cut_error(len(self.extraction.facts))
-            self.is_cached = False
+            self.failure = _cut(len(self.extraction.facts))
+            self.is_recalled = False
 
 
-def _build_cut_error(facts: int) -> CutReplyError:
+def _cut(facts: int) -> CutReplyError:
     return CutReplyError(f"the reply was cut at the model's limit of tokens, after {counted(facts, 'fact')}")
 
 
-class _ImportanceScores:
-    """The importance scores of the entities of a passage, with a default for missing scores."""
+class _Importance:
+    """How important the model says entities are to a passage, and what is usual there where it does not say."""
 
     def __init__(self, facts: Sequence[ExtractedFact]) -> None:
         entities = [entity for fact in facts for entity in fact.entities]
-        self._default = ENTITY_SCORES.compute_default(entity.score for entity in entities)
+        self._usual = ENTITY_SCORES.usual(entity.score for entity in entities)
         self._highest: dict[str, float] = {}
         for entity in entities:
             key = name_key(entity.name)
-            self._highest[key] = max(self._highest.get(key, 0.0), self.get(entity))
+            self._highest[key] = max(self._highest.get(key, 0.0), self.of(entity))
 
-    def get(self, entity: ExtractedEntity) -> float:
-        """Return the score of an entity in one fact."""
-        return self._default if entity.score is None else entity.score
+    def of(self, entity: ExtractedEntity) -> float:
+        """Of an entity as one fact names it."""
+        return self._usual if entity.score is None else entity.score
 
-    def get_for_subject(self, key: str) -> float:
-        """Return a subject's highest score in the passage, or else the highest score of any entity."""
-        return self._highest.get(key) or max(self._highest.values(), default=self._default)
+    def of_subject(self, key: str) -> float:
+        """Of what the passage stands under: as much as all that is scored there, where the model does not say."""
+        return self._highest.get(key) or max(self._highest.values(), default=self._usual)
 
 
-def _build_incidence(
+def _incidence(
     key: str, hyperedge_id: str, entity: ExtractedEntity, score: float, grounder: Grounder, is_grounded: bool
 ) -> Incidence:
-    spans = grounder.find_spans(entity.name) or grounder.find_spans(entity.name.strip(_QUOTATION_MARKS))
-    name = collapse_whitespace(grounder.get_text(spans[0]) if spans else entity.name)
+    spans = grounder.spans(entity.name) or grounder.spans(entity.name.strip(_QUOTES))
+    name = " ".join((grounder.slice(spans[0]) if spans else entity.name).split())
     return Incidence(key, hyperedge_id, name, "", entity.type, entity.description, score, is_grounded)
 
 
-def _find_mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:
-    """Return key and mention of each occurrence of the facts' entities in the text, ordered by ``start``."""
+def _mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:
+    """The entities of the facts where they stand in the text, ordered by ``start``; each with its key."""
     names = dict.fromkeys(entity.name for fact in facts for entity in fact.entities)
-    mentions = [
+    found = [
         (key, Mention(name, start, end))
         for name in names
         if (key := entity_key(name))
-        for start, end in grounder.find_spans(name)
+        for start, end in grounder.spans(name)
     ]
-    return sorted(mentions, key=lambda item: (item[1].start, -item[1].end, item[0]))
+    return sorted(found, key=lambda item: (item[1].start, -item[1].end, item[0]))

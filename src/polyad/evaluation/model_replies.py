@@ -1,0 +1,95 @@
+"""Requests to a language model in bulk: send prompts, retry unreadable replies, parse JSON objects strictly."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.protocols.components import LanguageModel, Progress, Prompt, Reply
+from polyad.replies.schema import Schema
+from polyad.replies.thoughts import after_thoughts
+
+MAX_ATTEMPTS = 3
+"""Requests for one judgement until its reply can be parsed."""
+
+_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(slots=True)
+class AttemptLog(Generic[K, V]):
+    """Parsed values and numbers of attempts by key.
+
+    Attributes:
+        values: Parsed values.
+        attempts: Number of requests.
+    """
+
+    values: dict[K, V] = field(default_factory=dict)
+    attempts: dict[K, int] = field(default_factory=dict)
+
+    def count_attempt(self, key: K, value: V | None) -> None:
+        """Count an attempt and store its value, unless the reply could not be parsed (None)."""
+        self.attempts[key] = self.attempts.get(key, 0) + 1
+        if value is not None:
+            self.values[key] = value
+
+    def is_pending(self, key: K) -> bool:
+        """Return whether a value is missing and attempts are left."""
+        return key not in self.values and self.attempts.get(key, 0) < MAX_ATTEMPTS
+
+
+def request_replies(
+    model: LanguageModel,
+    prompts: Sequence[Prompt],
+    on_reply: Callable[[int, Reply | LanguageModelError], None],
+    progress: Progress,
+    label: str,
+) -> None:
+    """Send prompts to a language model.
+
+    Args:
+        model: The language model.
+        prompts: Prompts.
+        on_reply: Called with the position of the prompt and its reply or failure, in any order.
+        progress: Called after each reply.
+        label: What is counted, for ``progress``.
+
+    Raises:
+        NoMoreRepliesError: the model refuses all further requests.
+    """
+    count = 0
+
+    def handle(position: int, outcome: Reply | LanguageModelError) -> None:
+        nonlocal count
+        count += 1
+        progress(count, len(prompts), label)
+        if not isinstance(outcome, NoMoreRepliesError):
+            on_reply(position, outcome)
+
+    for outcome in model.complete(prompts, handle):
+        if isinstance(outcome, NoMoreRepliesError):
+            raise outcome
+
+
+def parse_reply(reply: str, schema: Schema) -> Mapping[str, Any] | None:
+    """Return the JSON object of a reply, without thoughts and code fence; None unless its keys are those of the schema.
+
+    Parsing is strict, because a repaired judgement would be a guess.
+    """
+    text = after_thoughts(reply)
+    fenced = _FENCE.fullmatch(text)
+    try:
+        value = json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError):
+        return None
+    properties = schema["properties"]
+    if not isinstance(value, dict) or not isinstance(properties, Mapping) or value.keys() != properties.keys():
+        return None
+    return value
