@@ -1,18 +1,63 @@
-"""Where models that are not on this machine would come from."""
+"""Loading of models that are cached on this machine or can be downloaded from the Hugging Face hub."""
 
 from __future__ import annotations
 
+import os
 import socket
+from collections.abc import Callable
+from typing import TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-_SECONDS = 5.0
+from polyad.errors import ConfigurationError
+
+ModelT = TypeVar("ModelT")
+
+_TIMEOUT = 5.0
+"""Seconds to wait for a connection to the hub."""
 
 
-def can_fetch() -> bool:
-    """Whether the hub takes a connection; offline, its own library tries for over a minute before it gives up.
+def load_model(load: Callable[[bool], ModelT], description: str, hint: str = "", *, is_local: bool = False) -> ModelT:
+    """Load a model from this machine, or else from the hub.
 
-    Behind a proxy that cannot be told, and is taken for granted.
+    Args:
+        load: Loads the model; the argument says whether only local files may be used.
+        description: The model in words, for the error message.
+        hint: Further advice for the error message.
+        is_local: Whether the hub is never asked.
+
+    Raises:
+        ConfigurationError: the model is not on this machine and cannot be downloaded.
+    """
+    problem: Exception | None = None
+    for only_local_files in (True,) if is_local else (True, False):  # a cached model must not wait for a network
+        if not only_local_files and not _is_hub_reachable():
+            break
+        try:
+            return load(only_local_files)
+        except (OSError, ValueError) as error:
+            problem = error
+    reason = (str(problem).strip().splitlines() or [""])[0]
+    raise ConfigurationError(
+        f"{description} cannot be loaded ({reason}); expected a folder, or a name that is cached on this machine or "
+        f"can be downloaded{hint}"
+    ) from problem
+
+
+def disable_tokenizer_threads() -> None:
+    """Disable the threads of the library tokenizers, which warn and may deadlock in a process that forks."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+def replace_surrogates(text: str) -> str:
+    """Replace each lone surrogate of a text, which tokenizers reject, by a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_hub_reachable() -> bool:
+    """Return whether the hub accepts a connection; True behind a proxy, where this cannot be tested.
+
+    Offline, the library of the hub would try for over a minute before it fails.
     """
     from huggingface_hub import constants
 
@@ -21,7 +66,7 @@ def can_fetch() -> bool:
     address = urlsplit(constants.ENDPOINT)
     port = address.port or (80 if address.scheme == "http" else 443)
     try:
-        socket.create_connection((address.hostname or "", port), timeout=_SECONDS).close()
+        socket.create_connection((address.hostname or "", port), timeout=_TIMEOUT).close()
     except OSError:
         return False
     return True

@@ -30,12 +30,12 @@ def test_it_passes_everything_on() -> None:
 
 def test_seconds_and_texts_add_up() -> None:
     metered = MeteredEmbedder(Slow(8))
-    assert (metered.seconds, metered.texts) == (0, 0)
+    assert (metered.seconds, metered.text_count) == (0, 0)
     metered.encode(["a", "b"], "query")
     first = metered.seconds
     metered.encode(["c"], "passage")
     assert 0.02 <= first < metered.seconds
-    assert metered.texts == 3
+    assert metered.text_count == 3
 
 
 def test_time_that_ended_in_an_error_counts() -> None:
@@ -49,15 +49,15 @@ def test_a_query_is_embedded_once_within_a_block_that_remembers() -> None:
     inner = HashingEmbedder(8)
     metered = MeteredEmbedder(inner)
     expected = inner.encode(["b", "a", "c"], "query").tobytes()
-    with metered.ahead(["c"], "query"), metered.remembering():
+    with metered.prefetch(["c"], "query"), metered.cache_queries():
         metered.encode(["a", "b"], "query")
         assert metered.encode(["b", "a", "c"], "query").tobytes() == expected
-        assert metered.texts == 3, "c ahead, then a and b"
+        assert metered.text_count == 3, "c ahead, then a and b"
         metered.encode(["a"], "passage")
         metered.encode(["a"], "passage")
-        assert metered.texts == 5, "passages are many, and asked for once"
+        assert metered.text_count == 5, "passages are many, and asked for once"
     metered.encode(["b"], "query")
-    assert metered.texts == 6
+    assert metered.text_count == 6
 
 
 def test_each_thread_has_its_own_account() -> None:
@@ -66,14 +66,14 @@ def test_each_thread_has_its_own_account() -> None:
 
     def work() -> None:
         metered.encode(["a"], "query")
-        seen.append((metered.seconds, metered.texts))
+        seen.append((metered.seconds, metered.text_count))
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
     assert seen[0][0] >= 0.02
     assert seen[0][1] == 1
-    assert (metered.seconds, metered.texts) == (0, 0)
+    assert (metered.seconds, metered.text_count) == (0, 0)
 
 
 class Careless(HashingEmbedder):
@@ -83,6 +83,6 @@ class Careless(HashingEmbedder):
 
 def test_an_array_of_another_shape_than_promised_is_refused() -> None:
     with pytest.raises(
-        EmbedderError, match=r"'hashing:8' gave an array of shape \(3, 8\) for 2 texts; expected \(2, 8\)"
+        EmbedderError, match=r"'hashing:8' returned an array of shape \(3, 8\) for 2 texts; expected \(2, 8\)"
     ):
         MeteredEmbedder(Careless(8)).encode(["a", "b"], "query")

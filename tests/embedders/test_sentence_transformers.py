@@ -149,14 +149,14 @@ def test_the_device_is_the_first_there_is_of_cuda_mps_and_the_processor(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert sentence_transformers._device("auto") == expected
-    assert sentence_transformers._device("cpu") == "cpu"
+    assert sentence_transformers._choose_device("auto") == expected
+    assert sentence_transformers._choose_device("cpu") == "cpu"
 
 
 def test_a_device_that_is_not_there_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigurationError, match=r"device is 'cuda:1'; expected auto, or one .*: cpu"):
-        sentence_transformers._device("cuda:1")
+    with pytest.raises(ConfigurationError, match=r"device is 'cuda:1'; expected auto, or .*: cpu"):
+        sentence_transformers._choose_device("cuda:1")
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_a_gpu_computes_in_sixteen_bits(
     device: str, has_bfloat16: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_bfloat16)
-    assert sentence_transformers._precision("auto", device) == expected
-    assert sentence_transformers._precision("float32", device) == "float32"
+    assert sentence_transformers._choose_precision("auto", device) == expected
+    assert sentence_transformers._choose_precision("float32", device) == "float32"
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_passes_are_filled_up_less_only_where_kernels_were_found_to_round_alike(
     dtype: torch.dtype, instructions: dict[str, bool | None], floor: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sentence_transformers, "_processor_has", instructions.__getitem__)
-    assert sentence_transformers._pass_sizes("cpu", dtype) == (4096, floor)
-    assert sentence_transformers._pass_sizes("cuda", dtype) == (16_384, 16_384)
+    assert sentence_transformers._choose_batch_sizes("cpu", dtype) == (4096, floor)
+    assert sentence_transformers._choose_batch_sizes("cuda", dtype) == (16_384, 16_384)
 
 
 def test_a_question_does_not_wait_for_all_the_texts_of_another_thread(
@@ -209,7 +209,7 @@ def test_a_question_does_not_wait_for_all_the_texts_of_another_thread(
 
     monkeypatch.setattr(embedder, "_forward", forward_when_both_are_there)
     monkeypatch.setattr(embedder, "_batch_tokens", 64)
-    monkeypatch.setattr(embedder, "_floor_tokens", 0)
+    monkeypatch.setattr(embedder, "_min_tokens", 0)
     monkeypatch.setattr(embedder._workers, "submit", submit_and_tell)
     indexing = threading.Thread(target=embedder.encode, args=(["An otter eats fish."] * 400, "passage"))
     asking = threading.Thread(target=embedder.encode, args=(["What does it eat?"], "query"))
@@ -218,7 +218,7 @@ def test_a_question_does_not_wait_for_all_the_texts_of_another_thread(
     asking.start()
     for thread in (asking, indexing):
         thread.join(60)
-    assert order.index(True) <= 2 * embedder._at_once
+    assert order.index(True) <= 2 * embedder._max_running
     assert len(order) > 50
 
 

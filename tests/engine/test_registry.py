@@ -77,7 +77,7 @@ def test_vectors_of_another_length_are_refused_with_both_embedders_named(tmp_pat
     bell, otter = Document("bell", "Bell", "Ines Moreau cast it."), Document("otter", "Otter", "It eats fish.")
     with Engine.open(tmp_path, embedder=Renamed(8)) as engine:
         engine.index_documents([bell])
-    other = r"built with 'openai:small', vectors of 8 numbers, and 'openai:small' now gives 9; use .* another --store"
+    other = r"built with 'openai:small', vectors of 8 numbers, and 'openai:small' now returns 9; use .* another --store"
     with Engine.open(tmp_path, embedder=Renamed(9)) as engine:
         for retriever in ("dense", "default", "hypergraphrag"):
             with pytest.raises(IndexMismatchError, match=other):
@@ -215,7 +215,7 @@ def test_a_new_index_hashes_words_where_there_is_no_model_and_says_so(
         raise ModelNotFoundError("the model is nowhere")
 
     without_sentence_transformers(monkeypatch)
-    monkeypatch.setattr("polyad.embedders.minilm.embedder.weights_folder", absent)
+    monkeypatch.setattr("polyad.embedders.minilm.embedder.get_model_folder", absent)
     with Engine.open(tmp_path / "kb") as engine:
         engine.index_documents([Document("a", "Bell", "The bell was cast by Ines Moreau.")])
         assert engine.search("Who cast the bell?").passages

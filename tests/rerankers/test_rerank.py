@@ -81,10 +81,10 @@ def results(*pairs: tuple[object, object]) -> Mapping[str, object]:
         (results((0, 1.0), (1, 1.0)), "scores for 2 of 3 passages"),
         (results((0, 1.0), (0, 1.0), (1, 1.0)), "scores for 2 of 3 passages"),
         (results((0, 1.0), (1, 1.0), (3, 1.0)), "or for others"),
-        (results((0, 1.0), (1, "high"), (2, 1.0)), "a relevance_score is no finite number"),
-        (results((0, 1.0), (1, float("nan")), (2, 1.0)), "a relevance_score is no finite number"),
-        (results((0, 1.0), (1, None), (2, 1.0)), "a relevance_score is no finite number"),
-        (results((0, 1.0), (1, 10**400), (2, 1.0)), "a relevance_score is no finite number"),
+        (results((0, 1.0), (1, "high"), (2, 1.0)), "a relevance_score is not a finite number"),
+        (results((0, 1.0), (1, float("nan")), (2, 1.0)), "a relevance_score is not a finite number"),
+        (results((0, 1.0), (1, None), (2, 1.0)), "a relevance_score is not a finite number"),
+        (results((0, 1.0), (1, 10**400), (2, 1.0)), "a relevance_score is not a finite number"),
     ],
 )
 def test_what_is_no_ranking_is_an_error_that_says_why(outcome: Fault | Mapping[str, Any], message: str) -> None:
@@ -173,7 +173,7 @@ def test_a_cross_encoder_takes_long_and_broken_texts(make_cross_encoder: MakeCro
 
 
 def test_a_model_that_gives_no_single_score_is_an_error(make_cross_encoder: MakeCrossEncoder) -> None:
-    with pytest.raises(ConfigurationError, match="gives 3 numbers for a passage; expected a cross-encoder"):
+    with pytest.raises(ConfigurationError, match="returns 3 scores for a passage; expected a cross-encoder"):
         CrossEncoderReranker(str(make_cross_encoder(3)))
 
 

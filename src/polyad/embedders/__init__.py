@@ -1,1 +1,1 @@
-"""Embedding models, one a file or folder."""
+"""Embedders: one file or folder for each kind of embedding model."""

@@ -1,4 +1,4 @@
-"""An embedder without a model, for tests: hashed bags of words."""
+"""An embedder that hashes words instead of running a model, for tests and comparisons."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WORD = re.compile(r"\w+")
 
 
 class HashingEmbedder:
-    """Adds a direction for each word, chosen by the word's hash; texts that share words are near each other.
+    """Embeds a text as the sum of one pseudo-random vector for each word, so that texts with common words are similar.
 
-    A test double: deterministic on every machine, fast, and with no understanding whatever. A text's vector depends on
-    that text alone, bit for bit.
+    The vector of a word is derived from its hash. Vectors are the same on every machine, and a text's vector does not
+    depend on other texts. Meaning is not represented.
 
     Args:
         dimension: Length of the vectors; 1 or more.
@@ -35,11 +35,11 @@ class HashingEmbedder:
         self._dimension = dimension
 
     @classmethod
-    def from_name(cls, dimension: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # those of models
-        """The embedder of ``hashing:DIMENSION``, from what follows the colon.
+    def from_name(cls, dimension: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # settings of models
+        """Create the embedder ``hashing:DIMENSION`` from the text after the colon.
 
         Raises:
-            ConfigurationError: that is not a whole number of 1 or more.
+            ConfigurationError: ``dimension`` is not a whole number of 1 or more.
         """
         if not dimension.isdecimal():
             raise ConfigurationError(
@@ -49,32 +49,32 @@ class HashingEmbedder:
 
     @property
     def name(self) -> str:
-        """``hashing:`` and the dimension."""
+        """The embedder's name: ``hashing:`` and the dimension."""
         return f"hashing:{self._dimension}"
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
+        """Length of the vectors."""
         return self._dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:  # noqa: ARG002  # the protocol's parameter
-        """Embed ``texts``; questions like passages. See :class:`polyad.protocols.components.Embedder`."""
+        """Return unit vectors of texts, float32 ``[texts, dimension]``; queries are embedded like passages."""
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             words = _WORD.findall(in_pairs(text).lower()) or [text]
-            total = np.sum([_direction(word, self._dimension) for word in words], axis=0)
-            vectors[row] = _unit(total) if total.any() else _unit(_direction(text, self._dimension))
+            total = np.sum([_hash_word(word, self._dimension) for word in words], axis=0)
+            vectors[row] = _normalise(total) if total.any() else _normalise(_hash_word(text, self._dimension))
         return vectors
 
 
 @lru_cache(maxsize=1 << 14)
-def _direction(word: str, dimension: int) -> FloatArray:
-    """A vector of -1 and 1, of shape ``[dimension]``."""
+def _hash_word(word: str, dimension: int) -> FloatArray:
+    """Return the vector of a word: numbers -1 and 1, shape ``[dimension]``."""
     hashed = hashlib.shake_128(word.encode("utf-8", "surrogatepass")).digest(-(-dimension // 8))
     bits = np.unpackbits(np.frombuffer(hashed, dtype=np.uint8))[:dimension]
     return bits.astype(np.float32) * 2 - 1
 
 
-def _unit(vector: FloatArray) -> FloatArray:
+def _normalise(vector: FloatArray) -> FloatArray:
     result: FloatArray = vector / np.sqrt(np.sum(vector * vector))
     return result

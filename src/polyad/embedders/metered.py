@@ -1,4 +1,4 @@
-"""An embedder that keeps account of the time spent inside it, embeds ahead what will be asked for, and is checked."""
+"""An embedder that measures the time of another embedder, caches vectors of queries and checks shapes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from polyad.protocols.components import Embedder, TextKind
 
 
 class MeteredEmbedder:
-    """Passes everything on to another embedder, and adds up the seconds and the texts.
-
-    Each thread has its own account, so that a search in one thread does not count another's.
+    """Wraps an embedder, and counts the seconds and the texts of each thread separately.
 
     Args:
-        embedder: Makes the vectors.
-        built_with: Of the index that they are for: the name of its embedder, and the length of its vectors. None where
-            there is no index.
+        embedder: Computes the vectors.
+        built_with: Name of the embedder and length of the vectors of the index; None if there is no index.
     """
 
     def __init__(self, embedder: Embedder, built_with: tuple[str, int] | None = None) -> None:
@@ -37,62 +34,62 @@ class MeteredEmbedder:
 
     @property
     def dimension(self) -> int:
-        """That of the index; of none, the embedder's own."""
+        """Length of the index's vectors; without an index, of the embedder's vectors."""
         return self._built_with[1] if self._built_with else self._embedder.dimension
 
     @property
     def seconds(self) -> float:
-        """Wall time this thread has spent in :meth:`encode`."""
+        """Wall time that this thread has spent in the embedder."""
         return getattr(self._account, "seconds", 0.0)
 
     @property
-    def texts(self) -> int:
-        """How many texts this thread has had embedded."""
-        return getattr(self._account, "texts", 0)
+    def text_count(self) -> int:
+        """Number of texts that this thread has embedded."""
+        return getattr(self._account, "text_count", 0)
 
     @contextmanager
-    def ahead(self, texts: Sequence[str], kind: TextKind) -> Iterator[None]:
-        """Embed ``texts`` in one batch now, so that this thread need not wait for them within the block."""
+    def prefetch(self, texts: Sequence[str], kind: TextKind) -> Iterator[None]:
+        """Embed texts in one batch and cache the vectors for this thread during the ``with`` block."""
         distinct = list(dict.fromkeys(texts))
         vectors = self._encode(distinct, kind) if distinct else ()
-        with self._knowing({(kind, text): vector for text, vector in zip(distinct, vectors, strict=True)}):
+        with self._use_cache({(kind, text): vector for text, vector in zip(distinct, vectors, strict=True)}):
             yield
 
     @contextmanager
-    def remembering(self) -> Iterator[None]:
-        """Embed each query of this thread once within the block: its vector is asked for by the next stage again."""
-        with self._knowing(dict(self._known or {})):
+    def cache_queries(self) -> Iterator[None]:
+        """Cache the vectors of this thread's queries during the ``with`` block: several stages embed the same query."""
+        with self._use_cache(dict(self._cache or {})):
             yield
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-        """Embed ``texts``; see :class:`polyad.protocols.components.Embedder`.
+        """Return unit vectors of texts, float32 ``[texts, dimension]``.
 
         Raises:
-            IndexMismatchError: the vectors are longer or shorter than those of the index.
-            EmbedderError: the embedder failed, or gave something else than a vector for each text.
+            IndexMismatchError: the vectors have another length than the vectors of the index.
+            EmbedderError: the embedder failed, or did not return one vector for each text.
         """
-        known = self._known
-        if known is None or not texts:
+        cache = self._cache
+        if cache is None or not texts:
             return self._encode(texts, kind)
-        new = [text for text in dict.fromkeys(texts) if (kind, text) not in known]
-        made = dict(zip(new, self._encode(new, kind), strict=True)) if new else {}
+        missing = [text for text in dict.fromkeys(texts) if (kind, text) not in cache]
+        vectors = dict(zip(missing, self._encode(missing, kind), strict=True)) if missing else {}
         if kind == "query":
-            known.update(((kind, text), vector) for text, vector in made.items())
-        return np.stack([made[text] if text in made else known[kind, text] for text in texts])
+            cache.update(((kind, text), vector) for text, vector in vectors.items())
+        return np.stack([vectors[text] if text in vectors else cache[kind, text] for text in texts])
 
     @property
-    def _known(self) -> dict[tuple[TextKind, str], FloatArray] | None:
-        """What this thread need not embed again; None where nothing is kept."""
-        known: dict[tuple[TextKind, str], FloatArray] | None = getattr(self._account, "known", None)
-        return known
+    def _cache(self) -> dict[tuple[TextKind, str], FloatArray] | None:
+        """Cached vectors of this thread; None outside of :meth:`prefetch` and :meth:`cache_queries`."""
+        cache: dict[tuple[TextKind, str], FloatArray] | None = getattr(self._account, "cache", None)
+        return cache
 
     @contextmanager
-    def _knowing(self, known: dict[tuple[TextKind, str], FloatArray]) -> Iterator[None]:
-        before, self._account.known = self._known, known
+    def _use_cache(self, cache: dict[tuple[TextKind, str], FloatArray]) -> Iterator[None]:
+        outer, self._account.cache = self._cache, cache
         try:
             yield
         finally:
-            self._account.known = before
+            self._account.cache = outer
 
     def _encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         started = time.perf_counter()
@@ -100,20 +97,20 @@ class MeteredEmbedder:
             vectors = self._embedder.encode(texts, kind)
         finally:
             self._account.seconds = self.seconds + time.perf_counter() - started
-            self._account.texts = self.texts + len(texts)
-        self._require_shape(np.shape(vectors), len(texts))
+            self._account.text_count = self.text_count + len(texts)
+        self._check_shape(np.shape(vectors), len(texts))
         return vectors
 
-    def _require_shape(self, shape: tuple[int, ...], texts: int) -> None:
-        if shape == (texts, self.dimension) or not texts:
+    def _check_shape(self, shape: tuple[int, ...], text_count: int) -> None:
+        if shape == (text_count, self.dimension) or not text_count:
             return
-        if self._built_with and shape == (texts, self._embedder.dimension):
+        if self._built_with and shape == (text_count, self._embedder.dimension):
             name, dimension = self._built_with
             raise IndexMismatchError(
-                f"the index was built with {name!r}, vectors of {dimension:,} numbers, and {self.name!r} now gives "
+                f"the index was built with {name!r}, vectors of {dimension:,} numbers, and {self.name!r} now returns "
                 f"{shape[1]:,}; use the model it was built with, or index into another --store"
             )
         raise EmbedderError(
-            f"the embedder {self.name!r} gave an array of shape {shape} for {texts:,} texts; expected "
-            f"{(texts, self.dimension)}"
+            f"the embedder {self.name!r} returned an array of shape {shape} for {text_count:,} texts; expected "
+            f"{(text_count, self.dimension)}"
         )

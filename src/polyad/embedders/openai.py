@@ -1,4 +1,4 @@
-"""Embeddings from any endpoint that speaks OpenAI's protocol."""
+"""An embedder that calls an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ _PROBE = "dimension"
 
 
 class OpenAIEmbedder:
-    """Embeds through an endpoint: OpenAI's, or a local server of that protocol. Retries as the language model does.
+    """Embeds texts through an OpenAI-compatible endpoint, with the retries of the language model.
 
-    A blank text, which many endpoints refuse, is not sent: its vector is the first axis, all but orthogonal to any
-    other text's.
+    A blank text is not sent, because many endpoints reject it: its vector is the first unit vector, nearly orthogonal
+    to the vectors of other texts.
 
     Args:
-        model: The model's name at the endpoint.
+        model: Name of the model at the endpoint.
         base_url: Such as ``http://localhost:11434/v1``; empty for the SDK's default (``OPENAI_BASE_URL``, else OpenAI).
-        api_key: Sent as a bearer token; empty for the SDK's default (``OPENAI_API_KEY``); local servers need none.
-        dimension: Length of the vectors, where it is known; otherwise one text is embedded on first use to find out.
-        query_prefix: Put before questions.
-        passage_prefix: Put before all other texts.
-        batch_size: Texts a request. 64 passages of 1,200 tokens stay within OpenAI's 300,000 tokens a request.
-        concurrency: Requests under way at once.
-        timeout: Seconds the endpoint may be silent; its reply has to be whole in four times as many.
-        max_retries: Further tries after a failure that may pass.
-        retry_delay: Seconds before the first further try; doubles with each, up to 8.
-        max_reply_bytes: Longest reply, unpacked. 64 MiB: ten times what 64 vectors of 4,096 numbers take.
+        api_key: Bearer token; empty for the SDK's default (``OPENAI_API_KEY``). Local servers need none.
+        dimension: Length of the vectors; if None, one text is embedded on first use to find the length.
+        query_prefix: Prefix of queries.
+        passage_prefix: Prefix of all other texts.
+        batch_size: Texts per request. 64 passages of 1,200 tokens stay within OpenAI's 300,000 tokens per request.
+        concurrency: Maximum number of concurrent requests.
+        timeout: Seconds that the endpoint may be silent; the whole reply may take four times as long.
+        max_retries: Maximum number of retries after a temporary failure.
+        retry_delay: Seconds before the first retry; doubled for each further retry, up to 8.
+        max_reply_bytes: Maximum size of a decompressed reply. 64 MiB is ten times the size of 64 vectors of 4,096
+            numbers.
 
     Raises:
         MissingExtraError: the extra ``llm`` is not installed.
-        ConfigurationError: the API key cannot be sent.
+        ConfigurationError: the API key contains characters that cannot be sent.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class OpenAIEmbedder:
         retry_delay: float = 0.5,
         max_reply_bytes: int = 64 * 1024 * 1024,
     ) -> None:
-        # Imported here, so that naming this class costs nothing and works without the extra.
+        # Imported here: importing this module must be fast and work without the extra.
         from polyad.openai_api.endpoint import Endpoint
 
         self._model = model
@@ -87,11 +88,11 @@ class OpenAIEmbedder:
 
     @classmethod
     def from_name(cls, model: str, settings: EncoderSettings) -> Self:
-        """The embedder of ``openai:MODEL``, from what follows the colon, at an endpoint as above.
+        """Create the embedder ``openai:MODEL`` from the text after the colon.
 
         Raises:
             MissingExtraError: the extra ``llm`` is not installed.
-            ConfigurationError: no model is named, or the API key cannot be sent.
+            ConfigurationError: ``model`` is empty, or the API key cannot be sent.
         """
         if not model:
             raise ConfigurationError("no embedder 'openai:'; expected openai:MODEL, a model that the endpoint serves")
@@ -99,10 +100,10 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
-        """``openai:MODEL``, as on the command line; with prefixes, also a short hash of them.
+        """The embedder's name: ``openai:MODEL``, and a short hash of the prefixes if there are any.
 
-        Vectors with other prefixes are not comparable. An embedder with prefixes is not loaded by its name: whoever
-        opens the index again has to give it.
+        Vectors with other prefixes are not comparable. An embedder with prefixes cannot be loaded by name: to open the
+        index again, pass an equal embedder.
         """
         name = f"openai:{self._model}"
         prefixes = "\0".join(self._prefixes.values())
@@ -112,10 +113,10 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of every vector.
+        """Length of the vectors.
 
         Raises:
-            EmbedderError: it had to be asked for, and the endpoint failed.
+            EmbedderError: the length is unknown and the endpoint failed.
         """
         with self._probing:
             if self._dimension is None:
@@ -123,27 +124,27 @@ class OpenAIEmbedder:
             return self._dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-        """Embed ``texts``; see :class:`polyad.protocols.components.Embedder`.
+        """Return unit vectors of texts, float32 ``[texts, dimension]``.
 
         Raises:
-            EmbedderError: the endpoint failed for good, or returned something that is not a vector for each text.
+            EmbedderError: the endpoint failed after all retries, or did not return one vector for each text.
         """
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        filled = [row for row, text in enumerate(texts) if text.strip()]
-        batches = [filled[start : start + self._batch_size] for start in range(0, len(filled), self._batch_size)]
-        sent = [[self._prefixes[kind] + texts[row] for row in rows] for rows in batches]
-        for rows, found in zip(batches, self._requests(sent), strict=True):
-            if found.shape[1] != self.dimension:
+        not_blank = [row for row, text in enumerate(texts) if text.strip()]
+        batches = [not_blank[start : start + self._batch_size] for start in range(0, len(not_blank), self._batch_size)]
+        prefixed = [[self._prefixes[kind] + texts[row] for row in rows] for rows in batches]
+        for rows, unit_vectors in zip(batches, self._request_all(prefixed), strict=True):
+            if unit_vectors.shape[1] != self.dimension:
                 raise EmbedderError(
-                    f"model {self._model!r} returned vectors of length {found.shape[1]}; expected {self.dimension}; "
-                    "check which model the endpoint serves"
+                    f"model {self._model!r} returned vectors of length {unit_vectors.shape[1]}; expected "
+                    f"{self.dimension}; check which model the endpoint serves"
                 )
-            vectors[rows] = found
-        if len(filled) < len(texts):
+            vectors[rows] = unit_vectors
+        if len(not_blank) < len(texts):
             vectors[[row for row, text in enumerate(texts) if not text.strip()], 0] = 1.0
         return vectors
 
-    def _requests(self, batches: Sequence[Sequence[str]]) -> list[FloatArray]:
+    def _request_all(self, batches: Sequence[Sequence[str]]) -> list[FloatArray]:
         if len(batches) < 2:
             return [self._request(batch) for batch in batches]
         pool = ThreadPoolExecutor(min(self._concurrency, len(batches)), thread_name_prefix="polyad-embed")
@@ -153,7 +154,7 @@ class OpenAIEmbedder:
             pool.shutdown(cancel_futures=True)
 
     def _request(self, texts: Sequence[str]) -> FloatArray:
-        """Unit vectors of shape ``[len(texts), any]`` from one request."""
+        """Return unit vectors from one request, shape ``[texts, any]``."""
         from polyad.openai_api.endpoint import EndpointError, json_object, sendable
 
         create = self._endpoint.client.embeddings.with_raw_response.create
@@ -165,7 +166,7 @@ class OpenAIEmbedder:
             reply = create(model=self._model, input=inputs, encoding_format="float").text
             body = json_object(reply, self._endpoint.secrets)
             try:
-                return _unit_vectors(body, len(inputs))
+                return _parse_vectors(body, len(inputs))
             except ValueError as error:
                 raise UnusableReplyError(str(error), may_pass=False) from error
 
@@ -175,16 +176,16 @@ class OpenAIEmbedder:
             raise EmbedderError(str(error)) from error
 
 
-def _unit_vectors(body: Mapping[str, object], count: int) -> FloatArray:
-    """The vectors of a reply in the order of its texts, of length 1.
+def _parse_vectors(body: Mapping[str, object], count: int) -> FloatArray:
+    """Parse the unit vectors of a reply, in the order of the texts.
 
     Raises:
-        ValueError: there is not one finite vector, other than zero, for each text.
+        ValueError: the reply does not have one finite vector other than zero for each text.
     """
     data = body.get("data")
     if not isinstance(data, list) or len(data) != count or not all(isinstance(item, dict) for item in data):
-        found = len(data) if isinstance(data, list) else "no list of"
-        raise ValueError(f"asked for {counted(count, 'vector')}, the reply has {found}")
+        actual = len(data) if isinstance(data, list) else "no list of"
+        raise ValueError(f"asked for {counted(count, 'vector')}, the reply has {actual}")
     rows = {str(item.get("index", position)): item.get("embedding") for position, item in enumerate(data)}
     if rows.keys() != {str(index) for index in range(count)}:
         raise ValueError(f"the indices of the vectors are not 0 to {count - 1}")

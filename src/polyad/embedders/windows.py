@@ -1,4 +1,4 @@
-"""Texts that are longer than a model reads: cut into windows of tokens, whose vectors are put together again."""
+"""Averaging and normalisation of the vectors of token windows, into which long texts are split."""
 
 from __future__ import annotations
 
@@ -10,34 +10,33 @@ from polyad.errors import EmbedderError
 from polyad.model import FloatArray
 
 
-def encodable(text: str) -> str:
-    """``text`` with a question mark for each lone surrogate, which tokenizers refuse."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def average_windows(
+    vectors: FloatArray, windows: Sequence[list[int]], text_of_window: Sequence[int], text_count: int
+) -> FloatArray:
+    """Return one unit vector for each text: the mean of the text's windows, weighted by their number of tokens.
 
-
-def pooled(vectors: FloatArray, windows: Sequence[list[int]], owners: Sequence[int], count: int) -> FloatArray:
-    """The mean of each text's windows, weighted by length; the vector itself where a text has one window.
+    The vector of a text with one window is unchanged.
 
     Args:
-        vectors: Of length 1, float32 ``[windows, dimension]``.
-        windows: Tokens.
-        owners: The text that each window is of, ascending; every text has one at least.
-        count: Of texts.
+        vectors: Unit vectors of the windows, float32 ``[windows, dimension]``.
+        windows: Token ids of each window.
+        text_of_window: Position of the text of each window, ascending; every text has at least one window.
+        text_count: Number of texts.
 
     Returns:
-        Vectors of length 1, float32 ``[count, dimension]``.
+        float32 ``[text_count, dimension]``.
     """
-    if len(windows) == count:
+    if len(windows) == text_count:
         return vectors
     lengths = np.array([len(window) for window in windows], dtype=np.float32)
-    first = np.searchsorted(owners, np.arange(count))
+    first = np.searchsorted(text_of_window, np.arange(text_count))
     sums = np.add.reduceat(vectors * lengths[:, None], first)
-    alone = np.bincount(owners, minlength=count) == 1
-    return np.where(alone[:, None], vectors[first], normalised(sums))
+    is_single = np.bincount(text_of_window, minlength=text_count) == 1
+    return np.where(is_single[:, None], vectors[first], normalise_vectors(sums))
 
 
-def normalised(vectors: FloatArray) -> FloatArray:
-    """Rows of length 1, float32 ``[rows, dimension]``.
+def normalise_vectors(vectors: FloatArray) -> FloatArray:
+    """Scale each row to length 1; returns float32 ``[rows, dimension]``.
 
     Raises:
         EmbedderError: a number is not finite.

@@ -334,7 +334,7 @@ class Engine:
     ) -> IndexReport:
         builder = make_builder(method, self.components, limits)
         embedder, spent = self.components.embedder, self.components.usage
-        started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.texts
+        started, encoding, texts = time.perf_counter(), embedder.seconds, embedder.text_count
         model = self.components.language_model
         with model.asking_anew(redone) if model and redone is not None else nullcontext():
             counts = self._indexer(builder, method).index(documents, progress, files, checkpoint=redone)
@@ -348,7 +348,7 @@ class Engine:
             skipped=(),
             seconds=time.perf_counter() - started,
             encode_seconds=embedder.seconds - encoding,
-            embedded_texts=embedder.texts - texts,
+            embedded_texts=embedder.text_count - texts,
             usage=self.components.usage - spent,
         )
 

@@ -106,7 +106,7 @@ class Searcher:
         self.prepare(chosen, progress)
         if not _retrieval(chosen).embeds_question:
             return [self.search(question, wanted, chosen) for question in questions]
-        with self._components.embedder.ahead(questions, "query"):
+        with self._components.embedder.prefetch(questions, "query"):
             return [self.search(question, wanted, chosen) for question in questions]
 
     def require(self, question: str) -> None:
@@ -147,7 +147,7 @@ class Searcher:
 
         if reranker is not None:
             retrieve = partial(reranked, retrieve, reranker)
-        with self._components.embedder.remembering() if retrieval.embeds_question else nullcontext():
+        with self._components.embedder.cache_queries() if retrieval.embeds_question else nullcontext():
             return assemble_hits(retrieve, wanted, nearest, is_listed=retrieval.lists_nearest, again=reranker is None)
 
 

@@ -1,1 +1,1 @@
-"""Rerankers, one a file."""
+"""Rerankers: one file for each kind."""

@@ -1,8 +1,7 @@
-"""Rerankers on this machine: cross-encoders through the sentence-transformers library."""
+"""A reranker that runs a local cross-encoder with the sentence-transformers library."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
@@ -11,24 +10,24 @@ import numpy as np
 from polyad.config import RerankerSettings
 from polyad.errors import ConfigurationError, MissingExtraError, RerankerError
 from polyad.model import FloatArray
-from polyad.model_hub import can_fetch
+from polyad.model_hub import disable_tokenizer_threads, load_model, replace_surrogates
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 
 class CrossEncoderReranker:
-    """Scores passages with any cross-encoder of one output that sentence-transformers can load.
+    """Scores passages with any cross-encoder that sentence-transformers can load and that has one output.
 
-    A passage longer than the model reads counts by its beginning, which mostly is about 400 words.
+    A passage that is longer than the model's input is truncated, usually to about 400 words.
 
     Args:
-        model: Name or folder.
+        model: Name or folder of the model.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
-        ConfigurationError: there is no such model on this machine, and it cannot be fetched; or it does not give one
-            score a passage.
+        ConfigurationError: the model is not on this machine and cannot be downloaded, or it returns several scores for
+            a passage.
     """
 
     def __init__(self, model: str) -> None:
@@ -37,30 +36,30 @@ class CrossEncoderReranker:
         outputs = self._model.num_labels
         if outputs != 1:
             raise ConfigurationError(
-                f"the model {model!r} gives {outputs} numbers for a passage; expected a cross-encoder that gives one"
+                f"the model {model!r} returns {outputs} scores for a passage; expected a cross-encoder that returns one"
             )
 
     @classmethod
-    def from_name(cls, name: str, settings: RerankerSettings) -> Self:  # noqa: ARG003  # those of endpoints
-        """The reranker ``cross-encoder:NAME``."""
+    def from_name(cls, name: str, settings: RerankerSettings) -> Self:  # noqa: ARG003  # settings of endpoints
+        """Create the reranker ``cross-encoder:NAME`` from the text after the colon."""
         if not name.strip():
             raise ConfigurationError("no reranker 'cross-encoder:'; expected cross-encoder:MODEL_OR_FOLDER")
         return cls(name)
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """The reranker's name: ``cross-encoder:`` and the model."""
         return f"cross-encoder:{self._name}"
 
     def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
-        """The model's score of each passage; see :class:`polyad.protocols.components.Reranker`.
+        """Return the model's score of each passage, float32 ``[passages]``; higher is better.
 
         Raises:
-            RerankerError: the model could not be run.
+            RerankerError: the model failed.
         """
         if not passages:
             return np.zeros(0, dtype=np.float32)
-        pairs = [(_encodable(question), _encodable(passage)) for passage in passages]
+        pairs = [(replace_surrogates(question), replace_surrogates(passage)) for passage in passages]
         try:
             scores = self._model.predict(pairs, show_progress_bar=False, convert_to_numpy=True)
         except (RuntimeError, ValueError, IndexError) as error:
@@ -68,31 +67,17 @@ class CrossEncoderReranker:
         return np.asarray(scores, dtype=np.float32)
 
 
-def _encodable(text: str) -> str:
-    """``text`` with a question mark for each lone surrogate, which tokenizers refuse."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _load(model: str) -> CrossEncoder:
-    # The tokenizer's own threads only get in the way of a process that forks, and warn about it.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    disable_tokenizer_threads()
     try:
         import transformers
         from sentence_transformers import CrossEncoder
     except ImportError as error:
         raise MissingExtraError("sentence-transformers", "local") from error
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped upstream
-    problem: Exception | None = None
-    for only_local in (True, False):  # what is on this machine needs no waiting for a network
-        if not only_local and not can_fetch():
-            break
-        try:
-            loaded: CrossEncoder = CrossEncoder(model, device="cpu", local_files_only=only_local)
-            return loaded
-        except (OSError, ValueError) as error:
-            problem = error
-    reason = (str(problem).strip().splitlines() or [""])[0]
-    raise ConfigurationError(
-        f"the cross-encoder {model!r} cannot be loaded ({reason}); expected a folder, or a name that is cached on this "
-        "machine or can be fetched"
-    ) from problem
+
+    def load(only_local_files: bool) -> CrossEncoder:
+        model_on_cpu: CrossEncoder = CrossEncoder(model, device="cpu", local_files_only=only_local_files)
+        return model_on_cpu
+
+    return load_model(load, f"the cross-encoder {model!r}")

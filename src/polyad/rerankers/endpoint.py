@@ -1,4 +1,4 @@
-"""Rerankers behind ``POST /rerank``, as Cohere, Jina and vLLM have it."""
+"""A reranker that calls ``POST /rerank`` of an endpoint, as served by Cohere, Jina and vLLM."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from polyad.openai_api.rate_limit import RateLimiter
 if TYPE_CHECKING:
     from polyad.openai_api.endpoint import Endpoint
 
-_LARGEST = float(np.finfo(np.float32).max)
+_MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 class EndpointReranker:
-    """Has an endpoint score passages, all of a question in one request; retries as the language model does.
+    """Scores passages through an endpoint, in one request for each question, with the retries of the language model.
 
     Args:
-        model: The model's name at the endpoint.
-        settings: Where it is, and how long to wait for it.
+        model: Name of the model at the endpoint.
+        settings: Address, API key and time limits of the endpoint.
 
     Raises:
         MissingExtraError: the extra ``llm`` is not installed.
-        ConfigurationError: the API key cannot be sent.
+        ConfigurationError: the API key contains characters that cannot be sent.
     """
 
     def __init__(self, model: str, settings: RerankerSettings | None = None) -> None:
-        # Imported here, so that naming this class costs nothing and works without the extra.
+        # Imported here: importing this module must be fast and work without the extra.
         from polyad.openai_api.endpoint import Endpoint
 
         settings = settings or RerankerSettings()
@@ -50,21 +50,23 @@ class EndpointReranker:
 
     @classmethod
     def from_name(cls, name: str, settings: RerankerSettings) -> Self:
-        """The reranker ``endpoint:NAME``."""
+        """Create the reranker ``endpoint:NAME`` from the text after the colon."""
         if not name.strip():
-            raise ConfigurationError("no reranker 'endpoint:'; expected endpoint:MODEL, a model that it serves")
+            raise ConfigurationError(
+                "no reranker 'endpoint:'; expected endpoint:MODEL, a model that the endpoint serves"
+            )
         return cls(name, settings)
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """The reranker's name: ``endpoint:`` and the model."""
         return f"endpoint:{self._model}"
 
     def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
-        """The relevance of each passage; see :class:`polyad.protocols.components.Reranker`.
+        """Return the endpoint's score of each passage, float32 ``[passages]``; higher is better.
 
         Raises:
-            RerankerError: the endpoint failed for good, or did not score each passage.
+            RerankerError: the endpoint failed after all retries, or did not return a score for each passage.
         """
         from polyad.openai_api.endpoint import EndpointError, json_object, sendable
 
@@ -76,7 +78,7 @@ class EndpointReranker:
             self._endpoint.begin()
             reply = self._endpoint.client.post("/rerank", body=request, cast_to=str)
             try:
-                return _scores(json_object(reply, self._endpoint.secrets), len(passages))
+                return _parse_scores(json_object(reply, self._endpoint.secrets), len(passages))
             except ValueError as error:
                 raise UnusableReplyError(str(error), may_pass=False) from error
 
@@ -86,11 +88,11 @@ class EndpointReranker:
             raise RerankerError(str(error)) from error
 
 
-def _scores(body: Mapping[str, Any], count: int) -> FloatArray:
-    """The scores of a reply in the order of its passages.
+def _parse_scores(body: Mapping[str, Any], count: int) -> FloatArray:
+    """Parse the scores of a reply, in the order of the passages.
 
     Raises:
-        ValueError: there is not one finite number for each passage.
+        ValueError: the reply does not have one finite number for each passage.
     """
     results = body.get("results")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
@@ -100,10 +102,10 @@ def _scores(body: Mapping[str, Any], count: int) -> FloatArray:
         raise ValueError(f"the reply has scores for {len(scores)} of {count} passages, or for others")
     values = [scores[str(index)] for index in range(count)]
     if not all(_is_finite(value) for value in values):
-        raise ValueError("a relevance_score is no finite number")
+        raise ValueError("a relevance_score is not a finite number")
     return np.array(values, dtype=np.float32)
 
 
 def _is_finite(value: object) -> bool:
-    """Whether a value is a number that float32 holds; a whole number in JSON may be of any size."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    """Return whether a value is a number in the range of float32; an integer in JSON may have any size."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_FLOAT32

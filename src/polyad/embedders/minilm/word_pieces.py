@@ -1,4 +1,4 @@
-"""Texts to the tokens that BERT reads: pieces of words, in lower case and without accents."""
+"""The WordPiece tokenizer of uncased BERT models."""
 
 from __future__ import annotations
 
@@ -17,54 +17,56 @@ _CJK = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
-"""Characters that are words by themselves; the ranges that the model was trained with."""
+"""Ranges of characters that are words of their own, as in the training of the model."""
 
 _SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
 
-_LONGEST_WORD = 100
-"""Characters; a longer word is unknown."""
+_MAX_WORD_LENGTH = 100
+"""Characters; a longer word becomes the token [UNK]."""
 
-_KEPT_WORDS = 1 << 16
+_CACHED_WORDS = 1 << 16
 
 
-class WordPieces:
-    """The tokenizer of an uncased BERT model (Devlin et al., 2019), token for token that of the library `tokenizers`.
+class WordPieceTokenizer:
+    """Splits texts into the token ids of an uncased BERT model (Devlin et al., 2019), like the library ``tokenizers``.
 
-    A word is cut from the left into the longest pieces that the vocabulary has (Schuster and Nakajima, 2012).
+    A word is split from left to right into the longest pieces in the vocabulary (Schuster and Nakajima, 2012).
 
     Args:
-        vocabulary: Pieces in the order of their ids; those that continue a word begin with ``##``.
+        vocabulary: Word pieces in the order of their ids; pieces that continue a word begin with ``##``.
     """
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._ids = {piece: id for id, piece in enumerate(vocabulary)}
         self._unknown = [self._ids["[UNK]"]]
-        self._pieces = lru_cache(_KEPT_WORDS)(self._cut)
+        self._pieces = lru_cache(_CACHED_WORDS)(self._split_word)
 
-    def windows(self, text: str, size: int) -> list[list[int]]:
-        """The ids of a text's tokens in windows, each between [CLS] and [SEP]; at least one window.
+    def split_windows(self, text: str, max_tokens: int) -> list[list[int]]:
+        """Return the token ids of a text in one or more windows, each between [CLS] and [SEP].
 
         Args:
-            text: Any.
-            size: The most tokens of a window, those two included; 3 or more.
+            text: The text.
+            max_tokens: Maximum number of tokens in a window, [CLS] and [SEP] included; 3 or more.
         """
-        ids = self._tokens(text)
+        ids = self._tokenize(text)
         begin, end = self._ids["[CLS]"], self._ids["[SEP]"]
-        return [[begin, *ids[start : start + size - 2], end] for start in range(0, max(1, len(ids)), size - 2)]
+        return [
+            [begin, *ids[start : start + max_tokens - 2], end] for start in range(0, max(1, len(ids)), max_tokens - 2)
+        ]
 
-    def _tokens(self, text: str) -> list[int]:
+    def _tokenize(self, text: str) -> list[int]:
         ids: list[int] = []
         for part in _SPECIAL.split(text):
             if _SPECIAL.fullmatch(part):
                 ids.append(self._ids[part])
             else:
-                for word in _plain(part).split(" "):
+                for word in _normalise(part).split(" "):
                     ids.extend(self._pieces(word))
         return ids
 
-    def _cut(self, word: str) -> list[int]:
-        """The ids of a word's pieces; that of [UNK] where it cannot be cut into any."""
-        if len(word) > _LONGEST_WORD:
+    def _split_word(self, word: str) -> list[int]:
+        """Return the ids of a word's pieces; the id of [UNK] if the word cannot be split into known pieces."""
+        if len(word) > _MAX_WORD_LENGTH:
             return self._unknown
         ids, start = [], 0
         while start < len(word):
@@ -79,45 +81,45 @@ class WordPieces:
         return ids
 
 
-def _plain(text: str) -> str:
-    """Lower case without accents and control characters, blanks around each mark and each CJK character."""
-    return unicodedata.normalize("NFD", text.translate(_CLEAN)).translate(_SPLIT)
+def _normalise(text: str) -> str:
+    """Return a text in lower case, without accents and control characters, and with punctuation and CJK separated."""
+    return unicodedata.normalize("NFD", text.translate(_CLEANING)).translate(_SPLITTING)
 
 
-class _Clean(dict[int, str]):
-    """Without control characters; every white space is a blank."""
+class _CleaningTable(dict[int, str]):
+    """A translation table that deletes control characters and replaces white space by blanks."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         if character in "\t\n\r":
-            found = " "
+            translation = " "
         elif code in (0, 0xFFFD) or unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs"):
-            found = ""
+            translation = ""
         else:
-            found = " " if character.isspace() else character
-        self[code] = found
-        return found
+            translation = " " if character.isspace() else character
+        self[code] = translation
+        return translation
 
 
-class _Split(dict[int, str]):
-    """What decomposed characters become: no accents, lower case, marks and CJK characters apart."""
+class _SplittingTable(dict[int, str]):
+    """A translation table of decomposed characters: deletes accents, lowercases, separates punctuation and CJK."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         category = unicodedata.category(character)
         if category == "Mn":
-            found = ""
-        elif category[0] == "P" or _is_ascii_mark(code) or any(low <= code <= high for low, high in _CJK):
-            found = f" {character} "
+            translation = ""
+        elif category[0] == "P" or _is_ascii_punctuation(code) or any(low <= code <= high for low, high in _CJK):
+            translation = f" {character} "
         else:
-            found = character.lower()
-        self[code] = found
-        return found
+            translation = character.lower()
+        self[code] = translation
+        return translation
 
 
-def _is_ascii_mark(code: int) -> bool:
-    """Whether it is one of the marks of ASCII, of which Unicode counts some as symbols."""
+def _is_ascii_punctuation(code: int) -> bool:
+    """Return whether a character is ASCII punctuation, some of which Unicode classifies as symbols."""
     return 33 <= code <= 126 and not chr(code).isalnum()
 
 
-_CLEAN, _SPLIT = _Clean(), _Split()
+_CLEANING, _SPLITTING = _CleaningTable(), _SplittingTable()
