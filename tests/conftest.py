@@ -72,8 +72,8 @@ Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
 
 
 @pytest.fixture
-def small_view_of(tmp_path: Path) -> Callable[[Spec, Embedder], MappedSnapshot]:
-    """Makes the snapshot of passages whose hyperedges are given; an entity is the subject of the passage it titles."""
+def build_small_snapshot(tmp_path: Path) -> Callable[[Spec, Embedder], MappedSnapshot]:
+    """Builds the snapshot of passages with given hyperedges; an entity is the subject of the passage with its title."""
 
     def make(spec: Spec, embedder: Embedder) -> MappedSnapshot:
         store = SqliteStore.open(tmp_path / "kb", Manifest(embedder.name, embedder.dimension, "rules:1"))

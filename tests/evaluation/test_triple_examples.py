@@ -43,11 +43,11 @@ Fact = tuple[str, frozenset[str], str]
 
 @pytest.fixture
 def view_of(
-    small_view_of: Callable[[Mapping[str, Sequence[tuple[str, Sequence[str]]]], Embedder], Snapshot],
+    build_small_snapshot: Callable[[Mapping[str, Sequence[tuple[str, Sequence[str]]]], Embedder], Snapshot],
 ) -> ViewOf:
     def make(spec: Spec) -> Snapshot:
         without_words = {title: [("", members) for members in units] for title, units in spec.items()}
-        return small_view_of(without_words, EMBEDDER)
+        return build_small_snapshot(without_words, EMBEDDER)
 
     return make
 

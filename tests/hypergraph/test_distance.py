@@ -45,7 +45,7 @@ def as_list(triples: Triples) -> list[Triple]:
 
 
 def naive(triples: list[Triple], starts: list[int], rounds: int) -> dict[int, list[float]]:
-    """Equations 4 to 7 entity by entity."""
+    """Evaluate equations 4 to 7 entity by entity."""
     entities = {head for head, _, _ in triples} | {tail for _, _, tail in triples}
     initial = {entity: 1.0 if entity in starts else 0.0 for entity in entities}
     columns = [initial]
@@ -105,7 +105,7 @@ def test_distances_equal_the_equations_evaluated_one_by_one(
 
 @settings(max_examples=100)
 @given(triples=TRIPLES, starts=st.lists(st.integers(0, 12), max_size=5), rounds=st.integers(0, 3))
-def test_mixed_directions_send_on_all_that_a_round_has_brought(
+def test_mixed_directions_propagate_the_result_of_each_round(
     triples: list[Triple], starts: list[int], rounds: int
 ) -> None:
     pairs = {(head, tail) for head, _, tail in triples}
@@ -195,7 +195,7 @@ def test_over_all_ordered_pairs_backward_repeats_forward(edges: Edges, starts: l
 
 
 @given(edges=EDGES)
-def test_starting_from_every_head_of_all_ordered_pairs_says_nothing(edges: Edges) -> None:
+def test_starting_from_every_head_of_all_ordered_pairs_gives_ones(edges: Edges) -> None:
     triples = build_triples(hypergraph(edges).members.get_neighbours, np.arange(len(edges)))
     _, encodings = compute_directional_distances(triples, triples.heads, 2)
     assert (encodings == 1).all()
@@ -207,7 +207,7 @@ def test_starting_from_the_heads_marks_them_where_heads_are_restricted() -> None
     assert (rows.tolist(), encodings.tolist()) == ([0, 1, 2, 3], [[1], [1], [0], [0]])
 
 
-def test_a_start_in_no_triple_is_passed_over() -> None:
+def test_a_start_in_no_triple_is_ignored() -> None:
     rows, encodings = compute_directional_distances(as_arrays([(3, 0, 5)]), integers(4, 900), 1)
     assert (rows.tolist(), encodings.tolist()) == ([3, 5], [[0, 0, 0], [0, 0, 0]])
 
@@ -219,13 +219,13 @@ def test_no_triples_have_no_entities_and_no_features() -> None:
     assert encode_triples(nothing, rows, encodings).shape == (0, 10)
 
 
-def test_a_negative_number_of_rounds_is_refused() -> None:
+def test_a_negative_number_of_rounds_raises() -> None:
     with pytest.raises(ConfigurationError, match="rounds is -1; expected 0 or more"):
         compute_directional_distances(by_hand(), integers(0), -1)
 
 
 @pytest.mark.parametrize("missing", [2, 40])
-def test_a_triple_of_an_entity_without_a_distance_is_refused_by_its_row(missing: int) -> None:
+def test_encoding_an_unknown_entity_raises(missing: int) -> None:
     rows, encodings = compute_directional_distances(as_arrays([(1, 0, 3)]), integers(1), 1)
     with pytest.raises(ValueError, match=f"entity row {missing} has no encoding"):
         encode_triples(as_arrays([(1, 0, missing)]), rows, encodings)

@@ -36,7 +36,7 @@ def hypergraph(edges: Edges, nodes: int) -> Joined:
 
 
 class Recorded:
-    """An activation given by a table, which remembers what it was asked."""
+    """An activation from a table, which records its arguments."""
 
     def __init__(self, alphas: list[float]) -> None:
         self.alphas = np.array(alphas, dtype=np.float32)
@@ -66,7 +66,7 @@ def walk(
 def naive(
     edges: Edges, alphas: list[float], seeds: dict[int, float], *, depth: int, width: int, decay: float
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """b(u) and a(v) as section 4.2 states them, in the same single precision."""
+    """Compute b(u) and a(v) as section 4.2 states them, in single precision."""
     alpha = [np.float32(value) for value in alphas]
     activation = {node: np.float32(value) for node, value in seeds.items()}
     frontier = set(seeds)
@@ -133,7 +133,7 @@ def test_three_hops_by_hand() -> None:
     assert found.entered_from == {0: 0, 3: 0, 1: 1, 2: 2}
 
 
-def test_depth_zero_reaches_the_seeds_and_asks_for_nothing() -> None:
+def test_depth_zero_reaches_only_the_seeds() -> None:
     activation = Recorded([1.0])
     found = expand_frontier(hypergraph([{0, 1}], 2), {0: 1.0}, activation, by_row, depth=0, width=5, decay=0.5)
     assert (found.bridges, found.nodes, activation.asked) == ({}, {0: 1.0}, set())
@@ -149,23 +149,23 @@ def test_an_inactive_hyperedge_is_not_passed() -> None:
     assert (found.bridges, found.nodes) == ({}, {0: 1.0})
 
 
-def test_only_hyperedges_incident_to_a_frontier_are_asked_about() -> None:
+def test_activation_is_computed_only_for_incident_hyperedges() -> None:
     activation = Recorded([1.0, 0.0, 1.0, 1.0])
     graph = hypergraph([{0, 1}, {1, 2}, {2, 3}, {4, 5}], 6)
     expand_frontier(graph, {0: 1.0}, activation, by_row, depth=4, width=5, decay=0.5)
     assert activation.asked == {0, 1}
 
 
-def test_of_equal_nodes_those_of_the_lower_rows_are_kept() -> None:
+def test_ties_between_nodes_go_to_the_lower_row() -> None:
     found = walk([{0, 7, 3, 5}], [0.5], {0: 1.0}, width=2, depth=1)
     assert sorted(found.nodes) == [0, 3, 5]
 
 
-def test_of_equal_sources_the_lower_row_is_named() -> None:
+def test_ties_between_sources_go_to_the_lower_row() -> None:
     assert walk([{2, 6, 4}], [0.5], {6: 1.0, 4: 1.0}, depth=1).entered_from == {0: 4}
 
 
-def test_ties_are_broken_by_the_order_that_is_given() -> None:
+def test_ties_are_broken_by_the_sort_key() -> None:
     graph, alphas = hypergraph([{0, 7, 3, 5}], 10), Recorded([0.5])
     found = expand_frontier(graph, {0: 1.0}, alphas, np.negative, depth=1, width=2, decay=0.5)
     assert sorted(found.nodes) == [0, 5, 7]

@@ -40,14 +40,14 @@ def test_neighbours_are_sorted_and_counted_once() -> None:
     assert adjacency.degrees().tolist() == [1, 0, 2, 0]
 
 
-def test_gathering_keeps_the_order_of_the_rows_asked_for_and_says_whose_each_neighbour_is() -> None:
+def test_neighbours_come_in_the_order_of_the_requested_rows() -> None:
     adjacency = adjacency_of([(0, 3), (2, 1), (2, 7)], rows=4)
     neighbours, owners = adjacency.get_neighbours(integers(2, 1, 0, 2))
     assert neighbours.tolist() == [1, 7, 3, 1, 7]
     assert owners.tolist() == [0, 0, 2, 3, 3]
 
 
-def test_gathering_nothing_gives_nothing() -> None:
+def test_no_rows_have_no_neighbours() -> None:
     for adjacency in (adjacency_of([]), adjacency_of([(0, 0)])):
         neighbours, owners = adjacency.get_neighbours(integers())
         assert (len(neighbours), len(owners)) == (0, 0)
@@ -95,7 +95,7 @@ def test_a_weighted_adjacency_holds_the_highest_weight_of_each_pair(
 
 
 @given(numbers=st.lists(st.integers(0, 9)))
-def test_distinct_numbers_are_sorted_and_each_once(numbers: list[int]) -> None:
+def test_sort_unique_sorts_and_drops_duplicates(numbers: list[int]) -> None:
     assert sort_unique(integers(*numbers)).tolist() == sorted(set(numbers))
 
 
@@ -110,7 +110,7 @@ def test_members_and_memberships_are_two_sides_of_one_incidence(pairs: list[tupl
 
 
 @given(spans=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), max_size=8))
-def test_ranges_follow_one_another(spans: list[tuple[int, int]]) -> None:
+def test_expand_ranges_concatenates_ranges(spans: list[tuple[int, int]]) -> None:
     found = expand_ranges(integers(*(start for start, _ in spans)), integers(*(count for _, count in spans)))
     assert found.tolist() == [number for start, count in spans for number in range(start, start + count)]
 

@@ -46,6 +46,6 @@ def test_hyperedges_of_two_stay_as_they_are(edges: Edges) -> None:
     assert split_into_pairs(hypergraph(edges))[0] == hypergraph(edges)
 
 
-def test_one_fact_of_three_is_cut_into_what_three_facts_of_two_are() -> None:
+def test_a_hyperedge_of_three_has_the_pairs_of_three_hyperedges_of_two() -> None:
     parts = hypergraph([{0, 1}, {0, 2}, {1, 2}], 3)
     assert split_into_pairs(hypergraph([{0, 1, 2}], 3))[0] == parts

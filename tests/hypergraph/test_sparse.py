@@ -28,7 +28,7 @@ def columns(pairs: list[tuple[int, float]]) -> tuple[IntArray, np.ndarray[tuple[
 
 
 @given(scores=st.lists(VALUES, max_size=12), k=st.integers(-1, 15))
-def test_best_are_the_highest_and_ties_go_by_the_order_given(scores: list[float], k: int) -> None:
+def test_top_k_returns_the_highest_scores_and_breaks_ties_by_sort_key(scores: list[float], k: int) -> None:
     values, places = np.array(scores, dtype=np.float32), range(len(scores))
     lower = sorted(places, key=lambda place: (-scores[place], place))
     assert find_top_positions(values, k, by_row).tolist() == lower[: max(0, k)]
@@ -37,32 +37,32 @@ def test_best_are_the_highest_and_ties_go_by_the_order_given(scores: list[float]
 
 
 @given(pairs=PAIRS)
-def test_of_each_row_the_highest_value_counts_where_it_is_above_0(pairs: list[tuple[int, float]]) -> None:
+def test_from_max_takes_the_highest_value_of_each_row(pairs: list[tuple[int, float]]) -> None:
     expected = {row: max(0.0, *(value for other, value in pairs if other == row)) for row, _ in pairs}
     assert as_dict(Scores.from_max(*columns(pairs))) == expected
 
 
 @given(pairs=PAIRS)
-def test_of_each_row_values_are_summed(pairs: list[tuple[int, float]]) -> None:
+def test_from_sum_adds_the_values_of_each_row(pairs: list[tuple[int, float]]) -> None:
     expected = {row: sum(value for other, value in pairs if other == row) for row, _ in pairs}
     assert as_dict(Scores.from_sum(*columns(pairs))) == expected
 
 
 @given(known=st.dictionaries(st.integers(0, 9), VALUES), asked=st.lists(st.integers(0, 12), max_size=8))
-def test_rows_without_a_score_have_none(known: dict[int, float], asked: list[int]) -> None:
+def test_rows_without_a_score_have_0(known: dict[int, float], asked: list[int]) -> None:
     scores = Scores.from_pairs(*columns(list(known.items())))
     assert as_dict(scores) == known
     assert len(scores) == len(known)
     assert scores.get(np.array(asked, dtype=np.int64)).tolist() == [known.get(row, 0.0) for row in asked]
 
 
-def test_places_tell_where_a_row_stands_and_whether_it_does() -> None:
+def test_find_positions_returns_positions_and_membership() -> None:
     places, there = Scores.from_pairs(*columns([(7, 1.0), (3, 0.5)])).find_positions(np.array([3, 4, 7, 9]))
     assert there.tolist() == [True, False, True, False]
     assert places[there].tolist() == [0, 1]
 
 
-def test_the_scores_above_a_threshold_are_the_best_and_ties_go_by_the_order_given() -> None:
+def test_scores_above_a_threshold_are_ranked() -> None:
     scores = Scores.from_pairs(*columns([(0, 1.0), (1, 3.0), (2, 2.0), (3, 3.0), (4, 0.0)]))
     assert scores.above(0.0).top_k(3, by_row).tolist() == [1, 3, 2]
     assert scores.above(2.0).top_k(9, by_row).tolist() == [1, 3]
@@ -71,7 +71,7 @@ def test_the_scores_above_a_threshold_are_the_best_and_ties_go_by_the_order_give
     assert Scores.empty().above(0.0).top_k(9, by_row).tolist() == []
 
 
-def test_more_scores_stand_beside_those_there_are() -> None:
+def test_added_scores_are_merged_by_row() -> None:
     scores = Scores.empty().add(*columns([(5, 1.0)])).add(*columns([(2, 0.5), (9, 0.25)]))
     assert as_dict(scores) == {2: 0.5, 5: 1.0, 9: 0.25}
 

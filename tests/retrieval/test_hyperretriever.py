@@ -45,8 +45,8 @@ CAST, WEIGHS, BORN, GROW = range(4)
 
 
 @pytest.fixture
-def view_of(small_view_of: Callable[[Spec, Embedder], Snapshot]) -> ViewOf:
-    return lambda spec: small_view_of(spec, EMBEDDER)
+def view_of(build_small_snapshot: Callable[[Spec, Embedder], Snapshot]) -> ViewOf:
+    return lambda spec: build_small_snapshot(spec, EMBEDDER)
 
 
 def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> TripleScorer:

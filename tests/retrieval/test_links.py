@@ -47,14 +47,14 @@ def north(snapshot: Snapshot) -> SimilarityScale:
 
 
 @pytest.fixture
-def snapshot(small_view_of: ViewOf) -> Snapshot:
+def snapshot(build_small_snapshot: ViewOf) -> Snapshot:
     """Three passages: Isk is in two, so half as telling as could be; Marr is in one."""
     spec = {
         "a": [("east", ["isk"]), ("north", ["isk"])],
         "b": [("half", ["isk"]), ("north", ["lode"])],
         "c": [("half", ["marr"])],
     }
-    return small_view_of(spec, Compass())
+    return build_small_snapshot(spec, Compass())
 
 
 def found(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:

@@ -27,7 +27,7 @@ COMING = st.lists(
     ),
     max_size=12,
 )
-"""At each step how many neighbours come, to which rows each by its place among them, and which of all go afterwards."""
+"""In each step: number of new neighbours, pairs of row and new neighbour with weights, and deleted neighbours."""
 
 ASKED = st.lists(st.integers(0, ROWS + 1), max_size=6)
 
@@ -59,7 +59,7 @@ def expected(pairs: Pairs, asked: list[int]) -> list[list[tuple[int, float]]]:
 
 
 @given(steps=COMING, asked=ASKED, laid_down=st.integers(0, 12))
-def test_rows_have_the_neighbours_that_came_and_have_not_gone(
+def test_a_row_has_its_added_neighbours_without_deleted_ones(
     steps: list[tuple[int, list[tuple[int, int, float]], set[int]]], asked: list[int], laid_down: int
 ) -> None:
     growing, pruned = GrowingAdjacency.empty(), PrunedAdjacency.empty()
@@ -83,8 +83,8 @@ def test_rows_have_the_neighbours_that_came_and_have_not_gone(
         all_gone |= set(gone)
         assert gathered(growing, asked) == expected(came, asked)
         assert gathered(pruned, asked) == expected(there, asked)
-        assert gathered(earlier[0], asked) == earlier[2], "what was there is as it was"
-        assert gathered(earlier[1], asked) == earlier[3], "what was there is as it was"
+        assert gathered(earlier[0], asked) == earlier[2], "an earlier version has changed"
+        assert gathered(earlier[1], asked) == earlier[3], "an earlier version has changed"
         if number == laid_down:
             growing, pruned = growing.compact(), pruned.compact()
             assert not growing.runs
@@ -92,7 +92,7 @@ def test_rows_have_the_neighbours_that_came_and_have_not_gone(
     assert gathered(growing.compact(), asked) == expected(came, asked)
 
 
-def test_an_adjacency_has_few_parts_however_often_it_grew() -> None:
+def test_an_adjacency_has_few_runs_after_many_additions() -> None:
     adjacency = GrowingAdjacency(WeightedAdjacency.from_pairs(*columns([(0, 0, 1.0)]), 1))
     for number in range(1, 1000):
         adjacency = adjacency.append(*columns([(number % 3, number, 1.0)]))
@@ -101,7 +101,7 @@ def test_an_adjacency_has_few_parts_however_often_it_grew() -> None:
 
 
 @given(steps=st.lists(st.tuples(st.lists(st.integers(0, 99), max_size=5), st.booleans()), max_size=20))
-def test_a_tail_keeps_what_it_was_whichever_of_those_before_it_grows(steps: list[tuple[list[int], bool]]) -> None:
+def test_appending_does_not_change_earlier_arrays(steps: list[tuple[list[int], bool]]) -> None:
     tails = [(AppendOnlyArray.from_values(integers()), list[int]())]
     for more, from_the_last in steps:
         tail, values = tails[-1 if from_the_last else len(tails) // 2]
@@ -112,7 +112,7 @@ def test_a_tail_keeps_what_it_was_whichever_of_those_before_it_grows(steps: list
 @given(
     steps=st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 30), max_size=3), st.booleans()), max_size=20)
 )
-def test_what_is_there_stays_as_it_was_whichever_of_those_before_advances(
+def test_deleting_rows_does_not_change_earlier_live_rows(
     steps: list[tuple[int, set[int], bool]],
 ) -> None:
     known = [(LiveRows.empty(), list[bool]())]
@@ -128,7 +128,7 @@ def test_what_is_there_stays_as_it_was_whichever_of_those_before_advances(
             assert (len(presence), presence.deleted_count) == (len(there), there.count(False))
 
 
-def test_few_parts_are_kept_and_each_entry_is_moved_seldom() -> None:
+def test_runs_are_few_and_entries_are_rarely_copied() -> None:
     parts: tuple[HashIndex, ...] = ()
     moved = 0
     for row in range(2000):

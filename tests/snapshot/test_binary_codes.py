@@ -1,4 +1,4 @@
-"""Codes: which vectors they tell to be near."""
+"""Binary codes and their distances."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def unit(vectors: npt.NDArray[np.floating]) -> FloatArray:
 
 
 def planes_of(bits: Bits) -> BoolArray:
-    """On which side of each plane each vector is, ``[vectors, planes]``."""
+    """Return on which side of each plane each vector is; ``[vectors, planes]``."""
     return np.unpackbits(np.ascontiguousarray(bits.T).view(np.uint8), axis=1).astype(bool)
 
 
 def groups(count: int, dimension: int) -> FloatArray:
-    """Vectors about some dozens of directions."""
+    """Return vectors around some dozens of directions."""
     random = np.random.default_rng(7)
     about = random.normal(size=(40, dimension))[random.integers(40, size=count)]
     return (about + 0.7 * random.normal(size=(count, dimension))).astype(np.float32)
@@ -31,7 +31,7 @@ def groups(count: int, dimension: int) -> FloatArray:
 
 @settings(deadline=None)
 @given(st.integers(1, 70), st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True))
-def test_a_distance_is_how_many_planes_part_two_vectors(dimension: int, parts: list[int]) -> None:
+def test_the_distance_is_the_number_of_planes_between_two_vectors(dimension: int, parts: list[int]) -> None:
     drawn = unit(np.random.default_rng(dimension).normal(size=(130, dimension)).astype(np.float32))
     codes, questions = BinaryCodes.from_vectors(drawn), drawn[[3, 77]]
     spans = [slice(10 * part, 10 * part + 10) for part in sorted(parts)]
@@ -43,7 +43,7 @@ def test_a_distance_is_how_many_planes_part_two_vectors(dimension: int, parts: l
 
 @pytest.mark.parametrize("dimension", [50, 384])
 @pytest.mark.parametrize("shape", ["about the middle", "far from it", "mostly 0"])
-def test_what_is_nearest_is_among_the_few_with_the_nearest_codes(shape: str, dimension: int) -> None:
+def test_the_nearest_vectors_have_near_codes(shape: str, dimension: int) -> None:
     vectors = groups(4000, dimension)
     if shape == "far from it":
         vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True) + 2 / np.float32(np.sqrt(dimension))
@@ -60,14 +60,14 @@ def test_what_is_nearest_is_among_the_few_with_the_nearest_codes(shape: str, dim
     assert found > 0.97 * 400
 
 
-def test_the_same_vectors_have_the_same_codes() -> None:
+def test_equal_vectors_have_equal_codes() -> None:
     vectors = unit(groups(100, 96))
     one, other = BinaryCodes.from_vectors(vectors), BinaryCodes.from_vectors(vectors)
     assert one.bits.shape == (2, 100)
     assert np.array_equal(one.bits, other.bits)
 
 
-def test_a_bit_says_on_which_side_of_a_plane_a_vector_is() -> None:
+def test_a_bit_is_the_side_of_a_plane() -> None:
     vectors = unit(groups(100, 96))
     codes = BinaryCodes.from_vectors(vectors)
     beyond = vectors.astype(np.float64) @ codes.directions - codes.thresholds

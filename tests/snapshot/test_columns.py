@@ -14,7 +14,7 @@ CHANGES = st.lists(
     ),
     max_size=8,
 )
-"""More rows, or other values of some rows."""
+"""Appended values, or replaced values by row."""
 
 
 @given(base=st.lists(st.integers(0, 99), max_size=6), changes=CHANGES, wide=st.booleans())
@@ -36,7 +36,7 @@ def test_a_column_has_the_values_that_an_array_would_have(
             column = column.replace(np.array(list(known), dtype=np.int64), values(list(known.values())))
             for row, value in known.items():
                 expected[row] = value
-        assert np.array_equal(earlier.to_array(), before), "what was there is as it was"
+        assert np.array_equal(earlier.to_array(), before), "an earlier version has changed"
         assert len(column) == len(expected)
         assert np.array_equal(column.to_array(), values(expected))
         rows = np.random.default_rng(len(expected)).permutation(len(expected))
@@ -52,7 +52,7 @@ def test_the_last_value_is_that_of_the_last_row() -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 2, 5])
-def test_values_below_are_counted_over_both_parts(cut: int) -> None:
+def test_count_below_counts_base_and_appended_values(cut: int) -> None:
     numbers = np.array([1, 4, 4, 9, 12])
     column = Column.from_array(numbers[:cut]).append(numbers[cut:])
     assert column.count_below(np.array([0, 1, 2, 4, 5, 12, 13])).tolist() == [0, 0, 1, 1, 3, 4, 5]

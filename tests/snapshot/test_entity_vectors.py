@@ -37,7 +37,7 @@ ZERO = np.zeros(DIMENSION, dtype=np.float32)
 
 
 class CountingEmbedder(HashingEmbedder):
-    """Remembers what it was asked to embed."""
+    """Records the texts it embeds."""
 
     def __init__(self) -> None:
         super().__init__(DIMENSION)
@@ -50,7 +50,7 @@ class CountingEmbedder(HashingEmbedder):
 
 
 def put(store: SqliteStore, id: str, scored: float = 100, /, **entities: str) -> None:
-    """A document with one hyperedge that joins entities, by key with what it says of them."""
+    """Store a document with one hyperedge; ``entities`` are descriptions by key."""
     incidences = tuple(
         Incidence(key, f"{id}#0/0", key.title(), description=text, score=scored)
         for key, text in sorted(entities.items())
@@ -69,27 +69,27 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def keeper_of(store: SqliteStore) -> SnapshotProvider:
+def provider_of(store: SqliteStore) -> SnapshotProvider:
     return SnapshotProvider(store, DIMENSION)
 
 
 def by_key(snapshot: MappedSnapshot) -> FloatArray:
-    """The vectors of all entities, in the order of their keys."""
+    """Return the vectors of all entities, in the order of their keys."""
     rows = np.flatnonzero(snapshot.graph.are_live(np.arange(snapshot.row_count("entity"))))
     return snapshot.vectors("entity", rows[np.argsort(snapshot.rank_by_id("entity", rows))])
 
 
 def vectors(store: SqliteStore, embedder: CountingEmbedder) -> FloatArray:
-    """As a newly opened index makes them."""
+    """Return the entity vectors of a newly opened index."""
     embedder.texts.clear()
-    return by_key(keeper_of(store).get_with_entity_vectors(embedder))
+    return by_key(provider_of(store).get_with_entity_vectors(embedder))
 
 
-def kept_vectors(store: SqliteStore) -> dict[str, bytes]:
+def stored_vectors(store: SqliteStore) -> dict[str, bytes]:
     return store.get_values(ENTITY_VECTORS)
 
 
-def test_the_text_of_an_entity_is_its_name_and_what_is_said_of_it() -> None:
+def test_the_text_of_an_entity_is_its_name_and_descriptions() -> None:
     assert format_entity_text(Entity("ada", "Ada")) == "Ada"
     assert (
         format_entity_text(Entity("ada", "Ada", "person", "met  Babbage\nwrote notes"))
@@ -113,7 +113,7 @@ def test_an_index_without_entities_has_no_vectors_and_embeds_nothing(store: Sqli
     assert embedder.texts == []
 
 
-def test_what_was_embedded_is_kept(store: SqliteStore) -> None:
+def test_entity_vectors_are_stored(store: SqliteStore) -> None:
     put(store, "a", ada="a woman", bob="a man")
     embedder = CountingEmbedder()
     first = vectors(store, embedder)
@@ -123,7 +123,7 @@ def test_what_was_embedded_is_kept(store: SqliteStore) -> None:
     assert again.tobytes() == first.tobytes()
 
 
-def test_only_entities_of_which_more_or_less_is_said_are_embedded_again(store: SqliteStore) -> None:
+def test_only_entities_with_changed_descriptions_are_embedded_again(store: SqliteStore) -> None:
     embedder = CountingEmbedder()
     put(store, "a", ada="a woman", bob="a man")
     vectors(store, embedder)
@@ -139,7 +139,7 @@ def test_only_entities_of_which_more_or_less_is_said_are_embedded_again(store: S
     assert np.array_equal(removed, HashingEmbedder(DIMENSION).encode(["Ada: a woman", "Bob: a man"], "passage"))
 
 
-def test_an_entity_that_goes_and_comes_back_as_another_is_embedded_anew(store: SqliteStore) -> None:
+def test_an_entity_added_again_with_another_description_is_embedded_again(store: SqliteStore) -> None:
     embedder = CountingEmbedder()
     put(store, "a", ada="a woman")
     vectors(store, embedder)
@@ -150,77 +150,77 @@ def test_an_entity_that_goes_and_comes_back_as_another_is_embedded_anew(store: S
     assert np.array_equal(made, HashingEmbedder(DIMENSION).encode(["Bob: a man"], "passage"))
 
 
-def test_keeping_vectors_does_not_change_the_version_of_the_index(store: SqliteStore) -> None:
+def test_storing_vectors_does_not_change_the_version_of_the_index(store: SqliteStore) -> None:
     put(store, "a", ada="a woman")
     version = get_version(store)
     vectors(store, CountingEmbedder())
     assert get_version(store) == version
 
 
-def test_a_view_that_moves_on_embeds_only_what_changed(store: SqliteStore) -> None:
-    keeper, embedder = keeper_of(store), CountingEmbedder()
+def test_advancing_embeds_only_changed_entities(store: SqliteStore) -> None:
+    provider, embedder = provider_of(store), CountingEmbedder()
     put(store, "a", ada="a woman", bob="a man")
-    first = keeper.get_with_entity_vectors(embedder)
-    assert keeper.get_with_entity_vectors(embedder) is first
+    first = provider.get_with_entity_vectors(embedder)
+    assert provider.get_with_entity_vectors(embedder) is first
     assert embedder.texts == ["Ada: a woman", "Bob: a man"]
     put(store, "b", bob="an inventor", cy="")
     put(store, "c", ada="")
-    second = keeper.get_with_entity_vectors(embedder)
+    second = provider.get_with_entity_vectors(embedder)
     assert sorted(embedder.texts[2:]) == ["Bob: a man an inventor", "Cy"]
-    assert np.array_equal(by_key(second), by_key(keeper_of(store).get_with_entity_vectors(CountingEmbedder())))
+    assert np.array_equal(by_key(second), by_key(provider_of(store).get_with_entity_vectors(CountingEmbedder())))
     store.remove(["a", "c"])
-    third = keeper.get_with_entity_vectors(embedder)
+    third = provider.get_with_entity_vectors(embedder)
     assert embedder.texts[4:] == ["Bob: an inventor"], "Ada is gone"
     assert np.array_equal(by_key(third), HashingEmbedder(DIMENSION).encode(["Bob: an inventor", "Cy"], "passage"))
     assert np.array_equal(by_key(first), HashingEmbedder(DIMENSION).encode(["Ada: a woman", "Bob: a man"], "passage"))
 
 
-def test_a_view_that_moves_on_scores_entities_anew(store: SqliteStore) -> None:
+def test_advancing_updates_entity_scores(store: SqliteStore) -> None:
     def score(snapshot: MappedSnapshot, key: str) -> float:
         ((rows, weighted),) = snapshot.nearest(
             "entity", snapshot.vectors("entity", np.array([snapshot.find_entity_rows([key])[key]])), 9, weighted=True
         )
         return float(weighted[rows.tolist().index(snapshot.find_entity_rows([key])[key])])
 
-    keeper, embedder = keeper_of(store), CountingEmbedder()
+    provider, embedder = provider_of(store), CountingEmbedder()
     put(store, "a", ada="")
     put(store, "b", 20, ada="")
-    assert score(keeper.get_with_entity_vectors(embedder), "ada") == pytest.approx(100)
+    assert score(provider.get_with_entity_vectors(embedder), "ada") == pytest.approx(100)
     store.remove(["a"])
-    assert score(keeper.get_with_entity_vectors(embedder), "ada") == pytest.approx(20)
+    assert score(provider.get_with_entity_vectors(embedder), "ada") == pytest.approx(20)
     put(store, "c", 70, ada="", bob="")
-    assert score(keeper.get_with_entity_vectors(embedder), "ada") == pytest.approx(70)
-    assert score(keeper.get_with_entity_vectors(embedder), "bob") == pytest.approx(70)
+    assert score(provider.get_with_entity_vectors(embedder), "ada") == pytest.approx(70)
+    assert score(provider.get_with_entity_vectors(embedder), "bob") == pytest.approx(70)
     assert embedder.texts == ["Ada", "Bob"]
 
 
-def test_entities_that_went_are_none_of_the_nearest(store: SqliteStore) -> None:
-    keeper, embedder = keeper_of(store), CountingEmbedder()
+def test_deleted_entities_are_not_found(store: SqliteStore) -> None:
+    provider, embedder = provider_of(store), CountingEmbedder()
     put(store, "a", ada="a woman")
     put(store, "b", bob="a man")
-    keeper.get_with_entity_vectors(embedder)
+    provider.get_with_entity_vectors(embedder)
     store.remove(["a"])
-    snapshot = keeper.get_with_entity_vectors(embedder)
+    snapshot = provider.get_with_entity_vectors(embedder)
     question = HashingEmbedder(DIMENSION).encode(["Ada: a woman"], "query")
     for weighted in (False, True):
         ((rows, _),) = snapshot.nearest("entity", question, 5, weighted=weighted)
         assert snapshot.ids("entity", rows) == ["bob"]
 
 
-def test_an_entity_of_which_something_else_is_said_is_found_by_that(store: SqliteStore) -> None:
-    keeper, embedder = keeper_of(store), CountingEmbedder()
+def test_an_entity_is_found_by_its_new_description(store: SqliteStore) -> None:
+    provider, embedder = provider_of(store), CountingEmbedder()
     put(store, "a", ada="who wrote the first program for an engine that was never built")
     put(store, "b", **{"ada": "", "ada ada": ""})
-    keeper.get_with_entity_vectors(embedder)
+    provider.get_with_entity_vectors(embedder)
     store.remove(["a"])
-    snapshot = keeper.get_with_entity_vectors(embedder)
+    snapshot = provider.get_with_entity_vectors(embedder)
     assert embedder.texts[-1] == "Ada"
     for k in (1, 2):
         ((rows, _),) = snapshot.nearest("entity", HashingEmbedder(DIMENSION).encode(["Ada"], "query"), k)
         assert snapshot.ids("entity", rows) == ["ada", "ada ada"][:k], "the same words make the same vector"
 
 
-def test_vectors_that_lie_in_files_are_not_made_again(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_entity_vectors_are_not_computed_again(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
     made: list[int] = []
     make = MappedSnapshot.read_entities
@@ -246,39 +246,39 @@ def test_vectors_that_lie_in_files_are_not_made_again(store: SqliteStore, monkey
     third = opened()
     assert second.ids("entity", made[:1]) == ["name07"], "and beside it what is new"
     assert len(made) == 2
-    assert np.array_equal(by_key(third), by_key(keeper_of(store).get_with_entity_vectors(CountingEmbedder())))
+    assert np.array_equal(by_key(third), by_key(provider_of(store).get_with_entity_vectors(CountingEmbedder())))
 
 
-def test_an_entity_that_is_gone_before_it_was_described_makes_the_view_stale(store: SqliteStore) -> None:
+def test_reading_a_deleted_entity_raises_stale_snapshot_error(store: SqliteStore) -> None:
     put(store, "a", ada="a woman")
     put(store, "b", bob="a man")
-    keeper = keeper_of(store)
-    snapshot = keeper.get_current()
+    provider = provider_of(store)
+    snapshot = provider.get_current()
     store.remove(["b"])
     with pytest.raises(StaleSnapshotError):
         OutdatedEntities.from_snapshot(snapshot)
-    assert list(kept_vectors(store)) == []
-    keeper.get_with_entity_vectors(CountingEmbedder())
-    assert list(kept_vectors(store)) == ["ada"]
+    assert list(stored_vectors(store)) == []
+    provider.get_with_entity_vectors(CountingEmbedder())
+    assert list(stored_vectors(store)) == ["ada"]
 
 
-def test_progress_is_told_in_entities(store: SqliteStore) -> None:
+def test_progress_counts_entities(store: SqliteStore) -> None:
     put(store, "a", ada="", bob="")
     told: list[tuple[int, int | None, str]] = []
 
     def tell(done: int, total: int | None, message: str) -> None:
         told.append((done, total, message))
 
-    keeper_of(store).get_with_entity_vectors(CountingEmbedder(), tell)
-    keeper_of(store).get_with_entity_vectors(CountingEmbedder(), tell)
+    provider_of(store).get_with_entity_vectors(CountingEmbedder(), tell)
+    provider_of(store).get_with_entity_vectors(CountingEmbedder(), tell)
     assert told == [(2, 2, "entities embedded")]
 
 
-def test_vectors_made_in_several_batches_are_the_same(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entity_vectors_do_not_depend_on_batches(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(25)})
     monkeypatch.setattr("polyad.snapshot.entity_vectors._BATCH", 10)
     told: list[int] = []
-    snapshot = keeper_of(store).get_with_entity_vectors(
+    snapshot = provider_of(store).get_with_entity_vectors(
         CountingEmbedder(), lambda done, total, message: told.append(done)
     )
     texts = [f"Name{number:02}: thing {number}" for number in range(25)]
@@ -286,7 +286,7 @@ def test_vectors_made_in_several_batches_are_the_same(store: SqliteStore, monkey
     assert told == [10, 20, 25]
 
 
-def test_what_was_embedded_before_a_failure_is_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entities_embedded_before_a_failure_are_stored(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, "a", **{f"name{number:02}": "" for number in range(25)})
     monkeypatch.setattr("polyad.snapshot.entity_vectors._BATCH", 10)
 
@@ -297,18 +297,20 @@ def test_what_was_embedded_before_a_failure_is_kept(store: SqliteStore, monkeypa
             return super().encode(texts, kind)
 
     with pytest.raises(MemoryError):
-        keeper_of(store).get_with_entity_vectors(Breaking())
+        provider_of(store).get_with_entity_vectors(Breaking())
     embedder = CountingEmbedder()
     vectors(store, embedder)
     assert embedder.texts == [f"Name{number}" for number in range(20, 25)]
 
 
-def test_threads_that_make_them_at_once_get_the_same(store: SqliteStore) -> None:
+def test_concurrent_threads_get_equal_entity_vectors(store: SqliteStore) -> None:
     put(store, "a", **{f"name{number:03}": f"thing {number}" for number in range(200)})
-    keeper, embedder = keeper_of(store), CountingEmbedder()
+    provider, embedder = provider_of(store), CountingEmbedder()
     with ThreadPoolExecutor(8) as pool:
-        shared = list(pool.map(lambda _: by_key(keeper.get_with_entity_vectors(embedder)), range(16)))
-        own = list(pool.map(lambda _: by_key(keeper_of(store).get_with_entity_vectors(CountingEmbedder())), range(16)))
+        shared = list(pool.map(lambda _: by_key(provider.get_with_entity_vectors(embedder)), range(16)))
+        own = list(
+            pool.map(lambda _: by_key(provider_of(store).get_with_entity_vectors(CountingEmbedder())), range(16))
+        )
     assert len(embedder.texts) == 200
     assert {made.tobytes() for made in [*shared, *own]} == {shared[0].tobytes()}
 
@@ -335,7 +337,7 @@ print(made.sum())
 """
 
 
-def test_two_processes_that_make_them_at_once_do_no_harm(store: SqliteStore, tmp_path: Path) -> None:
+def test_two_processes_may_embed_entities_at_once(store: SqliteStore, tmp_path: Path) -> None:
     put(store, "a", **{f"name{number:03}": f"thing {number}" for number in range(100)})
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
     processes = [
@@ -360,18 +362,18 @@ def test_two_processes_that_make_them_at_once_do_no_harm(store: SqliteStore, tmp
     assert np.array_equal(vectors(store, CountingEmbedder()), expected), "what is out of date is made again"
 
 
-def test_a_view_that_others_move_on_meanwhile_has_entity_vectors_all_the_same(
+def test_a_snapshot_has_entity_vectors_although_another_thread_advances(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store, "a", ada="a woman")
-    keeper = keeper_of(store)
-    settled = keeper._save_if_mostly_new
+    provider = provider_of(store)
+    settled = provider._save_if_mostly_new
 
     def settled_later() -> MappedSnapshot:
         put(store, "b", bob="a man")
-        keeper.get_current(min_version=get_version(store))
+        provider.get_current(min_version=get_version(store))
         return settled()
 
-    monkeypatch.setattr(keeper, "_save_if_mostly_new", settled_later)
-    snapshot = keeper.get_with_entity_vectors(CountingEmbedder())
+    monkeypatch.setattr(provider, "_save_if_mostly_new", settled_later)
+    snapshot = provider.get_with_entity_vectors(CountingEmbedder())
     assert len(by_key(snapshot)) == snapshot.graph.are_live(np.arange(snapshot.row_count("entity"))).sum()

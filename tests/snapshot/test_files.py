@@ -31,7 +31,7 @@ def documents(first: int, last: int) -> list[Document]:
 
 
 @pytest.fixture(autouse=True)
-def _every_view_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def _save_every_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "MIN_SAVED", 1)
 
 
@@ -54,7 +54,7 @@ def answers(engine: Engine) -> list[object]:
     ]
 
 
-def view_of(directory: Path, files: SnapshotFiles | None = None) -> MappedSnapshot:
+def load_snapshot(directory: Path, files: SnapshotFiles | None = None) -> MappedSnapshot:
     store = SqliteStore.open(directory)
     return SnapshotProvider(store, DIMENSION, files).get_current()
 
@@ -63,14 +63,14 @@ def manifest(directory: Path) -> Path:
     return directory / FOLDER / "snapshot.json"
 
 
-def test_indexing_leaves_the_arrays_of_the_view_for_the_next_process(directory: Path) -> None:
-    snapshot = view_of(directory, SnapshotFiles(directory))
+def test_indexing_saves_the_snapshot_for_the_next_process(directory: Path) -> None:
+    snapshot = load_snapshot(directory, SnapshotFiles(directory))
     assert snapshot.saved_passages == 40
     assert len(snapshot.passage_pks.appended) == 0
     assert snapshot.passage_count == 40
 
 
-def test_a_view_from_files_answers_as_one_made_from_the_store(directory: Path) -> None:
+def test_a_loaded_snapshot_answers_as_a_built_one(directory: Path) -> None:
     with engine_on(directory) as engine:
         from_files = answers(engine)
     shutil.rmtree(directory / FOLDER)
@@ -78,34 +78,34 @@ def test_a_view_from_files_answers_as_one_made_from_the_store(directory: Path) -
         assert answers(engine) == from_files
 
 
-def test_the_arrays_say_all_there_is_of_a_snapshot(directory: Path) -> None:
+def test_a_loaded_snapshot_has_the_arrays_of_a_built_one(directory: Path) -> None:
     with engine_on(directory) as engine:
         engine.index_documents(documents(40, 43))
         engine.remove(["d3", "d41"])
         made, kept = (
-            dict(iterate_snapshot_arrays(view_of(directory))),
-            dict(iterate_snapshot_arrays(view_of(directory, SnapshotFiles(directory)))),
+            dict(iterate_snapshot_arrays(load_snapshot(directory))),
+            dict(iterate_snapshot_arrays(load_snapshot(directory, SnapshotFiles(directory)))),
         )
     with engine_on(directory) as engine:
         engine.index_documents(documents(43, 90))  # much is new: kept again
     assert made.keys() == kept.keys()
-    again = view_of(directory, SnapshotFiles(directory))
+    again = load_snapshot(directory, SnapshotFiles(directory))
     assert (len(again.passage_pks.appended), again.passage_count) == (0, 88)
 
 
-def test_a_view_is_moved_on_from_files_by_what_came_since(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loaded_snapshot_is_advanced_by_new_documents(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.1)
     with engine_on(directory) as engine:
         engine.index_documents(documents(40, 42))
         before = answers(engine)
-    snapshot = view_of(directory, SnapshotFiles(directory))
+    snapshot = load_snapshot(directory, SnapshotFiles(directory))
     assert (len(snapshot.passage_pks.base), len(snapshot.passage_pks.appended)) == (40, 2)
     with engine_on(directory) as engine:
         assert answers(engine) == before
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "of another format", "no manifest", "no JSON"])
-def test_damaged_files_are_made_again(directory: Path, damage: str) -> None:
+def test_damaged_files_are_written_again(directory: Path, damage: str) -> None:
     with engine_on(directory) as engine:
         before = answers(engine)
     arrays = sorted((directory / FOLDER).glob("arrays-*/*.npy"))
@@ -127,11 +127,11 @@ def test_damaged_files_are_made_again(directory: Path, damage: str) -> None:
         manifest(directory).write_text("{")
     with engine_on(directory) as engine:
         assert answers(engine) == before
-    snapshot = view_of(directory, SnapshotFiles(directory))
+    snapshot = load_snapshot(directory, SnapshotFiles(directory))
     assert snapshot.saved_passages == 40, "kept again"
 
 
-def test_any_flipped_byte_of_any_array_is_noticed(directory: Path) -> None:
+def test_a_flipped_byte_of_an_array_is_detected(directory: Path) -> None:
     with engine_on(directory) as engine:
         before = answers(engine)
     chooses = random.Random(0)
@@ -151,7 +151,7 @@ def test_any_flipped_byte_of_any_array_is_noticed(directory: Path) -> None:
         assert answers(engine) == before
 
 
-def test_files_of_a_later_history_are_not_taken_for_a_restored_copy(directory: Path, tmp_path: Path) -> None:
+def test_files_of_a_diverged_index_are_not_loaded(directory: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.sqlite"
     shutil.copy(directory / "index.sqlite", copy)
     with engine_on(directory) as engine:
@@ -163,7 +163,7 @@ def test_files_of_a_later_history_are_not_taken_for_a_restored_copy(directory: P
     assert "d77" not in found
 
 
-def test_a_folder_that_may_not_be_written_costs_only_time(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_folder_costs_only_time(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(directory / FOLDER)
 
     def refuse(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""Which entities hyperedges join, by hand: with the names that stand for subjects elsewhere, and after changes."""
+"""Members and memberships by hand: with name variants, and after documents were added and deleted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def row_of(keys: EntityKeys, key: str) -> int | None:
 
 
 class Graph:
-    """A hypergraph to which passages come, and from which they go; entities by their keys."""
+    """A hypergraph whose passages are added and deleted; entities are named by keys."""
 
     def __init__(self) -> None:
         self.incidences = Incidences.empty()
@@ -28,7 +28,7 @@ class Graph:
         self.edges = 0
 
     def change(self, came: Mapping[int, list[dict[str, float]]], gone: tuple[int, ...] = ()) -> set[str]:
-        """Have passages come, each with the strengths of the members of its hyperedges, and others go.
+        """Add passages, each with the subject strengths of the members of its hyperedges, and delete others.
 
         Returns:
             The entities whose passages changed.
@@ -99,7 +99,7 @@ def graph() -> Graph:
     return made
 
 
-def test_a_subject_is_in_its_hyperedges_by_its_other_names_too(graph: Graph) -> None:
+def test_variants_of_a_subject_are_members_of_its_hyperedges(graph: Graph) -> None:
     assert [graph.members(edge) for edge in range(3)] == [{FULL, SHORT, ISK}, {FULL, SHORT}, {SHORT, ISK}]
     assert [graph.stored(edge) for edge in range(3)] == [{FULL, ISK}, {FULL}, {SHORT, ISK}]
     assert [graph.memberships(key) for key in (FULL, SHORT, ISK)] == [[0, 1], [0, 1, 2], [0, 2]]
@@ -107,7 +107,7 @@ def test_a_subject_is_in_its_hyperedges_by_its_other_names_too(graph: Graph) -> 
     assert [graph.about(key) for key in (FULL, SHORT, ISK)] == [{0: 1.0}, {0: 1.0}, {}]
 
 
-def test_many_are_asked_about_at_once_each_in_its_place(graph: Graph) -> None:
+def test_results_of_several_rows_have_the_position_of_each_row(graph: Graph) -> None:
     edges, owners = graph.incidences.memberships(graph.rows(ISK, SHORT, FULL, SHORT))
     found = [edges[owners == place].tolist() for place in range(4)]
     assert found == [[0, 2], [0, 1, 2], [0, 1], [0, 1, 2]]
@@ -121,14 +121,14 @@ def test_many_are_asked_about_at_once_each_in_its_place(graph: Graph) -> None:
     assert graph.incidences.scores(np.array([2, 1])).tolist() == [2, 1]
 
 
-def test_only_what_the_subject_is_about_is_lent_to_its_other_names(graph: Graph) -> None:
+def test_variants_get_only_passages_about_the_subject(graph: Graph) -> None:
     graph.change({2: [{FULL: 0.0, ISK: 1.0}]})
     assert graph.mentions(FULL) == [0, 2]
     assert graph.mentions(SHORT) == [0, 1], "passage 2 is not about her"
     assert graph.members(3) == {FULL, ISK}
 
 
-def test_names_stand_for_a_subject_as_long_as_it_is_one(graph: Graph) -> None:
+def test_variants_resolve_while_the_subject_is_a_subject(graph: Graph) -> None:
     assert graph.change({2: [{FULL: 0.0}]}, gone=(0,)) == {FULL, SHORT, ISK}
     assert graph.memberships(SHORT) == [2]
     assert (graph.about(FULL), graph.about(SHORT)) == ({}, {})
@@ -137,7 +137,7 @@ def test_names_stand_for_a_subject_as_long_as_it_is_one(graph: Graph) -> None:
     assert graph.about(SHORT) == {3: 0.5}
 
 
-def test_a_second_subject_of_that_name_leaves_it_to_none(graph: Graph) -> None:
+def test_an_ambiguous_variant_is_not_resolved(graph: Graph) -> None:
     assert graph.change({2: [{"ann cy lee": 1.0}]}) == {"ann cy lee", SHORT}
     assert graph.members(0) == {FULL, ISK}
     assert graph.mentions(SHORT) == [1]
@@ -145,7 +145,7 @@ def test_a_second_subject_of_that_name_leaves_it_to_none(graph: Graph) -> None:
     assert graph.mentions(SHORT) == [0, 1]
 
 
-def test_what_went_is_nowhere(graph: Graph) -> None:
+def test_deleted_rows_are_the_neighbours_of_no_row(graph: Graph) -> None:
     before = graph.incidences
     assert graph.change({}, gone=(0, 1)) == {FULL, SHORT, ISK}
     assert not graph.incidences.are_live(graph.rows(FULL, SHORT, ISK)).any()
@@ -153,12 +153,12 @@ def test_what_went_is_nowhere(graph: Graph) -> None:
     assert [graph.memberships(key) for key in (FULL, SHORT, ISK)] == [[], [], []]
     assert [graph.members(edge) for edge in range(3)] == [set(), set(), set()]
     assert graph.incidences.hyperedges(np.array([0, 1]))[0].tolist() == []
-    assert before.memberships(graph.rows(ISK))[0].tolist() == [0, 2], "what was there is as it was"
+    assert before.memberships(graph.rows(ISK))[0].tolist() == [0, 2], "an earlier version has changed"
     graph.change({2: [{ISK: 1.0}]})
     assert graph.memberships(ISK) == [3]
 
 
-def test_a_name_is_told_by_what_is_a_subject_now(graph: Graph) -> None:
+def test_names_resolve_to_current_subjects(graph: Graph) -> None:
     assert graph.incidences.resolve_name_variants(graph.keys, ["a b lee"]) == {"a b lee": graph.row(FULL)}
     graph.change({}, gone=(0,))
     assert graph.incidences.resolve_name_variants(graph.keys, ["a b lee"]) == {}

@@ -1,4 +1,4 @@
-"""Which passages names lead to, and how far they lead in all."""
+"""The passages that names lead to, and linkability."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def documents_about(snapshot: Snapshot, key: str) -> list[str]:
     return snapshot.document_ids(passages)
 
 
-def test_a_name_with_something_before_it_leads_to_the_passage_about_its_bearer(tmp_path: Path) -> None:
+def test_a_name_with_a_prefix_leads_to_the_passage_about_the_subject(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(DOCUMENTS)
         snapshot = engine.snapshot()
@@ -45,7 +45,7 @@ def test_a_name_with_something_before_it_leads_to_the_passage_about_its_bearer(t
     assert about["reed"] == ["reed"]
 
 
-def test_a_short_name_leads_to_what_is_known_of_its_bearer(tmp_path: Path) -> None:
+def test_a_short_name_leads_to_the_passage_about_the_subject(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(UNTITLED)
         snapshot = engine.snapshot()
@@ -61,7 +61,7 @@ def test_a_short_name_leads_to_what_is_known_of_its_bearer(tmp_path: Path) -> No
     assert ["jeffrey smart" in keys for _, keys in sorted(shown.items())] == [True, False], "members are as stored"
 
 
-def test_a_short_name_leads_nowhere_once_another_could_be_meant(tmp_path: Path) -> None:
+def test_an_ambiguous_short_name_leads_nowhere(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(UNTITLED)
         engine.index_documents([Document("other", "", "Ann Jeffrey Smart was a singer.")])
@@ -71,7 +71,7 @@ def test_a_short_name_leads_nowhere_once_another_could_be_meant(tmp_path: Path) 
     assert [documents_about(snapshot, "jeffrey smart") for snapshot in (ambiguous, restored)] == [[], ["smart"]]
 
 
-def view_of(directory: Path, *documents: Document) -> Snapshot:
+def index_documents(directory: Path, *documents: Document) -> Snapshot:
     with Engine.open(directory, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents(documents)
         return engine.snapshot()
@@ -88,12 +88,12 @@ BY_NAME = Document("high", "", "they go to the Root Directory for it")
 
 
 def fillers(count: int) -> list[Document]:
-    """Documents that are about nothing and mention nobody."""
+    """Return documents without subjects and mentions."""
     return [Document(f"n{number}", "", f"they counted {number} of them") for number in range(count)]
 
 
-def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
-    snapshot = view_of(tmp_path, TITLED, DEFINED, MENTIONED)
+def test_only_certain_subjects_are_strong(tmp_path: Path) -> None:
+    snapshot = index_documents(tmp_path, TITLED, DEFINED, MENTIONED)
     passages, _, strengths = snapshot.graph.passages_about(np.array([snapshot.find_entity_rows(["isk"])["isk"]]))
     found = dict(zip(snapshot.document_ids(passages), (strengths >= 1).tolist(), strict=True))
     assert found == {"isk": True, "weak": False}
@@ -124,18 +124,18 @@ def test_only_sure_subjects_count_as_strong(tmp_path: Path) -> None:
         "mentioned by itself",
     ],
 )
-def test_names_lead_as_far_as_passages_are_about_what_others_mention(
-    tmp_path: Path, documents: list[Document], average: float
-) -> None:
-    assert view_of(tmp_path, *documents).linkability == pytest.approx(compute_linkability(int(average * 2**32), 1))
+def test_linkability_grows_with_mentioned_subjects(tmp_path: Path, documents: list[Document], average: float) -> None:
+    assert index_documents(tmp_path, *documents).linkability == pytest.approx(
+        compute_linkability(int(average * 2**32), 1)
+    )
 
 
 @pytest.mark.parametrize(("average", "expected"), [(0, 0), (0.01, 0), (0.0275, 0.5), (0.045, 1), (0.5, 1)])
-def test_names_lead_nowhere_by_chance_and_not_further_than_all_the_way(average: float, expected: float) -> None:
+def test_linkability_is_between_0_and_1(average: float, expected: float) -> None:
     assert compute_linkability(int(average * 2**32), 1) == pytest.approx(expected)
 
 
-def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) -> None:
+def test_adding_or_deleting_a_document_changes_linkability(tmp_path: Path) -> None:
     found = []
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents([TITLED, *fillers(38)])
@@ -154,7 +154,7 @@ def test_a_document_that_comes_or_goes_changes_what_is_linkable(tmp_path: Path) 
     )
 
 
-def test_a_name_that_another_could_be_meant_by_leads_to_none_any_more(tmp_path: Path) -> None:
+def test_an_ambiguous_name_is_no_link(tmp_path: Path) -> None:
     documents = [
         Document("smart", "Frank Jeffrey Smart", "He was a painter."),
         Document("house", "", "it was sold by Jeffrey Smart"),

@@ -1,4 +1,4 @@
-"""Which subject a name stands for."""
+"""Name variants and the subjects they stand for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def row_of(keys: EntityKeys, key: str) -> int | None:
 
 
 class Known:
-    """Names of subjects and of others that come and go."""
+    """Names of subjects and of other entities, which are added and deleted."""
 
     def __init__(self) -> None:
         self.names = NameVariants.empty()
@@ -40,7 +40,7 @@ class Known:
         self.others: set[str] = set()
 
     def become(self, subjects: Iterable[str], others: Iterable[str]) -> list[str]:
-        """Have these subjects and other entities; the keys whose subject changed."""
+        """Replace the subjects and other entities; return the names whose subject changed."""
         before, after = (self.subjects, self.others), (set(subjects), set(others) - set(subjects))
         self.subjects, self.others = after
         new = sorted(key for key in after[0] | after[1] if row_of(self.keys, key) is None)
@@ -56,7 +56,7 @@ class Known:
         return self.keys.strings.take(changed)
 
     def made_at_once(self) -> Known:
-        """The same, found for all entities together."""
+        """Return the same names, resolved for all entities at once."""
         made, rows = Known(), np.arange(len(self.keys))
         are_subjects, are_there = self._tells(self.subjects)(rows), self._tells(self.subjects | self.others)(rows)
         made.keys, made.names = self.keys, NameVariants.build(self.keys, are_subjects, are_there)
@@ -67,7 +67,7 @@ class Known:
         return None if row < 0 else self.keys.strings.take([row])[0]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """What was kept: each name with its subject, asked from both sides."""
+        """Return each name with its subject, read in both directions."""
         rows = np.arange(len(self.keys))
         keys = self.keys.strings.take(rows)
         subjects = self.names.subject.take(rows).tolist()
@@ -104,7 +104,7 @@ def known(subjects: Iterable[str], others: Iterable[str]) -> Known:
         ("john a smith", "john adam smith"),
     ],
 )
-def test_a_name_stands_for_the_subject_it_ends_in_or_is_short_for(name: str, subject: str) -> None:
+def test_a_name_resolves_to_the_subject_it_ends_in_or_abbreviates(name: str, subject: str) -> None:
     assert known(SUBJECTS, OTHERS).subject_of(name) == subject
 
 
@@ -122,29 +122,29 @@ def test_a_name_stands_for_the_subject_it_ends_in_or_is_short_for(name: str, sub
         "",
     ],
 )
-def test_a_name_that_does_not_tell_stands_for_none(name: str) -> None:
+def test_an_unspecific_name_is_not_resolved(name: str) -> None:
     assert known(SUBJECTS, OTHERS).subject_of(name) is None
 
 
-def test_what_is_kept_is_of_all_entities_that_are_no_subjects() -> None:
+def test_variants_are_stored_for_entities_that_are_no_subjects() -> None:
     assert known(SUBJECTS, OTHERS).pairs() == [
         ("jeffrey smart", "frank jeffrey edson smart"),
         ("watchman piet adler", "piet adler"),
     ]
 
 
-def test_a_name_that_too_many_subjects_resemble_stands_for_none() -> None:
+def test_a_name_that_resembles_too_many_subjects_is_not_resolved() -> None:
     many = [f"john {letter}{other} smith" for letter in "abcdefghijk" for other in "abcdefghijk"]
     assert known(["john adam smith"], []).subject_of("john adam") is not None
     assert known([*many, "john adam smith"], []).subject_of("j adam smith") is None
 
 
-def test_without_entities_nothing_stands_for_anything() -> None:
+def test_an_index_without_entities_has_no_variants() -> None:
     assert known([], []).pairs() == []
     assert known([], ["jeffrey smart"]).pairs() == []
 
 
-def test_it_is_told_whose_subject_changed() -> None:
+def test_advancing_returns_the_names_whose_subject_changed() -> None:
     names = Known()
     assert names.become([], ["jeffrey smart"]) == []
     assert names.become(["frank jeffrey edson smart"], ["jeffrey smart"]) == ["jeffrey smart"]
@@ -163,9 +163,7 @@ STEPS = st.lists(st.tuples(st.sets(NAMES, max_size=6), st.sets(NAMES, max_size=6
 
 @settings(max_examples=200, deadline=None)
 @given(steps=STEPS, most=st.sampled_from([0, 1, 2, 100]), told=st.sampled_from([1, 2, 100]))
-def test_names_that_were_moved_on_stand_for_what_they_do_when_found_at_once(
-    steps: list[tuple[set[str], set[str]]], most: int, told: int
-) -> None:
+def test_advanced_variants_equal_built_variants(steps: list[tuple[set[str], set[str]]], most: int, told: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.snapshot.name_variants._MAX_CANDIDATES", most)
         patch.setattr("polyad.snapshot.name_variants._BLOCK", told)

@@ -1,4 +1,4 @@
-"""A snapshot that is moved on is the snapshot of the store as it is: of one moment, whatever came before."""
+"""An advanced snapshot equals a snapshot that is built from the store at the same version."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ QUESTIONS = ("Who cast the bell that Ann Lee and Bo Ray saw?", "where does the i
 
 @dataclass(frozen=True)
 class Unit:
-    """A hyperedge: its text, what it is about, how surely, and what else it joins."""
+    """A hyperedge: text, subject, subject strength and other members."""
 
     text: str
     subject: str
@@ -107,7 +107,7 @@ STEPS = st.lists(
     min_size=1,
     max_size=4,
 )
-"""At each step, documents that are put, or removed where there is no content."""
+"""In each step, documents that are put, or removed if the content is None."""
 
 
 def new_store(folder: Path) -> SqliteStore:
@@ -115,7 +115,7 @@ def new_store(folder: Path) -> SqliteStore:
 
 
 def act(store: SqliteStore, documents: dict[str, Content], actions: Sequence[tuple[str, Content | None]]) -> None:
-    """Do it in the store, and in ``documents``."""
+    """Apply the actions to the store and to ``documents``."""
     for id, content in actions:
         if content is not None:
             store.put(indexed(id, content))
@@ -126,7 +126,7 @@ def act(store: SqliteStore, documents: dict[str, Content], actions: Sequence[tup
 
 
 def found_in(directory: Path, engine: Engine | None = None) -> list[Evidence]:
-    """What every retriever finds; with an engine that was opened before, or a new one."""
+    """Return the evidence of every retriever, from an open engine or a new one."""
     if engine is None:
         with Engine.open(directory, embedder=EMBEDDER, create=False) as opened:
             return found_in(directory, opened)
@@ -138,7 +138,7 @@ def found_in(directory: Path, engine: Engine | None = None) -> list[Evidence]:
 
 
 def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
-    """All that a snapshot says, by ids and keys, in their order."""
+    """Return everything that a snapshot contains, by sorted ids and keys."""
     graph, vectors = snapshot.graph, EMBEDDER.encode(QUESTIONS, "query")
 
     def ids(kind: Kind, rows: IntArray) -> list[str]:
@@ -204,7 +204,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
 
 @settings(max_examples=60, deadline=None)
 @given(steps=STEPS, last=st.permutations("abcdef"))
-def test_a_view_that_was_moved_on_shows_what_one_shows_that_is_made_at_once(
+def test_an_advanced_snapshot_equals_a_built_one(
     steps: list[list[tuple[str, Content | None]]], last: list[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
@@ -212,10 +212,10 @@ def test_a_view_that_was_moved_on_shows_what_one_shows_that_is_made_at_once(
         patch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 1)
         store, documents = new_store(Path(name)), dict[str, Content]()
         with closing(store):
-            keeper = SnapshotProvider(store, EMBEDDER.dimension)
+            provider = SnapshotProvider(store, EMBEDDER.dimension)
             for actions in steps:
                 act(store, documents, actions)
-                moved = shown_by(keeper.get_current())
+                moved = shown_by(provider.get_current())
                 assert moved == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
         with closing(new_store(Path(name))) as other:
             for id in last:
@@ -231,7 +231,7 @@ def test_a_view_that_was_moved_on_shows_what_one_shows_that_is_made_at_once(
     opened=st.sets(st.integers(0, 3)),
     nearest=st.sampled_from([NearestSettings(), NearestSettings(exact_up_to=0, nprobe=0)]),
 )
-def test_a_view_that_lay_in_files_is_moved_on_like_another(
+def test_a_loaded_snapshot_is_advanced_like_a_built_one(
     steps: list[list[tuple[str, Content | None]]], settled: set[int], opened: set[int], nearest: NearestSettings
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
@@ -245,20 +245,20 @@ def test_a_view_that_lay_in_files_is_moved_on_like_another(
             return SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory, nearest))
 
         with closing(store):
-            keeper = keeper_of_files()
+            provider = keeper_of_files()
             for number, actions in enumerate(steps):
                 act(store, documents, actions)
                 if number in settled:
-                    keeper.save()
+                    provider.save()
                 if number in opened:
-                    keeper = keeper_of_files()
-                shown = shown_by(keeper.get_current())
+                    provider = keeper_of_files()
+                shown = shown_by(provider.get_current())
                 assert shown == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
 
 
 @settings(max_examples=25, deadline=None)
 @given(steps=STEPS, last=st.permutations("abcdef"))
-def test_every_retriever_finds_by_a_view_that_was_moved_on_what_it_finds_by_another(
+def test_retrievers_find_the_same_in_an_advanced_snapshot(
     steps: list[list[tuple[str, Content | None]]], last: list[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
@@ -290,26 +290,26 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
         yield opened
 
 
-def test_a_view_is_not_changed_by_what_is_written_later(store: SqliteStore) -> None:
-    keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    first = keeper.get_current()
+def test_a_snapshot_does_not_change_when_documents_are_written(store: SqliteStore) -> None:
+    provider = SnapshotProvider(store, EMBEDDER.dimension)
+    first = provider.get_current()
     before = shown_by(first)
     store.put(indexed("c", ((BELL, TOWER), (TOWER,))))
-    later = keeper.get_current()
+    later = provider.get_current()
     assert later is not first
-    assert keeper.get_current() is later
+    assert provider.get_current() is later
     assert shown_by(first) == before, "its entities too are of its moment"
     assert shown_by(later) != before
 
 
-def test_a_document_that_comes_moves_nothing_of_the_many_that_came_since_the_view_was_made(store: SqliteStore) -> None:
-    keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    keeper.get_current()
+def test_adding_a_document_copies_no_large_run(store: SqliteStore) -> None:
+    provider = SnapshotProvider(store, EMBEDDER.dimension)
+    provider.get_current()
     for number in range(100):
         store.put(indexed(f"c{number}", ((Unit(f"note {number}", f"name {number}", 1.0, frozenset({"isk"})),),)))
-    earlier = keeper.get_current()
+    earlier = provider.get_current()
     store.put(indexed("d", ((TOWER,), (BELL,))))
-    later = keeper.get_current()
+    later = provider.get_current()
     assert later.passage_count == earlier.passage_count + 2
     assert later.graph.entity_edges.pairs.runs[0] is earlier.graph.entity_edges.pairs.runs[0]
     assert later.graph.edge_members.runs[0] is earlier.graph.edge_members.runs[0]
@@ -318,9 +318,7 @@ def test_a_document_that_comes_moves_nothing_of_the_many_that_came_since_the_vie
     assert later.graph.variants.name_codes[0] is earlier.graph.variants.name_codes[0]
 
 
-def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._MAX_RECORDS", 0)
     read: list[int] = []
     get = SqliteReadTransaction.get
@@ -330,25 +328,23 @@ def test_what_was_shown_lately_is_not_read_again_and_little_of_it_is_kept(
         return get(transaction, record_type, ids)
 
     monkeypatch.setattr(SqliteReadTransaction, "get", counted)
-    keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    snapshot = keeper.get_current()
+    provider = SnapshotProvider(store, EMBEDDER.dimension)
+    snapshot = provider.get_current()
     first, both = snapshot.passages([0]), snapshot.passages([1, 0, 1])
     assert both == [both[0], *first, both[0]]
     assert len(read) == 2
     assert list(snapshot.record_cache.passages) == [1], "what was shown before is forgotten"
     store.put(indexed("c", ((TOWER,),)))
-    assert keeper.get_current().passages([0, 1, 2])[:2] == [*first, both[0]]
+    assert provider.get_current().passages([0, 1, 2])[:2] == [*first, both[0]]
     assert len(read) == 5
-    keeper.get_current().passages([0, 1])
+    provider.get_current().passages([0, 1])
     assert len(read) == 5
     store.remove(["b"])
-    keeper.get_current().passages([0])
+    provider.get_current().passages([0])
     assert len(read) == 6
 
 
-def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_new_hyperedges_of_a_frequent_entity_are_read(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
     asked: list[list[int]] = []
     aggregates = SqliteReadTransaction.aggregates
@@ -358,12 +354,12 @@ def test_of_a_common_entity_only_what_came_is_counted_until_some_of_it_goes(
         return aggregates(transaction, some)
 
     monkeypatch.setattr(SqliteReadTransaction, "aggregates", noted)
-    keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    isk, bo = (keeper.get_current().find_entity_rows([key])[key] for key in ("isk", "bo ray"))
-    last = keeper.get_current().hyperedge_pks.last()
+    provider = SnapshotProvider(store, EMBEDDER.dimension)
+    isk, bo = (provider.get_current().find_entity_rows([key])[key] for key in ("isk", "bo ray"))
+    last = provider.get_current().hyperedge_pks.last()
     said = ["the bell was cast"]
     for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [0, last + 1, last + 1])):
-        (entity, _) = keeper.get_current().entities([isk, bo])
+        (entity, _) = provider.get_current().entities([isk, bo])
         assert entity.description.split("\n") == sorted(said)
         assert asked[-1] == counted
         if text:
@@ -380,7 +376,7 @@ def note(number: int) -> IndexedDocument:
 
 @pytest.fixture
 def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Of thirty notes that join one entity, how many hyperedges are counted, by parts of four."""
+    """Record how many hyperedges of a frequent entity are read, in parts of four."""
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
     monkeypatch.setattr("polyad.snapshot.entity_aggregates.PART_SIZE", 4)
     read: list[int] = []
@@ -397,25 +393,23 @@ def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return read
 
 
-def test_of_a_common_entity_of_which_some_goes_a_part_is_counted_again(store: SqliteStore, counted: list[int]) -> None:
-    keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    isk = keeper.get_current().find_entity_rows(["isk"])["isk"]
-    assert keeper.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
+def test_deleting_a_hyperedge_reads_one_part_of_a_frequent_entity(store: SqliteStore, counted: list[int]) -> None:
+    provider = SnapshotProvider(store, EMBEDDER.dimension)
+    isk = provider.get_current().find_entity_rows(["isk"])["isk"]
+    assert provider.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
     assert sorted(counted) == [4] * 8
     for id, most in (("c7", 3), ("c29", 3), ("a", 3)):
         store.remove([id])
         counted.clear()
-        assert keeper.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
+        assert provider.get_current().entities([isk]) == get_all(store, Entity, ["isk"])
         assert sum(counted) <= most
 
 
-def test_what_was_counted_of_a_common_entity_for_a_later_view_serves_the_one_before(
-    store: SqliteStore, counted: list[int]
-) -> None:
-    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+def test_aggregates_of_a_later_snapshot_serve_an_earlier_one(store: SqliteStore, counted: list[int]) -> None:
+    provider = SnapshotProvider(store, EMBEDDER.dimension)
     snapshots, expected = [], []
     for number in range(30, 36):
-        snapshots.append(keeper.get_current())
+        snapshots.append(provider.get_current())
         isk = snapshots[-1].find_entity_rows(["isk"])["isk"]
         expected.append(snapshots[-1].read_entities([isk]))
         assert expected[-1] == get_all(store, Entity, ["isk"])
@@ -426,7 +420,7 @@ def test_what_was_counted_of_a_common_entity_for_a_later_view_serves_the_one_bef
         assert sum(counted) <= 4
 
 
-def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> None:
+def test_reading_a_deleted_record_raises_stale_snapshot_error(store: SqliteStore) -> None:
     snapshot = SnapshotProvider(store, EMBEDDER.dimension).get_current()
     assert snapshot.passages([0])[0].id == "a#0000", "and to have shown it before does not count"
     store.put(indexed("a", ((TOWER,),)))
@@ -445,40 +439,40 @@ def test_what_has_been_removed_since_makes_a_view_stale(store: SqliteStore) -> N
         snapshot.origins([1])
 
 
-def test_a_view_that_must_have_reached_a_version_waits_for_it(store: SqliteStore) -> None:
-    keeper = SnapshotProvider(store, EMBEDDER.dimension)
-    first = keeper.get_current()
+def test_a_snapshot_of_a_minimum_version_is_waited_for(store: SqliteStore) -> None:
+    provider = SnapshotProvider(store, EMBEDDER.dimension)
+    first = provider.get_current()
     store.put(indexed("c", ((BELL,),)))
-    with keeper._advancing:
-        assert keeper.get_current() is first, "another thread moves it on: this one does not wait"
-    assert keeper.get_current(min_version=get_version(store)).version == get_version(store)
+    with provider._advancing:
+        assert provider.get_current() is first, "another thread moves it on: this one does not wait"
+    assert provider.get_current(min_version=get_version(store)).version == get_version(store)
 
 
-def test_an_index_made_anew_in_the_same_place_is_read_whole(store: SqliteStore, tmp_path: Path) -> None:
-    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+def test_a_new_index_in_the_same_folder_is_read_whole(store: SqliteStore, tmp_path: Path) -> None:
+    provider = SnapshotProvider(store, EMBEDDER.dimension)
     for _ in range(3):
         store.put(indexed("c", ((BELL,),)))
-    assert keeper.get_current().passage_count == 3
+    assert provider.get_current().passage_count == 3
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.stores.sqlite.store.LOG_LENGTH", 1)
         for _ in range(3):
             store.put(indexed("d", ((BELL,),)))
-        moved = keeper.get_current()
+        moved = provider.get_current()
     assert shown_by(moved) == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
 
 
-def test_a_view_most_of_whose_rows_have_gone_is_made_anew(store: SqliteStore) -> None:
-    keeper = SnapshotProvider(store, EMBEDDER.dimension)
+def test_a_mostly_deleted_snapshot_is_built_again(store: SqliteStore) -> None:
+    provider = SnapshotProvider(store, EMBEDDER.dimension)
     for _ in range(30):
         store.put(indexed("a", ((BELL,),)))
-        keeper.get_current()
-    snapshot = keeper.get_current()
+        provider.get_current()
+    snapshot = provider.get_current()
     assert snapshot.row_count("passage") < 10
     assert shown_by(snapshot) == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
 
 
 class Replacing(HashingEmbedder):
-    """Has a document replaced while a question is encoded."""
+    """Replaces a document while it encodes a question."""
 
     def __init__(self) -> None:
         super().__init__(EMBEDDER.dimension)
@@ -492,9 +486,7 @@ class Replacing(HashingEmbedder):
 
 
 @pytest.mark.parametrize("name", sorted({*RETRIEVERS} - {"bm25"}))
-def test_a_document_replaced_while_the_question_is_encoded_is_shown_as_it_is_with_its_own_score(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_document_replaced_during_a_search_is_shown_with_its_new_text_and_score(tmp_path: Path, name: str) -> None:
     embedder, question = Replacing(), "Who cast the bell?"
     old, new = Document("bell", "", "Ann Lee cast the bell."), Document("bell", "", "Otters eat crabs and fish.")
     others = [Document("isk", "", "The Isk is a river."), Document("tower", "", "The tower has a bell.")]
@@ -515,7 +507,7 @@ def test_a_document_replaced_while_the_question_is_encoded_is_shown_as_it_is_wit
     assert found == expected
 
 
-def test_a_row_that_refers_to_none_is_an_error() -> None:
+def test_a_reference_to_a_missing_row_raises() -> None:
     numbers = Column.from_array(np.array([1, 4]))
     assert find_rows(numbers, np.array([4, 1, 4])).tolist() == [1, 0, 1]
     for wrong in (0, 2, 9):

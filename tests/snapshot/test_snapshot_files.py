@@ -1,4 +1,4 @@
-"""The arrays of a snapshot on disk: opened where they fit the index, made again where they do not."""
+"""The files of a snapshot: loaded if they fit the index, otherwise written again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def loaded(store: SqliteStore) -> MappedSnapshot | None:
 
 
 def contents(snapshot: MappedSnapshot) -> dict[str, list[object]]:
-    """All arrays and vectors of a snapshot, as values that compare."""
+    """Return all arrays and vectors of a snapshot as lists."""
     arrays = dict(iterate_snapshot_arrays(snapshot))
     for kind, vectors in snapshot.all_vectors.items():
         arrays[f"{kind} vectors"], arrays[f"{kind} is there"] = vectors.take(np.arange(len(vectors))), vectors.live.mask
@@ -61,7 +61,7 @@ def folder_of(store: SqliteStore) -> Path:
     return folder
 
 
-def test_what_was_kept_is_what_is_loaded(store: SqliteStore) -> None:
+def test_the_saved_snapshot_is_loaded(store: SqliteStore) -> None:
     snapshot = loaded(store)
     assert snapshot is not None
     made = SnapshotProvider(store, EMBEDDER.dimension).get_current()
@@ -73,7 +73,7 @@ def test_what_was_kept_is_what_is_loaded(store: SqliteStore) -> None:
     )
 
 
-def test_a_view_kept_at_an_earlier_version_is_moved_on(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_snapshot_saved_at_an_earlier_version_is_advanced(store: SqliteStore, tmp_path: Path) -> None:
     with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
         engine.remove("moreau")
     kept = loaded(store)
@@ -131,21 +131,19 @@ def remove_folder(store: SqliteStore) -> None:
         remove_folder,
     ],
 )
-def test_what_is_damaged_or_missing_is_made_again_and_kept(
-    store: SqliteStore, damage: Callable[[SqliteStore], None]
-) -> None:
+def test_damaged_or_missing_files_are_written_again(store: SqliteStore, damage: Callable[[SqliteStore], None]) -> None:
     expected = contents(SnapshotProvider(store, EMBEDDER.dimension).get_current())
     damage(store)
     assert loaded(store) is None
-    keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
-    assert contents(keeper.get_current()) == expected
+    provider = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
+    assert contents(provider.get_current()) == expected
     again = loaded(store)
     assert again is not None
     assert contents(again) == expected
     assert folder_of(store).is_dir(), "of several snapshots one is left"
 
 
-def test_the_view_of_another_index_is_not_taken_for_its_own(store: SqliteStore, tmp_path: Path) -> None:
+def test_the_snapshot_of_another_index_is_not_loaded(store: SqliteStore, tmp_path: Path) -> None:
     with Engine.open(tmp_path / "other", embedder=EMBEDDER) as engine:
         engine.index_documents([Document(document.id, "", "Other words.") for document in DOCUMENTS])
     other = tmp_path / "other" / FOLDER
@@ -158,9 +156,7 @@ def test_the_view_of_another_index_is_not_taken_for_its_own(store: SqliteStore, 
         assert {passage.text for passage in snapshot.passages(range(3))} == {"Other words."}
 
 
-def test_where_the_disk_is_full_the_view_is_in_memory_alone(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_snapshot_in_memory(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     written = 0
     write = np.lib.format.write_array_header_1_0
 
@@ -180,14 +176,14 @@ def test_where_the_disk_is_full_the_view_is_in_memory_alone(
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
-def test_a_view_is_the_same_whose_documents_were_read_in_blocks(
+def test_the_size_of_blocks_does_not_change_the_snapshot(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, is_kept: bool
 ) -> None:
     with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
         engine.index_documents([replace(DOCUMENTS[0], text="It was cast by Ines Clara Moreau, of Aldby.")])
 
     def made(files: SnapshotFiles | None) -> dict[str, list[object]]:
-        """Without the numbers that stand for an order, which is there too."""
+        """Return the contents of a newly built snapshot."""
         found = contents(SnapshotProvider(store, EMBEDDER.dimension, files).get_current())
         return {name: values for name, values in found.items() if not name.endswith("_ids_keys")}
 
@@ -199,7 +195,7 @@ def test_a_view_is_the_same_whose_documents_were_read_in_blocks(
     assert len(list((store.directory / FOLDER).glob("arrays-*"))) == is_kept
 
 
-def test_the_subject_of_a_name_is_looked_for_once_however_many_blocks_are_read(
+def test_each_name_is_resolved_once_for_any_number_of_blocks(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
@@ -219,8 +215,8 @@ def test_the_subject_of_a_name_is_looked_for_once_however_many_blocks_are_read(
     assert sorted(told) == sorted(snapshot.ids("entity", entities[~snapshot.graph.are_subjects(entities)]))
 
 
-def test_searches_go_on_while_a_view_is_written(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
+def test_searches_run_while_a_snapshot_is_saved(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
     keep, seen = SnapshotFiles.save, []
 
     def while_another_document_comes(files: SnapshotFiles, snapshot: MappedSnapshot, state: str) -> None:
@@ -230,25 +226,25 @@ def test_searches_go_on_while_a_view_is_written(store: SqliteStore, monkeypatch:
         ):
             patch.setattr(SnapshotFiles, "save", keep)
             engine.index_documents([Document("isk", "Isk", "The Isk is a river.")])
-        seen.append(keeper.get_current(get_version(store)).passage_count)
+        seen.append(provider.get_current(get_version(store)).passage_count)
         keep(files, snapshot, state)
 
-    keeper.get_current()
+    provider.get_current()
     shutil.rmtree(store.directory / FOLDER)
-    keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
+    provider = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
     monkeypatch.setattr(SnapshotFiles, "save", while_another_document_comes)
-    assert keeper.get_current().passage_count == 4
+    assert provider.get_current().passage_count == 4
     assert seen == [4]
 
 
-def test_a_small_view_is_not_kept(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_snapshot_is_not_saved(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(store.directory / FOLDER)
     monkeypatch.setattr("polyad.snapshot.provider.MIN_SAVED", 1000)
     SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     assert not (store.directory / FOLDER).exists()
 
 
-def test_a_view_that_is_used_outlives_the_files_it_was_loaded_from(store: SqliteStore) -> None:
+def test_a_loaded_snapshot_survives_the_deletion_of_its_files(store: SqliteStore) -> None:
     snapshot = loaded(store)
     assert snapshot is not None
     expected = contents(snapshot)
@@ -256,9 +252,7 @@ def test_a_view_that_is_used_outlives_the_files_it_was_loaded_from(store: Sqlite
     assert contents(snapshot) == expected
 
 
-def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came_since(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_aggregates_of_frequent_entities_are_saved(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
     shutil.rmtree(store.directory / FOLDER)
     SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
@@ -270,8 +264,8 @@ def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came
         return aggregates(transaction, some)
 
     monkeypatch.setattr(SqliteReadTransaction, "aggregates", noted)
-    keeper = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
-    snapshot = keeper.get_current()
+    provider = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
+    snapshot = provider.get_current()
     (aldby,) = snapshot.find_entity_rows(["aldby"]).values()
     assert snapshot.graph.entity_edges.degrees(np.array([aldby])).tolist() == [2]
     last = snapshot.hyperedge_pks.last()
@@ -279,18 +273,18 @@ def test_common_entities_are_counted_when_a_view_is_kept_and_then_only_what_came
     assert asked == []
     with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
         engine.index_documents([Document("isk", "Isk", "The Isk is a river near Aldby.")])
-        later = keeper.get_current()
+        later = provider.get_current()
         asked.clear()
         assert later.entities([aldby]) == shown
         assert asked == [last]
         engine.remove(["aldby"])
-        later = keeper.get_current()
+        later = provider.get_current()
         asked.clear()
         (left,) = later.entities([aldby])
         assert asked == [0], "counted again as some of it has gone"
         engine.index_documents([Document("by", "By", "By is a farm near Aldby.")])
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)
-    keeper.save()
+    provider.save()
     asked.clear()
     (left,) = (
         SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current().entities([aldby])

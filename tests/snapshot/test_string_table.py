@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from polyad.snapshot.string_table import HashIndex, StringColumn, hash_string
 
 TEXTS = st.lists(st.text(st.characters(), max_size=6), max_size=8)
-"""Half characters too, which no file holds but a question may."""
+"""Surrogates included, which occur in questions."""
 
 
 @given(base=TEXTS, more=st.lists(TEXTS, max_size=3))
-def test_texts_are_those_that_were_given_in_their_order(base: list[str], more: list[list[str]]) -> None:
+def test_strings_are_returned_by_row(base: list[str], more: list[list[str]]) -> None:
     strings, texts = StringColumn.from_strings(base), list(base)
     for some in more:
         earlier, before = strings, list(texts)
         strings = strings.append(some)
         texts += some
-        assert earlier.take(range(len(earlier))) == before, "what was there is as it was"
+        assert earlier.take(range(len(earlier))) == before, "an earlier version has changed"
     assert len(strings) == len(texts)
     assert strings.take(range(len(texts))) == texts
     rows = np.arange(len(texts))[::-1]
@@ -32,9 +32,7 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 5) | st.just(2**64 - 1), st.integers
 
 
 @given(parts=st.lists(ENTRIES, min_size=1, max_size=3), wanted=st.lists(st.integers(0, 6), max_size=4))
-def test_rows_are_found_by_the_hashes_they_were_entered_with(
-    parts: list[list[tuple[int, int]]], wanted: list[int]
-) -> None:
+def test_rows_are_found_by_hash(parts: list[list[tuple[int, int]]], wanted: list[int]) -> None:
     lookups = [
         HashIndex.from_entries([hashed for hashed, _ in part], np.array([row for _, row in part], dtype=np.int64))
         for part in parts

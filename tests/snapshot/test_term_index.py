@@ -1,4 +1,4 @@
-"""BM25 over the passages of a snapshot, against the formula computed plainly."""
+"""BM25 over the passages of a snapshot, against the plain formula."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ QUESTIONS = st.lists(st.sampled_from([*VOCABULARY, "otter"]), min_size=1, max_si
 STEPS = st.lists(
     st.tuples(st.lists(TEXTS, max_size=5), st.sets(st.integers(0, 12), max_size=4)), min_size=1, max_size=4
 )
-"""Texts that come, and which rows of those before go."""
+"""Added texts, and deleted rows, in each step."""
 
 
 class Passages:
-    """The words of passages that come and go, and their texts."""
+    """The terms of passages that are added and deleted, and their texts."""
 
     def __init__(self) -> None:
         self.index = PassageTerms.empty()
@@ -62,7 +62,7 @@ def counts_of(text: str) -> list[str]:
 
 
 def by_formula(passages: Passages, question: str) -> list[tuple[int, float]]:
-    """Rows and scores of all passages that share a word with a question, best first, ties by id."""
+    """Return rows and scores of all passages that share a term with the question, best first, ties by id."""
     count = len(passages.texts)
     mean = sum(len(words_of(text)) for text in passages.texts.values()) / max(1, count)
     scores: dict[int, float] = {}
@@ -78,7 +78,7 @@ def by_formula(passages: Passages, question: str) -> list[tuple[int, float]]:
 
 @settings(max_examples=200, deadline=None)
 @given(steps=STEPS, question=QUESTIONS, k=st.integers(1, 6), long=st.sampled_from([0, 2000]))
-def test_the_best_by_words_are_those_of_the_formula(
+def test_scores_equal_the_bm25_formula(
     steps: list[tuple[list[str], set[int]]], question: str, k: int, long: int
 ) -> None:
     passages = Passages()
@@ -98,9 +98,7 @@ def test_the_best_by_words_are_those_of_the_formula(
 
 @settings(max_examples=100, deadline=None)
 @given(steps=STEPS, question=QUESTIONS)
-def test_frequencies_count_the_passages_that_are_there_and_hold_a_word(
-    steps: list[tuple[list[str], set[int]]], question: str
-) -> None:
+def test_document_frequencies_count_live_passages(steps: list[tuple[list[str], set[int]]], question: str) -> None:
     passages = Passages()
     for texts, gone in steps:
         passages.change(texts, gone)
@@ -113,7 +111,7 @@ def test_frequencies_count_the_passages_that_are_there_and_hold_a_word(
     assert passages.words.document_frequencies(words).tolist() == held.sum(axis=0).tolist()
 
 
-def test_passages_are_asked_about_in_any_order_and_words_in_any_form() -> None:
+def test_contains_accepts_passages_in_any_order() -> None:
     passages = Passages()
     passages.change(["The bells of the tower.", "One bell.", "A tower.", "Walnuts."], set())
     words = passages.words
@@ -125,7 +123,7 @@ def test_passages_are_asked_about_in_any_order_and_words_in_any_form() -> None:
     assert words.document_frequencies([]).tolist() == []
 
 
-def test_what_is_cut_off_among_equals_goes_by_id() -> None:
+def test_ties_at_the_cutoff_are_broken_by_id() -> None:
     passages = Passages()
     passages.change(["the same words"] * 12, set())
     passages.change(["other"] * 30, {0, 7})
@@ -136,9 +134,7 @@ def test_what_is_cut_off_among_equals_goes_by_id() -> None:
 
 
 @pytest.mark.parametrize("k", [1, 5, 40, 200])
-def test_a_common_word_is_look_up_in_what_rarer_words_reached_without_any_difference(
-    monkeypatch: pytest.MonkeyPatch, k: int
-) -> None:
+def test_looking_up_a_frequent_term_gives_the_scores_of_a_scan(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
     passages, random = Passages(), np.random.default_rng(1)
     texts = ["tower " * int(n) + "bell " * int(n < 2) + "isk " * int(n % 3) for n in random.integers(0, 9, 300)]
     passages.change([f"{text} walnut" if row % 40 == 0 else text for row, text in enumerate(texts)], set(), batch=70)
@@ -158,7 +154,7 @@ def test_a_common_word_is_look_up_in_what_rarer_words_reached_without_any_differ
     assert bool(looked_up) == (k < 200), "so many are not reached by the rarer words"
 
 
-def test_a_question_without_words_and_an_index_without_passages_have_no_best() -> None:
+def test_an_empty_question_or_index_has_no_results() -> None:
     passages = Passages()
     assert [found.tolist() for found in passages.words.search("bell", 3)] == [[], []]
     passages.change(["bell"], set())
@@ -169,6 +165,6 @@ def test_a_question_without_words_and_an_index_without_passages_have_no_best() -
     assert passages.words.document_frequencies(["bell"]).tolist() == [0]
 
 
-def test_a_word_that_stands_very_often_is_counted_as_far_as_it_matters() -> None:
+def test_a_very_frequent_term_in_a_passage_is_counted_up_to_a_limit() -> None:
     postings, lengths = Postings.from_texts(["bell " * 70_000], 0)
     assert (postings.counts.tolist(), lengths.tolist()) == ([65_535], [70_000])

@@ -21,11 +21,11 @@ STEPS = st.lists(
     min_size=1,
     max_size=4,
 )
-"""Directions that come with scores, which rows of those before go, which turn, and whether all lie in cells then."""
+"""In each step: added vectors with scores, deleted rows, replaced rows, and whether clusters are built."""
 
 
-def in_cells(vectors: Vectors, searched: int) -> Vectors:
-    """The same as they would be read from files."""
+def in_clusters(vectors: Vectors, searched: int) -> Vectors:
+    """Return the vectors as they would be loaded from files, with clusters."""
     cells = vectors.build_clusters()
     column = Column.from_array(np.concatenate(list(vectors.iterate_blocks(cells))))
     cells, codes = cells.with_nprobe(searched), BinaryCodes.from_vectors(column.base)
@@ -76,7 +76,7 @@ def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
             np.array(turning, dtype=np.int64), DIRECTIONS[np.array([there[row][0] for row in turning], dtype=np.int64)]
         )
         if is_put_in_cells and there:
-            vectors = in_cells(vectors, searched=0)
+            vectors = in_clusters(vectors, searched=0)
         found = vectors.nearest(questions, k, ids, scores if weighted else None)
         assert len(found) == len(questions)
         for question, (rows, near) in zip(questions, found, strict=True):
@@ -87,7 +87,7 @@ def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
 
 
 @pytest.mark.parametrize("cut", [0, 1, 997, 3000])
-def test_where_vectors_lie_makes_no_difference(cut: int) -> None:
+def test_results_do_not_depend_on_base_and_appended_vectors(cut: int) -> None:
     random = np.random.default_rng(7)
     drawn = random.normal(size=(3000, 48)).astype(np.float32)
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
@@ -109,7 +109,7 @@ def test_where_vectors_lie_makes_no_difference(cut: int) -> None:
 
 
 def near_others(count: int, dimension: int = 32) -> FloatArray:
-    """Unit vectors about some dozens of directions."""
+    """Return unit vectors around some dozens of directions."""
     random = np.random.default_rng(7)
     about = random.normal(size=(60, dimension))[random.integers(60, size=count)]
     drawn = (about + 0.6 * random.normal(size=(count, dimension))).astype(np.float32)
@@ -117,11 +117,11 @@ def near_others(count: int, dimension: int = 32) -> FloatArray:
     return unit
 
 
-def test_a_search_of_few_cells_finds_most_of_the_nearest_with_their_cosines_and_nothing_that_has_gone() -> None:
+def test_a_search_of_few_clusters_finds_most_of_the_nearest_live_vectors() -> None:
     nothing, drawn = np.empty(0, dtype=np.int64), near_others(7000)
     ids = StringColumn.from_strings([]).append([f"{row:05}" for row in range(7000)])
     gone, turned = np.arange(0, 7000, 7), np.arange(1, 7000, 70)
-    vectors = in_cells(advanced(Vectors.empty(32), nothing, drawn[:5000]), searched=20)
+    vectors = in_clusters(advanced(Vectors.empty(32), nothing, drawn[:5000]), searched=20)
     vectors = advanced(advanced(vectors, gone[gone < 5000], drawn[5000:]), gone[gone >= 5000], drawn[:0])
     vectors = vectors.replace(turned, drawn[turned + 1])
     exact = replace(vectors, clusters=None if vectors.clusters is None else vectors.clusters.with_nprobe(0))
@@ -144,21 +144,21 @@ def test_a_search_of_few_cells_finds_most_of_the_nearest_with_their_cosines_and_
         assert np.isin(expected, more).sum() >= np.isin(expected, rows).sum(), "what one looks into serves the other"
 
 
-def test_a_search_for_more_than_a_few_cells_hold_looks_into_more() -> None:
-    vectors = in_cells(advanced(Vectors.empty(32), np.empty(0, dtype=np.int64), near_others(2000)), searched=1)
+def test_a_search_for_many_vectors_reads_more_clusters() -> None:
+    vectors = in_clusters(advanced(Vectors.empty(32), np.empty(0, dtype=np.int64), near_others(2000)), searched=1)
     ids = StringColumn.from_strings([]).append([f"{row:05}" for row in range(2000)])
     ((rows, _),) = vectors.nearest(near_others(1), 2000, ids)
     assert sorted(rows.tolist()) == list(range(2000))
 
 
-def test_what_has_gone_does_not_crowd_out_what_is_there() -> None:
+def test_deleted_vectors_do_not_displace_live_ones() -> None:
     others, random = near_others(3000), np.random.default_rng(5)
     question = others[:1]
     old = question + 0.01 * random.normal(size=(2000, 32)).astype(np.float32)
     old /= np.linalg.norm(old, axis=1, keepdims=True)
     ids = StringColumn.from_strings([]).append([f"{row:05}" for row in range(5000)])
     nothing = np.empty(0, dtype=np.int64)
-    vectors = in_cells(advanced(Vectors.empty(32), nothing, np.concatenate([old, others])), searched=300)
+    vectors = in_clusters(advanced(Vectors.empty(32), nothing, np.concatenate([old, others])), searched=300)
     vectors = advanced(vectors, np.arange(2000), old[:0])
     ((rows, _),) = vectors.nearest(question, 5, ids)
     expected = np.argsort(-(others @ question[0]))[:5] + 2000
