@@ -64,7 +64,7 @@ def test_what_is_written_is_a_benchmark(engine: Engine, tmp_path: Path) -> None:
     assert [query.text for query in dataset.queries] == [question.text for question in made.questions]
     assert [query.gold for query in dataset.queries] == [frozenset(question.gold) for question in made.questions]
     assert dataset.unknown == ()
-    assert dataset.lost({passage.id for passage in made.passages}) == []
+    assert dataset.find_missing_gold({passage.id for passage in made.passages}) == []
     with pytest.raises(ConfigurationError, match="holds a data set already"):
         write_question_set(made, tmp_path / "own")
 

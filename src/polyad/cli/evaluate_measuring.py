@@ -424,7 +424,7 @@ def warn_of_weights(retrievers: Sequence[str], dataset: Dataset, settings: Setti
         settings: Of the retrievers.
     """
     for known in load_training_questions(retrievers, settings):
-        seen, asked = len(known.among(dataset.queries)), counted(len(dataset.queries), "question")
+        seen, asked = len(known.find_trained(dataset.queries)), counted(len(dataset.queries), "question")
         if seen:
             output.warn(
                 "warning",

@@ -29,7 +29,7 @@ def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
         warn(
             "warning", f"judged in {dataset.name}'s qrels, but not in queries.jsonl: {what}, {some_of(dataset.unknown)}"
         )
-    if lost := dataset.lost(documents):
+    if lost := dataset.find_missing_gold(documents):
         what = counted(len(lost), "gold document")
         warn(
             "warning",

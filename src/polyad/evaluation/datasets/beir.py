@@ -1,6 +1,6 @@
-"""Data sets: questions on a corpus, in the BEIR layout: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv``.
+"""Data sets of questions on a corpus, and BEIR folders: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv``.
 
-Other layouts are read by modules of their own: see :mod:`polyad.evaluation.datasets.layouts`.
+Other layouts have modules of their own: see :mod:`polyad.evaluation.datasets.layouts`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from polyad.text.counting import counted
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and what is known of it.
+    """A question with its gold documents and accepted answers.
 
     Attributes:
-        id: Of its own in the data set.
-        text: As it is asked.
-        gold: Ids of the documents that hold its evidence; empty where nobody has judged that.
-        answers: Accepted ones: each is right.
-        type: Of question, as the data set has them.
-        evidence: Statements that its answer rests on.
-        easy, hard: The answers by how they are found, where that is told apart: easy ones are stated, hard ones follow
-            (HyperRAG, WikiTopics). Each is among ``answers``.
+        id: Id of the question, unique in the data set.
+        text: Text of the question.
+        gold: Ids of the documents that hold its evidence; empty if nobody has judged them.
+        answers: Accepted answers; each is correct.
+        type: Question type of the data set.
+        evidence: Statements that support the answer.
+        easy: Answers that the documents state, if the data set tells them apart (HyperRAG, WikiTopics).
+        hard: Answers that must be inferred. Easy and hard answers are among ``answers``.
     """
 
     id: str
@@ -44,15 +44,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A corpus and questions on it, in the order of the file; where some are judged, those that have gold documents.
+    """A corpus with questions, in the order of the file. If some questions have gold documents, others are omitted.
 
     Attributes:
-        name: The folder's.
-        corpus: The file of documents.
+        name: Name of the folder.
+        corpus: File of the documents.
         queries: The questions.
-        unknown: Ids of questions that are judged and are not there, sorted.
-        documents: What is in the corpus, where it is no file that polyad reads by itself; else None.
-        others: The files beside the corpus that it is read from; None for those of a BEIR folder.
+        unknown: Ids of questions that have judgements but are missing in the file of questions, sorted.
+        documents: The documents, if ``corpus`` is no file that polyad reads; otherwise None.
+        others: Files beside the corpus; None for those of a BEIR folder.
     """
 
     name: str
@@ -64,75 +64,76 @@ class Dataset:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All that it is read from."""
-        beside = (self.corpus.parent / "queries.jsonl", _qrels(self.corpus.parent))
-        return (self.corpus, *([path for path in beside if path.exists()] if self.others is None else self.others))
+        """All files of the data set."""
+        others = self.others
+        if others is None:
+            beside = (self.corpus.parent / "queries.jsonl", _get_qrels_path(self.corpus.parent))
+            others = tuple(path for path in beside if path.exists())
+        return (self.corpus, *others)
 
     @property
     def is_judged(self) -> bool:
-        """Whether it is known which documents hold the evidence."""
+        """Whether any question has gold documents."""
         return any(query.gold for query in self.queries)
 
-    def lost(self, documents: Container[str]) -> list[str]:
-        """Ids of gold documents that are none of ``documents``, sorted: no retriever can find them."""
-        return sorted({id for query in self.queries for id in query.gold if id not in documents})
+    def find_missing_gold(self, document_ids: Container[str]) -> list[str]:
+        """Return the ids of gold documents that are not among ``document_ids``, sorted; no retriever can find them."""
+        return sorted({id for query in self.queries for id in query.gold if id not in document_ids})
 
 
 def load_beir(folder: Path, limit: int | None = None) -> Dataset:
     """Read a BEIR folder.
 
     Args:
-        folder: Holds ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``; without a folder ``qrels`` nothing is
-            known of the evidence, and all questions are taken.
-        limit: Take only the first so many questions; 1 or more.
+        folder: Folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``. Without a folder ``qrels``,
+            questions have no gold documents.
+        limit: Number of questions, from the first; at least 1, or None for all.
 
     Raises:
-        ConfigurationError: a file is missing or not in the format.
+        ConfigurationError: a file is missing or has another format.
     """
     if limit is not None and limit < 1:
         raise ConfigurationError(f"limit is {limit}; expected 1 or more")
-    corpus, queries, qrels = folder / "corpus.jsonl", folder / "queries.jsonl", _qrels(folder)
+    corpus, queries, qrels = folder / "corpus.jsonl", folder / "queries.jsonl", _get_qrels_path(folder)
     is_judged = qrels.parent.exists()
     for path in (corpus, queries, *([qrels] if is_judged else [])):
         if not path.is_file():
             raise ConfigurationError(
                 f"{str(path)!r} is missing; expected a BEIR folder with corpus.jsonl, queries.jsonl and qrels/test.tsv"
             )
-    gold = _gold(qrels) if is_judged else {}
-    asked = _queries(queries, gold)
-    if not asked:
+    gold: dict[str, set[str]] = {}
+    for _, query, document, is_gold in _read_judgements(qrels) if is_judged else ():
+        if is_gold:
+            gold.setdefault(query, set()).add(document)
+    questions = _read_questions(queries, gold)
+    if not questions:
         raise ConfigurationError(f'{str(queries)!r} holds no question {{"_id", "text"}}')
-    found = [query for query in asked if query.gold] if is_judged else asked
-    if not found:
+    judged = [query for query in questions if query.gold] if is_judged else questions
+    if not judged:
         raise ConfigurationError(f"no question of {str(queries)!r} has a gold document in {str(qrels)!r}")
-    unknown = sorted(gold.keys() - {query.id for query in asked})
-    return Dataset(folder.resolve().name, corpus, tuple(found[:limit]), tuple(unknown))
+    unknown = sorted(gold.keys() - {query.id for query in questions})
+    return Dataset(folder.resolve().name, corpus, tuple(judged[:limit]), tuple(unknown))
 
 
 def require_valid_corpus(dataset: Dataset) -> None:
-    """Refuse a corpus that no measure on it could be trusted of.
+    """Raise ConfigurationError if measures on a corpus would be wrong.
 
-    Lines that are no record at all are left to whoever indexes the corpus, who reports them.
+    Lines that are no records are skipped: indexing reports them.
 
     Raises:
-        ConfigurationError: it is empty, an id in it is empty or given twice, or a document is judged to be evidence
-            that is not in it: says file and line.
+        ConfigurationError: the corpus is empty, an id is empty or occurs twice, or a gold document is missing; the
+            message names file and line.
     """
-    if dataset.documents is not None:  # which has been found out where they were read
+    if dataset.documents is not None:  # checked when they were read
         return
     lines: dict[str, int] = {}
-    for number, line in _lines(dataset.corpus):
-        try:
-            record = json.loads(line)
-            id = record["_id"] if "_id" in record else record["id"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-        id = _id(dataset.corpus, number, "document", id)
+    for number, record in _read_corpus(dataset.corpus):
+        id = _parse_id(dataset.corpus, number, "document", record["_id"] if "_id" in record else record["id"])
         require_unique_id(dataset.corpus, number, "document", id, lines)
     if not lines:
         raise ConfigurationError(f'{str(dataset.corpus)!r} holds no document {{"_id", "title", "text"}}')
-    qrels = _qrels(dataset.corpus.parent)
-    for number, query, document, is_gold in _judgements(qrels) if qrels.exists() else ():
+    qrels = _get_qrels_path(dataset.corpus.parent)
+    for number, query, document, is_gold in _read_judgements(qrels) if qrels.exists() else ():
         if is_gold and document not in lines:
             raise ConfigurationError(
                 f"{str(qrels)!r}, line {number}: document {document!r} is judged to be evidence "
@@ -141,66 +142,65 @@ def require_valid_corpus(dataset: Dataset) -> None:
 
 
 def get_document_ids(dataset: Dataset) -> set[str]:
-    """Ids of the documents of a corpus."""
-    return {id for id, _ in _records_of(dataset)}
+    """Return the ids of the documents of a corpus."""
+    return {id for id, _ in _iterate_documents(dataset)}
 
 
 def get_document_texts(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
-    """Title and text of some documents of a corpus, by id; those that are not there are left out."""
+    """Return title and text of the documents with these ids; omit ids that are not in the corpus."""
     return {
         id: "\n".join(str(record[key]) for key in ("title", "text") if record.get(key))
-        for id, record in _records_of(dataset)
+        for id, record in _iterate_documents(dataset)
         if id in ids
     }
 
 
-def _records_of(dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The documents of a corpus by id, as far as they are records."""
+def _iterate_documents(dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield id and record of each document of a corpus."""
     if dataset.documents is not None:
-        yield from ((one.id, {"title": one.title, "text": one.text}) for one in dataset.documents)
+        yield from ((document.id, {"title": document.title, "text": document.text}) for document in dataset.documents)
         return
-    for _, line in _lines(dataset.corpus):
+    for _, record in _read_corpus(dataset.corpus):
+        yield str(record["_id"] if "_id" in record else record["id"]), record
+
+
+def _read_corpus(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield line number and record of each line that is a JSON object with an id."""
+    for number, line in _read_lines(path):
         try:
             record = json.loads(line)
-            yield str(record["_id"] if "_id" in record else record["id"]), record
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, RecursionError):
             continue
+        if isinstance(record, dict) and ("_id" in record or "id" in record):
+            yield number, record
 
 
-def require_unique_id(path: Path, number: int, what: str, id: str, lines: dict[str, int]) -> None:
-    """Note in which line an id stands; refuse one that is empty or was noted before."""
+def require_unique_id(path: Path, number: int, kind: str, id: str, lines: dict[str, int]) -> None:
+    """Record the line number of an id in ``lines``; raise ConfigurationError if the id is empty or occurs twice."""
     if not id.strip():
-        raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {what} is empty; expected one of its own")
+        raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is empty; expected one of its own")
     if id in lines:
         raise ConfigurationError(
-            f"{str(path)!r}, line {number}: {what} {id!r} stands in line {lines[id]} already; expected an id of its own"
+            f"{str(path)!r}, line {number}: {kind} {id!r} stands in line {lines[id]} already; expected an id of its own"
         )
     lines[id] = number
 
 
-def _id(path: Path, number: int, what: str, id: object) -> str:
-    """An id as text; refuse what is neither a text nor a whole number."""
+def _parse_id(path: Path, number: int, kind: str, id: object) -> str:
+    """Return an id as text; raise ConfigurationError unless the id is a string or an integer."""
     if not isinstance(id, str | int) or isinstance(id, bool):
-        raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {what} is {id!r}; expected a text")
+        raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is {id!r}; expected a text")
     return str(id)
 
 
-def _qrels(folder: Path) -> Path:
+def _get_qrels_path(folder: Path) -> Path:
     return folder / "qrels" / "test.tsv"
 
 
-def _gold(path: Path) -> dict[str, set[str]]:
-    gold: dict[str, set[str]] = {}
-    for _, query, document, is_gold in _judgements(path):
-        if is_gold:
-            gold.setdefault(query, set()).add(document)
-    return gold
-
-
-def _judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
-    """Each judgement with its line: question, document, and whether the one is evidence for the other."""
-    known: dict[tuple[str, str], tuple[int, bool]] = {}
-    for number, line in _lines(path):
+def _read_judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
+    """Yield line number, question id, document id and whether the document is gold, for each judgement."""
+    judgements: dict[tuple[str, str], tuple[int, bool]] = {}
+    for number, line in _read_lines(path):
         row = line.split("\t")
         if len(row) != 3:
             raise ConfigurationError(
@@ -208,7 +208,7 @@ def _judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
             )
         query, document, grade = row
         try:
-            is_gold = _grade(grade) > 0
+            is_gold = _parse_grade(grade) > 0
         except ValueError as error:
             if number == 1:
                 continue  # the header
@@ -217,25 +217,24 @@ def _judgements(path: Path) -> Iterator[tuple[int, str, str, bool]]:
             raise ConfigurationError(
                 f"{str(path)!r}, line {number}: {line[:80]!r} has an empty id; expected question, document, grade"
             )
-        earlier, before = known.setdefault((query, document), (number, is_gold))
-        if before != is_gold:
+        first_line, first_judgement = judgements.setdefault((query, document), (number, is_gold))
+        if first_judgement != is_gold:
             raise ConfigurationError(
-                f"{str(path)!r}, line {number}: {document!r} is judged otherwise for {query!r} than in line {earlier}; "
-                "take one of the lines out"
+                f"{str(path)!r}, line {number}: {document!r} is judged otherwise for {query!r} than in line "
+                f"{first_line}; take one of the lines out"
             )
         yield number, query, document, is_gold
 
 
-def _grade(text: str) -> float:
-    """A grade. Raises ValueError for what is no number, or none that can be compared."""
+def _parse_grade(text: str) -> float:
     grade = float(text)
     if not math.isfinite(grade):
         raise ValueError(text)
     return grade
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, numbered from 1, without their ends."""
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield number, from 1, and text of each line that is not blank."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             yield from ((number, line.rstrip("\n")) for number, line in enumerate(file, 1) if line.strip())
@@ -243,10 +242,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise ConfigurationError(f"{str(path)!r} is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
-def _queries(path: Path, gold: dict[str, set[str]]) -> list[Question]:
-    queries = []
+def _read_questions(path: Path, gold: Mapping[str, Iterable[str]]) -> list[Question]:
+    questions = []
     lines: dict[str, int] = {}
-    for number, line in _lines(path):
+    for number, line in _read_lines(path):
         try:
             record = json.loads(line)
             id, text = record["_id"], str(record["text"])
@@ -254,26 +253,19 @@ def _queries(path: Path, gold: dict[str, set[str]]) -> list[Question]:
             raise ConfigurationError(
                 f'{str(path)!r}, line {number}: expected {{"_id": ..., "text": ...}}, found {line[:80]!r}'
             ) from error
-        id = _id(path, number, "question", id)
+        id = _parse_id(path, number, "question", id)
         require_unique_id(path, number, "question", id, lines)
         if not text.strip():
             raise ConfigurationError(f"{str(path)!r}, line {number}: question {id!r} is blank; expected some words")
-        about = {**record, **(record["metadata"] if isinstance(record.get("metadata"), dict) else {})}
-        queries.append(
-            Question(
-                id,
-                text,
-                frozenset(gold.get(id, ())),
-                parse_texts(about.get("answers")),
-                str(about.get("type", "")),
-                parse_texts(about.get("evidence")),
-            )
-        )
-    return queries
+        metadata = {**record, **(record["metadata"] if isinstance(record.get("metadata"), dict) else {})}
+        answers, evidence = parse_texts(metadata.get("answers")), parse_texts(metadata.get("evidence"))
+        question_type = str(metadata.get("type", ""))
+        questions.append(Question(id, text, frozenset(gold.get(id, ())), answers, question_type, evidence))
+    return questions
 
 
 def parse_texts(value: object) -> tuple[str, ...]:
-    """The texts of a list, or one text by itself, blank ones left out; of objects, what they have under ``text``.
+    """Return the non-blank texts of a JSON value: a list, a single text, or objects with the key ``text``.
 
     >>> parse_texts(["Anna", 1961, {"text": "Aldby"}]), parse_texts("Anna"), parse_texts(None)
     (('Anna', '1961', 'Aldby'), ('Anna',), ())
@@ -284,8 +276,8 @@ def parse_texts(value: object) -> tuple[str, ...]:
 
 
 def group_by_type(queries: Iterable[Question]) -> dict[str, list[Question]]:
-    """Questions by their type, in the order in which types come first; empty where there is only one."""
-    found: dict[str, list[Question]] = {}
+    """Return the questions by type, in order of first occurrence; empty if there is only one type."""
+    groups: dict[str, list[Question]] = {}
     for query in queries:
-        found.setdefault(query.type or "other", []).append(query)
-    return found if len(found) > 1 else {}
+        groups.setdefault(query.type or "other", []).append(query)
+    return groups if len(groups) > 1 else {}

@@ -1,4 +1,4 @@
-"""JSON files of many items, with the line of each: for messages that say where something is wrong."""
+"""JSON files with line numbers, for messages that name the line of an error."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 from polyad.errors import ConfigurationError
 
-_BLANK = re.compile(r"\s*,?\s*")
+_SEPARATOR = re.compile(r"\s*,?\s*")
 
 
 def read_text(path: Path) -> str:
-    """What is in a file.
+    """Return the text of a file.
 
     Raises:
-        ConfigurationError: it cannot be read, or is not UTF-8.
+        ConfigurationError: the file cannot be read, or is not UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -28,10 +28,10 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The one value of a file.
+    """Return the value of a JSON file.
 
     Raises:
-        ConfigurationError: it cannot be read or is no JSON: says file and line.
+        ConfigurationError: the file cannot be read or is no JSON; the message names file and line.
     """
     try:
         return json.loads(read_text(path))
@@ -42,43 +42,39 @@ def read_json(path: Path) -> Any:
 
 
 def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The objects of an array, or one by itself, each with the line it begins in, from 1.
+    """Yield the objects of a JSON array, or a single object, each with the number of its first line, from 1.
 
     Raises:
-        ConfigurationError: there is anything else: says file and line.
+        ConfigurationError: the file holds anything else; the message names file and line.
     """
     text = read_text(path)
-    begin = len(text) - len(text.lstrip())
-    is_array = text[begin : begin + 1] == "["
-    place, end = begin + is_array, len(text.rstrip())
-    decoder, line, seen = json.JSONDecoder(), 1, 0
+    start = len(text) - len(text.lstrip())
+    is_array = text[start : start + 1] == "["
+    position, end = start + is_array, len(text.rstrip())
+    decoder, line, counted_to = json.JSONDecoder(), 1, 0
     while True:
-        place = _skipped(text, place)
-        line, seen = line + text.count("\n", seen, place), place
-        if place >= end or (is_array and text[place] == "]"):
-            if is_array and (place >= end or text[place + 1 :].strip()):
+        separator = _SEPARATOR.match(text, position)
+        position = separator.end() if separator else position
+        line, counted_to = line + text.count("\n", counted_to, position), position
+        if position >= end or (is_array and text[position] == "]"):
+            if is_array and (position >= end or text[position + 1 :].strip()):
                 raise ConfigurationError(f"{str(path)!r}, line {line}: expected one array of objects")
             return
         try:
-            item, place = decoder.raw_decode(text, place)
+            item, position = decoder.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError) as error:
-            wrong = error.lineno if isinstance(error, json.JSONDecodeError) else line
-            raise ConfigurationError(f"{str(path)!r}, line {wrong}: no JSON: {error}") from error
+            error_line = error.lineno if isinstance(error, json.JSONDecodeError) else line
+            raise ConfigurationError(f"{str(path)!r}, line {error_line}: no JSON: {error}") from error
         if not isinstance(item, dict):
             raise ConfigurationError(f"{str(path)!r}, line {line}: {str(item)[:60]!r}; expected an object")
         yield line, item
 
 
-def _skipped(text: str, place: int) -> int:
-    found = _BLANK.match(text, place)
-    return found.end() if found else place
-
-
 def find_line(path: Path, text: str) -> int:
-    """The first line of a file in which a text stands as JSON, from 1; 1 where it does not."""
+    """Return the number of the first line that contains a text as a JSON string, or 1 if no line does."""
     contents = read_text(path)
-    for written in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
-        place = contents.find(written)
-        if place >= 0:
-            return contents.count("\n", 0, place) + 1
+    for string in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
+        position = contents.find(string)
+        if position >= 0:
+            return contents.count("\n", 0, position) + 1
     return 1

@@ -1,4 +1,4 @@
-"""Questions that the weights of a retriever were trained on: on these it may do better than on others."""
+"""Questions that the weights of a retriever were trained on; measures on them are too high."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from polyad.text.digests import question_digest
 
 @dataclass(frozen=True, slots=True)
 class TrainingQuestions:
-    """What the weights of a retriever say of their training.
+    """The training questions of a retriever's weights.
 
     Attributes:
-        retriever: Its name.
-        data_sets: Names of what the weights were trained on; none where they were not.
-        digests: Of the questions that training used, for whatever.
+        retriever: Name of the retriever.
+        data_sets: Names of the data sets; empty if the weights were not trained.
+        digests: Digests of the texts of all questions used in training or validation.
     """
 
     retriever: str
@@ -31,29 +31,29 @@ class TrainingQuestions:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the weights were trained, and do not say on which questions: those of earlier versions."""
+        """Whether the weights were trained but do not name the questions, as in earlier versions."""
         return bool(self.data_sets) and not self.digests
 
-    def among(self, queries: Sequence[Question]) -> list[Question]:
-        """Those of some questions that were trained on, by their texts, whatever their data set is called."""
+    def find_trained(self, queries: Sequence[Question]) -> list[Question]:
+        """Return the questions that were used in training, compared by text."""
         return [query for query in queries if question_digest(query.text) in self.digests]
 
 
 def load_training_questions(retrievers: Sequence[str], settings: Settings) -> Iterator[TrainingQuestions]:
-    """What those of some retrievers that are trained know, with the weights that are set.
+    """Yield the training questions of those retrievers that have trained weights.
 
     Raises:
         ConfigurationError: weights cannot be read.
     """
     if "default" in retrievers:
-        chosen = settings.of(DefaultSettings)
-        linear = LinearScorer.from_settings(chosen.weights, rewriting=chosen.rewriting)
+        default = settings.of(DefaultSettings)
+        linear = LinearScorer.from_settings(default.weights, rewriting=default.rewriting)
         yield TrainingQuestions("default", linear.trained_on, frozenset(linear.question_digests))
     if "hyperretriever" in retrievers:
-        own = settings.of(HyperRetrieverSettings)
+        hyperretriever = settings.of(HyperRetrieverSettings)
         scorer = (
-            TripleScorer.load(Path(own.weights))
-            if own.weights
-            else TripleScorer.load_bundled(BUNDLED_FOR, signals=own.signals)
+            TripleScorer.load(Path(hyperretriever.weights))
+            if hyperretriever.weights
+            else TripleScorer.load_bundled(BUNDLED_FOR, signals=hyperretriever.signals)
         )
         yield TrainingQuestions("hyperretriever", scorer.recipe.trained_on, frozenset(scorer.recipe.questions))
