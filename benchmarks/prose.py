@@ -6,7 +6,7 @@
 A question's evidence are sentences; one is found when it stands whole in the first 500, 1,000 or 2,000 words returned.
 `default` is asked with weights that were trained on everything but the book in question.
 Beside the retrievers stand BM25 and dense vectors joined by reciprocal ranks, on the same passages and on plain pieces
-of 200 words, and what `search --words` gives.
+of 200 words, and what `search --max-words` gives.
 """
 
 from __future__ import annotations
@@ -73,11 +73,12 @@ def main() -> None:
             print(shown(rows[-1]), flush=True)
         with_words = {
             budget: [
-                [hit.passage.text for hit in engines[q.book].search(q.text, words=budget).passages] for q in questions
+                [hit.passage.text for hit in engines[q.book].search(q.text, max_words=budget).passages]
+                for q in questions
             ]
             for budget in BUDGETS
         }
-        rows.append({"retriever": "default, --words", **measured(questions, with_words)})
+        rows.append({"retriever": "default, --max-words", **measured(questions, with_words)})
         print(shown(rows[-1]), flush=True)
     if arguments.json:
         keep(arguments.json, rows)

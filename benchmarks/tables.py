@@ -434,7 +434,7 @@ def _prose() -> Table:
     return [
         {"": _search(row["retriever"]), **{f"{budget} words": _percent(row[budget]["recall"]) for budget in _WORDS}}
         for row in sorted(kept(SCRIPTS / "prose.json"), key=_default_last)
-        if "--words" not in row["retriever"]
+        if "--max-words" not in row["retriever"]
     ]
 
 

@@ -193,14 +193,14 @@ def test_search_json_has_the_promised_shape(run: Run, small_index_dir: Path) -> 
 
 def test_words_limit_what_search_returns(run: Run, small_index_dir: Path) -> None:
     arguments = ("search", QUESTION, "--store", small_index_dir, "--json")
-    for options, environment in ((("--words", "30"), {}), ((), {"POLYAD_WORDS": "30"})):
+    for options, environment in ((("--max-words", "30"), {}), ((), {"POLYAD_MAX_WORDS": "30"})):
         hits = result_of(run(*arguments, *options, **environment))["hits"]
         assert 0 < sum(len(hit["text"].replace(" … ", " ").split()) for hit in hits) <= 30
     many = result_of(run(*arguments, "-k", "100"))["hits"]
-    assert result_of(run(*arguments, "--words", "1000"))["hits"] == many
-    assert len(result_of(run(*arguments, "--words", "1000", "-k", "2"))["hits"]) == 2
+    assert result_of(run(*arguments, "--max-words", "1000"))["hits"] == many
+    assert len(result_of(run(*arguments, "--max-words", "1000", "-k", "2"))["hits"]) == 2
     assert len(result_of(run(*arguments))["hits"]) == 5
-    assert "words is 0; expected 1 or more (given by --words)" in error_of(run(*arguments, "--words", "0"))
+    assert "words is 0; expected 1 or more (given by --words)" in error_of(run(*arguments, "--max-words", "0"))
 
 
 def test_copies_are_shown_once_with_both_places(run: Run, tmp_path: Path) -> None:

@@ -56,11 +56,11 @@ def test_each_setting_is_shown_with_where_it_came_from(run: Run, tmp_path: Path)
 
 
 def test_a_file_that_is_named_stands_in_for_the_one_in_the_working_directory(run: Run, tmp_path: Path) -> None:
-    write(Path("polyad.toml"), "k = 3\nwords = 50\n")
+    write(Path("polyad.toml"), "k = 3\nmax_words = 50\n")
     named = write(tmp_path / "team.toml", "k = 4\n")
     settings = settings_of(run("--config", named, "config", "--json"))
     assert settings["", "k"] == (4, str(named))
-    assert settings["", "words"] == (None, "default")
+    assert settings["", "max_words"] == (None, "default")
     assert settings_of(run("config", "--json"))["", "k"] == (3, "polyad.toml"), "of no matter for the next command"
     missing = run("--config", "none.toml", "config")
     assert (missing.exit_code, missing.stdout) == (2, "")

@@ -61,7 +61,7 @@ from polyad.replies.candidate_scores import read_scores, read_verdict
 from polyad.replies.facts import one_line
 from polyad.replies.loose_json import first_json, listed_under, repaired, strings_under
 from polyad.replies.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
-from polyad.retrieval.copies import Wording
+from polyad.retrieval.hits import TextFingerprint
 from polyad.retrieval.question import _without
 from polyad.retrieval.question_names import _located, _names
 from polyad.snapshot.columns import LiveRows
@@ -709,7 +709,7 @@ TARGETS = (
     Target("paragraphs", paragraphs, str, ("• a\n", "- a\n", "a\n", "A B:\n", "    a | b\n", "1.1.1 a\n", "> > ")),
     Target("subjects", lambda given: find_subjects(*given), _analysed, _CLAIMS, most=_PASSAGE),
     Target("semantic units", _units, str, _CLAIMS, most=1 << 16),
-    Target("word counts", _all(count_unit_words, count_tokens, word_spans, terms, Wording.of), str),
+    Target("word counts", _all(count_unit_words, count_tokens, word_spans, terms, TextFingerprint.from_text), str),
     Target("word vectors", lambda text: build_word_vectors(text.split("\n")), str, ("a\n", "b "), most=_PASSAGE),
     Target("metadata", _described, str, ("a\n",)),
     Target(

@@ -22,7 +22,7 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.readers.plain_text import Content
 from polyad.stores.sqlite import SqliteStore
 from polyad.engine.registry import RetrieverSpec
-from polyad.retrieval.evidence import evidence
+from polyad.retrieval.evidence import build_evidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Longest:
     def retrieve(self, query, snapshot):
         texts = [passage.text for passage in snapshot.passages(range(snapshot.passage_count))]
         rows = sorted(range(len(texts)), key=lambda row: -len(texts[row]))[: query.k]
-        return evidence(snapshot, query.text, self.name, [(row, self.settings.score, "long") for row in rows])
+        return build_evidence(snapshot, query.text, self.name, [(row, self.settings.score, "long") for row in rows])
 
 
 RETRIEVAL = RetrieverSpec(

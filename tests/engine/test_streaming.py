@@ -18,7 +18,7 @@ from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Answer, Document, Evidence, FloatArray, Query, Timings, Usage
 from polyad.protocols.components import Prompt, Reply, TextKind
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.evidence import evidence
+from polyad.retrieval.evidence import build_evidence
 from tests.conftest import SIX_DOCUMENTS
 
 QUESTION = "Who cast the Bell of Tarn?"
@@ -145,7 +145,7 @@ class First:
     name = "first"
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        return evidence(snapshot, query.text, self.name, [(row, 1.0, "first") for row in range(query.k)])
+        return build_evidence(snapshot, query.text, self.name, [(row, 1.0, "first") for row in range(query.k)])
 
 
 def test_a_retriever_may_be_given_or_made_of_the_engines_models(engine: Engine) -> None:

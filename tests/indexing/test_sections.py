@@ -11,7 +11,7 @@ from polyad.engine import Engine
 from polyad.indexing.documents import FILE_NAME, TITLE_FROM, build_title, find_headings, find_sections
 from polyad.model import Document, Passage, Section, Span
 from polyad.readers.files import FileReader
-from polyad.retrieval.hits import merged
+from polyad.retrieval.hits import merge_passages
 from polyad.text.paragraphs import HEADING_SEPARATOR, join_headings
 
 TEXT = "# Pumps\nOld.\n## Seals\nWorn.\n# Valves\nNew."
@@ -208,6 +208,6 @@ def test_an_index_made_before_shows_headings_anew_and_embeds_nothing(
             "Pump manual / Safety; Oil change; Filters; Belts",
             "Pump manual / Hoses; Valves; Bolts",
         )
-        one_hit = merged([first, second], second)
+        one_hit = merge_passages([first, second], second)
         assert one_hit.heading == "Pump manual / Safety; Oil change; Filters; Belts; ..."
         assert engine.index(file).counts.unchanged == 1

@@ -269,7 +269,7 @@ def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
 
 def test_a_walk_takes_the_vectors_of_what_it_reaches_alone(view_of: ViewOf, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = view_of(CHAIN)
-    taken: dict[str, set[int]] = {"entity": set(), "hyperedge": set()}
+    taken: dict[str, set[int]] = {"passage": set(), "entity": set(), "hyperedge": set()}
     vectors = type(snapshot).vectors
 
     def watched(own: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:

@@ -9,7 +9,7 @@ import pytest
 
 from polyad.errors import RerankerError
 from polyad.model import Evidence, FloatArray, Passage, ScoredPassage
-from polyad.retrieval.reranking import reranked
+from polyad.retrieval.reranking import rerank
 
 
 class ByLength:
@@ -33,23 +33,23 @@ def retrieve(k: int) -> Evidence:
 
 def test_fifty_passages_are_read_and_put_in_order() -> None:
     judge = ByLength()
-    found = reranked(retrieve, judge, 5).passages
+    found = rerank(retrieve, judge, 5).passages
     assert [hit.passage.id for hit in found[:2]] == ["d49#0000", "d48#0000"]
     assert (found[0].score, found[0].reason) == (-51.0, "placed here by the reranker; found")
     assert (len(judge.read), judge.read[1]) == (50, "T1\n" + "x" * 99)
 
 
 def test_as_many_are_read_as_are_wanted() -> None:
-    assert len(reranked(retrieve, ByLength(), 55).passages) == 55
+    assert len(rerank(retrieve, ByLength(), 55).passages) == 55
 
 
 def test_nothing_found_is_not_reranked() -> None:
     judge = ByLength()
-    assert reranked(lambda k: Evidence("q", "test"), judge, 5).passages == ()
+    assert rerank(lambda k: Evidence("q", "test"), judge, 5).passages == ()
     assert judge.read == []
 
 
 @pytest.mark.parametrize("scores", [(1.0, 2.0), (float("nan"),) * 50])
 def test_a_reranker_that_breaks_its_promise_is_an_error(scores: tuple[float, ...]) -> None:
     with pytest.raises(RerankerError, match="'length' gave no finite number for each of 50 passages"):
-        reranked(retrieve, ByLength(*scores), 5)
+        rerank(retrieve, ByLength(*scores), 5)

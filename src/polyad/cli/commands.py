@@ -36,6 +36,7 @@ from polyad.cli.options import (
     Json,
     MaxCost,
     MaxTokens,
+    MaxWords,
     Mentions,
     Method,
     MinRelevance,
@@ -48,7 +49,6 @@ from polyad.cli.options import (
     Retriever,
     Rewrite,
     Store,
-    Words,
     directory_for,
     open_engine,
     require_use_of_rewriting,
@@ -286,7 +286,7 @@ def search(
     preset: Preset = None,
     retriever: Retriever = None,
     k: Depth = None,
-    words: Words = None,
+    max_words: MaxWords = None,
     min_relevance: MinRelevance = None,
     rerank: Rerank = None,
     explain: Explain = False,
@@ -301,8 +301,8 @@ def search(
 ) -> None:
     """Find the evidence for a question.
 
-    Prints the passages that hold it, best first; those that follow one another in a document as one. With --words they
-    are cut to what fits the question best. Needs no language model, unless the retriever is `hypermemory`.
+    Prints the best passages with page and heading; adjacent passages are one hit. With --max-words, long passages are
+    cut to the parts most similar to the question. Only the retriever `hypermemory` needs a language model.
 
     Each search loads what its retriever needs: `bm25` no model, the others the embedding model, which takes seconds
     where the search itself takes milliseconds. For many questions keep it loaded: polyad.Engine.open(DIR) in Python.
@@ -314,7 +314,7 @@ def search(
         preset=preset,
         retriever=retriever,
         k=k,
-        words=words,
+        max_words=max_words,
         min_relevance=min_relevance,
         rerank=rerank,
         rewrite=rewrite,
@@ -346,7 +346,7 @@ def _search(engine: Engine, question: str, settings: Configuration, progress: Pr
     return engine.search(
         question,
         command.k,
-        words=command.words,
+        max_words=command.max_words,
         retriever=command.retriever,
         min_relevance=command.min_relevance,
         progress=progress,
@@ -365,7 +365,7 @@ def ask(
     preset: Preset = None,
     retriever: Retriever = None,
     k: Depth = None,
-    words: Words = None,
+    max_words: MaxWords = None,
     min_relevance: MinRelevance = None,
     rerank: Rerank = None,
     explain: Explain = False,
@@ -392,7 +392,7 @@ def ask(
         preset=preset,
         retriever=retriever,
         k=k,
-        words=words,
+        max_words=max_words,
         min_relevance=min_relevance,
         rerank=rerank,
         form=form,

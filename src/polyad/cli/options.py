@@ -54,9 +54,9 @@ Retriever = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(RETRIEVERS)}. [POLYAD_RETRIEVER]")
 ]
 Depth = Annotated[int | None, typer.Option("-k", metavar="N", help="Hits to find; 5 by default. [POLYAD_K]")]
-Words = Annotated[
+MaxWords = Annotated[
     int | None,
-    typer.Option("--words", metavar="N", help="Words of text to find, in as many hits as it takes. [POLYAD_WORDS]"),
+    typer.Option("--max-words", metavar="N", help="Return as many hits as fit into N words. [POLYAD_MAX_WORDS]"),
 ]
 MinRelevance = Annotated[
     float | None,

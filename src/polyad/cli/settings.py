@@ -20,7 +20,7 @@ from polyad.config import LanguageModelSettings, Settings, shown_address
 from polyad.engine.registry import by_section, methods, retrievers, sections
 from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import PRESETS, preset_named
-from polyad.retrieval.selection import DEFAULT_K, SearchOptions
+from polyad.retrieval.assembly import DEFAULT_K, SearchOptions
 
 FILE_NAME = "polyad.toml"
 """Looked for in the working directory."""
@@ -84,7 +84,7 @@ class CommandSettings:
         method: How hyperedges are built; empty for what suits the index.
         retriever: How evidence is found.
         k: Hits to find. None for 5, or where there is a budget of words for no limit.
-        words: Words of text in all hits together; None for no limit.
+        max_words: Maximum number of words in all hits together; None for no limit.
         min_relevance: Relevance, in [0, 1], below which nothing is shown or answered from; 0 for none.
         rerank: Name of the reranker; empty for none.
     """
@@ -99,7 +99,7 @@ class CommandSettings:
     method: str = ""
     retriever: str = "default"
     k: int | None = None
-    words: int | None = None
+    max_words: int | None = None
     min_relevance: float = 0.0
     rerank: str = ""
 
@@ -109,7 +109,9 @@ class CommandSettings:
         if self.method:
             require_one_of("method", self.method, methods)
         require_one_of("retriever", self.retriever, retrievers)
-        SearchOptions(k=self.k, words=self.words, min_relevance=self.min_relevance)  # says what is wrong with them
+        SearchOptions(
+            k=self.k, max_words=self.max_words, min_relevance=self.min_relevance
+        )  # says what is wrong with them
 
     @property
     def depth(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.engine import Engine
-from polyad.engine.searching import RetrieverLike
+from polyad.engine.search import RetrieverLike
 from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
 
@@ -130,13 +130,15 @@ class AsyncEngine:
         question: str,
         k: int | None = None,
         *,
-        words: int | None = None,
+        max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         min_relevance: float = 0.0,
     ) -> AsyncAnswerStream:
         """As :meth:`Engine.stream`: iterate over the text, then await ``answer()``."""
         return AsyncAnswerStream(
-            lambda: self.engine.stream(question, k, words=words, retriever=retriever, min_relevance=min_relevance)
+            lambda: self.engine.stream(
+                question, k, max_words=max_words, retriever=retriever, min_relevance=min_relevance
+            )
         )
 
     async def __aenter__(self) -> AsyncEngine:

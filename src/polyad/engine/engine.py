@@ -31,7 +31,7 @@ from polyad.engine.changes import joined
 from polyad.engine.components import Components
 from polyad.engine.file_runs import FileRuns, Selected, selected
 from polyad.engine.registry import Limits, make_builder, methods
-from polyad.engine.searching import RetrieverLike, Searcher
+from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.streaming import AnswerStream
 from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.indexing.builders import METHOD_BY_KIND, HyperedgeBuilder, MethodAssignment
@@ -46,7 +46,7 @@ from polyad.protocols.lookups import check_manifest, get_document_kinds, get_kin
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import REPLIES, Manifest, Store, StoredDocument, StoreOpener
 from polyad.readers.sources import MissingDocuments, gone, places_of
-from polyad.retrieval.selection import SearchOptions
+from polyad.retrieval.assembly import SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.prompts import Prompts
@@ -92,10 +92,10 @@ class Engine:
             store, components.language_model, files.get_recall if files else dict, components.prompts
         )
         self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
-        self._searcher = Searcher(store, self._snapshots, components)
         preset = PRESETS.get(components.settings.preset)
         self._method = preset.method if preset else DEFAULT_METHOD
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
+        self._searcher = Searcher(store, self._snapshots, components, self._retriever)
 
     @classmethod
     def open(
@@ -338,7 +338,7 @@ class Engine:
         model = self.components.language_model
         with model.asking_anew(redone) if model and redone is not None else nullcontext():
             counts = self._indexer(builder, method).index(documents, progress, files, checkpoint=redone)
-        self._searcher.written = get_version(self._store)
+        self._searcher.min_version = get_version(self._store)
         self._snapshots.save()
         if methods[method].describes_entities and counts.passages:
             self._snapshots.get_with_entity_vectors(embedder, progress)
@@ -396,7 +396,7 @@ class Engine:
             NotFoundError: one of them is not in the index; none was removed.
         """
         self._store.remove([document_ids] if isinstance(document_ids, str) else document_ids)
-        self._searcher.written = get_version(self._store)
+        self._searcher.min_version = get_version(self._store)
 
     # Asking
 
@@ -405,7 +405,7 @@ class Engine:
         question: str,
         k: int | None = None,
         *,
-        words: int | None = None,
+        max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         merge: bool = True,
         min_relevance: float = 0.0,
@@ -419,7 +419,7 @@ class Engine:
         Args:
             question: What to find evidence for.
             k: The most hits; 5 where there is no budget of words either, and no limit where there is one.
-            words: The most words of text in all hits together.
+            max_words: Maximum number of words in all hits together.
             retriever: Finds them: a name, one of :data:`RETRIEVERS` or of another package; a retriever; or a
                 :class:`polyad.engine.registry.RetrieverSpec`, which makes one of the engine's components. None for
                 that of the preset, else ``default``.
@@ -431,28 +431,23 @@ class Engine:
             ConfigurationError: the question is blank or too long, a limit is below 1, there is no such retriever, or
                 it does not say how relevant passages are and ``min_relevance`` is above 0.
         """
-        self._searcher.require(question)
-        wanted = SearchOptions(k=k, words=words, merge=merge, min_relevance=min_relevance)
-        return self._searcher.search(question, wanted, retriever or self._retriever, progress)
+        options = SearchOptions(k=k, max_words=max_words, merge=merge, min_relevance=min_relevance)
+        return self._searcher.search(question, options, retriever, progress)
 
     def search_many(
         self,
         questions: Sequence[str],
         k: int | None = None,
         *,
-        words: int | None = None,
+        max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         merge: bool = True,
         min_relevance: float = 0.0,
         progress: Progress = silent,
     ) -> list[Evidence]:
         """The evidence for each of some questions, which are embedded together; otherwise as :meth:`search`."""
-        if isinstance(questions, str):
-            raise ConfigurationError(f"questions is {questions[:60]!r}; expected a list of questions")
-        for question in questions:
-            self._searcher.require(question)
-        wanted = SearchOptions(k=k, words=words, merge=merge, min_relevance=min_relevance)
-        return self._searcher.search_many(questions, wanted, retriever or self._retriever, progress)
+        options = SearchOptions(k=k, max_words=max_words, merge=merge, min_relevance=min_relevance)
+        return self._searcher.search_many(questions, options, retriever, progress)
 
     def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
         """Load and make what a retriever needs once: no part of a search's time. :meth:`search` does it by itself.
@@ -460,18 +455,18 @@ class Engine:
         Raises:
             ConfigurationError: there is no such retriever, or it lacks what it needs.
         """
-        self._searcher.prepare(retriever or self._retriever, progress)
+        self._searcher.prepare(self._searcher.resolve(retriever), progress)
 
     def snapshot(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> Snapshot:
         """The index as it is now, for who works on it as retrievers do; made ready for that retriever."""
-        return self._searcher.snapshot(retriever or self._retriever, progress)
+        return self._searcher.get_snapshot(self._searcher.resolve(retriever), progress)
 
     def ask(
         self,
         question: str,
         k: int | None = None,
         *,
-        words: int | None = None,
+        max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         min_relevance: float = 0.0,
         on_text: Callable[[str], None] | None = None,
@@ -484,7 +479,7 @@ class Engine:
         Args:
             question: What to answer.
             k: Hits to answer from.
-            words: Words of evidence to answer from.
+            max_words: Maximum number of words of evidence to answer from.
             retriever: Finds them.
             min_relevance: Relevance below which nothing is answered from. Where all evidence is, no model is asked.
             on_text: Called with each piece of the answer as it is written.
@@ -496,7 +491,7 @@ class Engine:
         """
         spent = self.components.usage
         evidence = self.search(
-            question, k, words=words, retriever=retriever, min_relevance=min_relevance, progress=progress
+            question, k, max_words=max_words, retriever=retriever, min_relevance=min_relevance, progress=progress
         )
         return replace(self.answer(evidence, on_text), usage=self.components.usage - spent)
 
@@ -524,7 +519,7 @@ class Engine:
         question: str,
         k: int | None = None,
         *,
-        words: int | None = None,
+        max_words: int | None = None,
         retriever: RetrieverLike | None = None,
         min_relevance: float = 0.0,
         progress: Progress = silent,
@@ -544,7 +539,7 @@ class Engine:
         """
         spent = self.components.usage
         evidence = self.search(
-            question, k, words=words, retriever=retriever, min_relevance=min_relevance, progress=progress
+            question, k, max_words=max_words, retriever=retriever, min_relevance=min_relevance, progress=progress
         )
         searched = self.components.usage - spent
 

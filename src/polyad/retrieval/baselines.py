@@ -5,8 +5,7 @@ from __future__ import annotations
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.evidence import evidence
-from polyad.retrieval.ranking import RankedPassage
+from polyad.retrieval.evidence import RankedPassage, build_evidence
 
 
 class DenseRetriever:
@@ -20,7 +19,7 @@ class DenseRetriever:
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The nearest passages; the score is the cosine."""
         ((rows, cosines),) = snapshot.nearest("passage", self._embedder.encode([query.text], "query"), query.k)
-        return evidence(snapshot, query.text, self.name, _hits(rows, cosines, "similar to the question"))
+        return build_evidence(snapshot, query.text, self.name, _hits(rows, cosines, "similar to the question"))
 
 
 class LexicalRetriever:
@@ -31,7 +30,7 @@ class LexicalRetriever:
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """The passages with the highest BM25 score; fewer when fewer share a word with the question."""
         rows, scores = snapshot.terms.search(query.text, query.k)
-        return evidence(snapshot, query.text, self.name, _hits(rows, scores, "shares words with the question"))
+        return build_evidence(snapshot, query.text, self.name, _hits(rows, scores, "shares words with the question"))
 
 
 class NoRetriever:
@@ -41,7 +40,7 @@ class NoRetriever:
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Nothing."""
-        return evidence(snapshot, query.text, self.name, [])
+        return build_evidence(snapshot, query.text, self.name, [])
 
 
 def _hits(rows: IntArray, scores: FloatArray, reason: str) -> list[RankedPassage]:

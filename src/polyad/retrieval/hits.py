@@ -1,201 +1,325 @@
-"""What one hit of a search is made of: passages that continue one another, or parts of one."""
+"""Hits: adjacent passages as one result, passages cut to their best parts, and copies of a text."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby, pairwise
+from typing import Self
 
-from polyad.model import Location, Origin, Passage, ScoredPassage, Span
-from polyad.retrieval.copies import Wording
-from polyad.retrieval.nearest import Part
-from polyad.text.counting import word_spans
+import numpy as np
+
+from polyad.model import FloatArray, Hyperedge, Location, Origin, Passage, ScoredPassage, Span
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Snapshot
+from polyad.text.counting import terms, word_spans
+from polyad.text.lexicon import FUNCTION_WORDS
 from polyad.text.paragraphs import HEADING_SEPARATOR, join_headings
 
-BETWEEN_PARTS = " … "
-"""Where something of a passage is left out."""
+PART_SEPARATOR = " … "
+"""Replaces text that a hit leaves out."""
 
-_WIDEST_GAP = 40
-"""Characters between passages that continue one another; the splitter leaves nothing out but white space."""
+_MAX_GAP = 40
+"""Characters between adjacent passages; the splitter leaves out nothing but white space."""
+
+_SHINGLE_WORDS = 5
+"""Words in a shingle, the unit in which texts are compared."""
+
+_COPY_SHARE = 0.9
+"""Share of a text's shingles in another text, from which on it is a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextFingerprint:
+    """The shingles and numbers of a text, ignoring white space, case and punctuation.
+
+    Attributes:
+        shingles: Every run of five words; all words of a shorter text.
+        numbers: Words that contain a digit.
+    """
+
+    shingles: frozenset[tuple[str, ...]]
+    numbers: frozenset[str]
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Compute the fingerprint of a text."""
+        words = terms(text)
+        runs = (
+            zip(*(words[start:] for start in range(_SHINGLE_WORDS)), strict=False)
+            if len(words) >= _SHINGLE_WORDS
+            else [tuple(words)]
+        )
+        numbers = (word for word in words if not word.isalpha() and any(map(str.isdigit, word)))
+        return cls(frozenset(runs), frozenset(numbers))
+
+    def is_contained_in(self, other: TextFingerprint) -> bool:
+        """Return whether nearly all of the text stands in another text, including all of its numbers.
+
+        >>> contains = TextFingerprint.from_text
+        >>> contains("Pump P-17 -- see the MANUAL.").is_contained_in(contains("Pump P-17: see the manual, or ask."))
+        True
+        >>> contains("Open in 2023 as well.").is_contained_in(contains("Open in 2024 as well."))
+        False
+        """
+        shared = len(self.shingles & other.shingles)
+        return self.numbers <= other.numbers and shared >= _COPY_SHARE * len(self.shingles)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The text of a hyperedge in a passage, with its similarity to the question.
+
+    Attributes:
+        span: Characters of the passage's text.
+        similarity: Higher is more similar.
+    """
+
+    span: Span
+    similarity: float
+
+
+RankParts = Callable[[Sequence[Passage]], Sequence[Sequence[Part]]]
+"""Returns the parts of each passage, the most similar to the question first; the whole text if there are none."""
+
+
+class PartRanker:
+    """Ranks the hyperedges of passages by similarity to one question: by cosine, or by common words.
+
+    Args:
+        snapshot: The index.
+        question: The question.
+        embedder: Embeds the question when the first passage is ranked; None to count common words.
+    """
+
+    def __init__(self, snapshot: Snapshot, question: str, embedder: Embedder | None) -> None:
+        self._snapshot = snapshot
+        self._question = question
+        self._embedder = embedder
+        self._parts_by_id: dict[str, Sequence[Part]] = {}
+
+    def __call__(self, passages: Sequence[Passage]) -> Sequence[Sequence[Part]]:
+        """Return the parts of each passage, the most similar first, ties in text order. See :data:`RankParts`."""
+        missing = [passage for passage in passages if passage.id not in self._parts_by_id]
+        if missing:
+            self._parts_by_id.update(zip((passage.id for passage in missing), self._rank(missing), strict=True))
+        return [self._parts_by_id[passage.id] for passage in passages]
+
+    def _rank(self, passages: Sequence[Passage]) -> list[Sequence[Part]]:
+        row_by_id = self._snapshot.find_passage_rows([passage.id for passage in passages])
+        positions = [position for position, passage in enumerate(passages) if passage.id in row_by_id]
+        rows = np.array([row_by_id[passages[position].id] for position in positions], dtype=np.int64)
+        edge_rows, owners = self._snapshot.graph.hyperedges(rows)
+        edges = self._snapshot.hyperedges(edge_rows.tolist())
+        if self._embedder:
+            similarities = self._snapshot.cosines("hyperedge", edge_rows, self._vector).tolist()
+        else:
+            similarities = [float(len(self._words & set(terms(edge.text)))) for edge in edges]
+        parts: list[list[Part]] = [[] for _ in passages]
+        for edge, owner, similarity in zip(edges, owners.tolist(), similarities, strict=True):
+            span = _clip_span(passages[positions[owner]], edge)
+            if span.start < span.end:
+                parts[positions[owner]].append(Part(span, similarity))
+        return [
+            sorted(passage_parts, key=lambda part: (-part.similarity, part.span.start, part.span.end))
+            or [Part(Span(0, len(passage.text)), 0.0)]
+            for passage, passage_parts in zip(passages, parts, strict=True)
+        ]
+
+    @cached_property
+    def _vector(self) -> FloatArray:
+        assert self._embedder is not None
+        vector: FloatArray = self._embedder.encode([self._question], "query")[0]
+        return vector
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return set(terms(self._question)) - FUNCTION_WORDS
+
+
+def _clip_span(passage: Passage, edge: Hyperedge) -> Span:
+    length = len(passage.text)
+    return Span(min(max(edge.start, 0), length), min(max(edge.end, 0), length))
 
 
 @dataclass(slots=True)
 class Hit:
-    """A hit that may still grow.
+    """A hit under construction.
 
     Attributes:
-        best: The passage that came first, with its score.
-        passages: That one and what continues it, in the order of the document.
-        parts: Spans of the only passage, where the hit is no more than these; None where all of it is shown.
-        wordings: What the passages say.
-        copies: Passages that say the same, and their documents.
+        best: The passage of the hit with the highest rank.
+        passages: The best passage and adjacent ones, in document order.
+        spans: Displayed spans of the only passage; None if all of it is displayed.
+        fingerprints: Fingerprints of the passages.
+        copies: Passages with the same text, and their documents.
     """
 
     best: ScoredPassage
     passages: list[Passage]
-    parts: list[Span] | None = None
-    wordings: list[Wording] = field(default_factory=list)
+    spans: list[Span] | None = None
+    fingerprints: list[TextFingerprint] = field(default_factory=list)
     copies: list[tuple[Passage, Origin]] = field(default_factory=list)
 
     @property
     def id(self) -> str:
-        """The id of its best passage."""
+        """The id of the best passage."""
         return self.best.passage.id
 
-    def is_beside(self, passage: Passage) -> bool:
-        """Whether a passage continues this hit, or this hit the passage."""
-        whole = self.parts is None
-        return whole and (_continues(self.passages[-1], passage) or _continues(passage, self.passages[0]))
+    def is_adjacent(self, passage: Passage) -> bool:
+        """Return whether the passage directly precedes or follows this hit."""
+        is_whole = self.spans is None
+        return is_whole and (_is_next(self.passages[-1], passage) or _is_next(passage, self.passages[0]))
 
-    def take_in(self, other: Hit) -> None:
-        """Make another hit, which continues this one or is continued by it, part of this one."""
+    def absorb(self, other: Hit) -> None:
+        """Add the passages of an adjacent hit."""
         self.passages = sorted([*self.passages, *other.passages], key=lambda passage: passage.start)
-        self.wordings += other.wordings
+        self.fingerprints += other.fingerprints
         self.copies += other.copies
 
-    def shown(self) -> list[Span]:
-        """The spans of the document that are shown."""
+    def get_document_spans(self) -> list[Span]:
+        """Return the displayed spans, in characters of the document."""
         first = self.passages[0].start
-        if self.parts is None:
+        if self.spans is None:
             return [Span(first, self.passages[-1].end)]
-        return [Span(first + part.start, first + part.end) for part in self.parts]
+        return [Span(first + span.start, first + span.end) for span in self.spans]
 
-    def scored(self) -> ScoredPassage:
-        """The hit, whole, with the score and the id of its best passage."""
-        highlight = self.best.highlight and self.moved(self.id, self.best.highlight)
-        return replace(self.best, passage=self._passage(), highlight=highlight, copies=self._places_of_copies())
+    def to_scored_passage(self) -> ScoredPassage:
+        """Return the hit as one passage with the score and the id of its best passage."""
+        highlight = self.best.highlight and self.translate_span(self.id, self.best.highlight)
+        return replace(self.best, passage=self._build_passage(), highlight=highlight, copies=self._locate_copies())
 
-    def _places_of_copies(self) -> tuple[tuple[Origin, Location], ...]:
-        """Where its text stands too; copies that follow one another are one."""
-        found: list[tuple[Passage, Origin]] = []
+    def _locate_copies(self) -> tuple[tuple[Origin, Location], ...]:
+        """Return the documents and locations of the copies; adjacent copies are one."""
+        merged: list[tuple[Passage, Origin]] = []
         for passage, origin in sorted(self.copies, key=lambda copy: (copy[0].document_id, copy[0].start)):
-            if found and _continues(found[-1][0], passage):
-                found[-1] = merged([found[-1][0], passage], passage), origin
+            if merged and _is_next(merged[-1][0], passage):
+                merged[-1] = merge_passages([merged[-1][0], passage], passage), origin
             else:
-                found.append((passage, origin))
-        return tuple((origin, passage.location) for passage, origin in found)
+                merged.append((passage, origin))
+        return tuple((origin, passage.location) for passage, origin in merged)
 
-    def _passage(self) -> Passage:
+    def _build_passage(self) -> Passage:
         passage = self.best.passage
-        if self.parts is not None:
-            text = BETWEEN_PARTS.join(part.of(passage.text) for part in self.parts)
-            start, end = self.parts[0].start, self.parts[-1].end
+        if self.spans is not None:
+            text = PART_SEPARATOR.join(span.of(passage.text) for span in self.spans)
+            start, end = self.spans[0].start, self.spans[-1].end
             return replace(passage, text=text, start=passage.start + start, end=passage.start + end)
-        return merged(self.passages, passage) if len(self.passages) > 1 else passage
+        return merge_passages(self.passages, passage) if len(self.passages) > 1 else passage
 
-    def moved(self, passage_id: str, span: Span) -> Span | None:
-        """Where in the hit's text a span of one of its passages is; None where not all of it is shown."""
-        if self.parts is None:
+    def translate_span(self, passage_id: str, span: Span) -> Span | None:
+        """Convert a span of one of its passages to the text of the hit; None if the span is not displayed whole."""
+        if self.spans is None:
             passage = next(passage for passage in self.passages if passage.id == passage_id)
             offset = passage.start - self.passages[0].start
             return Span(span.start + offset, span.end + offset)
-        before = 0
-        for part in self.parts:
-            if part.start <= span.start and span.end <= part.end:
-                return Span(before + span.start - part.start, before + span.end - part.start)
-            before += part.end - part.start + len(BETWEEN_PARTS)
+        length = 0
+        for displayed in self.spans:
+            if displayed.start <= span.start and span.end <= displayed.end:
+                return Span(length + span.start - displayed.start, length + span.end - displayed.start)
+            length += displayed.end - displayed.start + len(PART_SEPARATOR)
         return None
 
-    def parts_shown(self, parts_of: Mapping[str, Sequence[Part]]) -> Iterator[Part]:
-        """Those parts of its passages, given by their ids, that are shown, where they are in the hit's text."""
+    def iterate_displayed_parts(self, parts_by_id: Mapping[str, Sequence[Part]]) -> Iterator[Part]:
+        """Yield the displayed parts of its passages, with spans of the hit's text."""
         for passage in self.passages:
-            for part in parts_of[passage.id]:
-                span = self.moved(passage.id, part.span)
+            for part in parts_by_id[passage.id]:
+                span = self.translate_span(passage.id, part.span)
                 if span:
-                    yield Part(span, part.nearness)
+                    yield Part(span, part.similarity)
 
 
-def merged(passages: Sequence[Passage], best: Passage) -> Passage:
-    """Passages that continue one another as one, in the name of the best; it is where the first of them begins."""
+def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
+    """Join adjacent passages into one with the id of the best; its page is that of the first."""
     first = passages[0]
     texts = [first.text]
-    for before, passage in pairwise(passages):
-        gap = passage.start - before.end
-        texts += [_blank(gap), passage.text[max(0, -gap) :]]
+    for previous, passage in pairwise(passages):
+        gap = passage.start - previous.end
+        texts += [_fill_gap(gap), passage.text[max(0, -gap) :]]
     heading = join_headings(passage.heading.split(HEADING_SEPARATOR) for passage in passages if passage.heading)
     return replace(best, text="".join(texts), start=first.start, end=passages[-1].end, page=first.page, heading=heading)
 
 
-def _blank(length: int) -> str:
-    """White space as it stands between passages: between sentences, or between paragraphs."""
+def _fill_gap(length: int) -> str:
+    """Return white space of a length: a space between sentences, a blank line between paragraphs."""
     return " " * length if length < 2 else "\n\n".ljust(length)
 
 
-def _continues(before: Passage, after: Passage) -> bool:
-    """Whether ``after`` is the next passage of the same section, sheet or slide, and no text is between the two."""
-    gap = after.start - before.end
+def _is_next(first: Passage, second: Passage) -> bool:
+    """Return whether the second passage follows the first in the same section, sheet or slide without other text."""
+    gap = second.start - first.end
     return (
-        (before.document_id, before.title, before.sheet, before.slide)
-        == (after.document_id, after.title, after.sheet, after.slide)
-        and _position(after) == _position(before) + 1
-        and all(len(passage.text) == passage.end - passage.start for passage in (before, after))
-        and before.start < after.start
-        and before.end < after.end
-        and gap <= _WIDEST_GAP
-        and (gap >= 0 or before.text[gap:] == after.text[:-gap])
+        (first.document_id, first.title, first.sheet, first.slide)
+        == (second.document_id, second.title, second.sheet, second.slide)
+        and _get_number(second) == _get_number(first) + 1
+        and all(len(passage.text) == passage.end - passage.start for passage in (first, second))
+        and first.start < second.start
+        and first.end < second.end
+        and gap <= _MAX_GAP
+        and (gap >= 0 or first.text[gap:] == second.text[:-gap])
     )
 
 
-def _position(passage: Passage) -> int:
-    """The number of a passage in its document, as its id tells; one that none follows where it does not."""
+def _get_number(passage: Passage) -> int:
+    """Return the number of a passage in its document from its id; -2, which precedes no number, if it has none."""
     number = passage.id.rpartition("#")[2]
     return int(number) if number.isdecimal() else -2
 
 
-def overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
-    """The parts of a passage's text that some spans of its document cover."""
-    found = []
+def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
+    """Return the parts of a passage's text that spans of its document cover."""
+    overlap = []
     for span in spans:
         start, end = max(span.start, passage.start), min(span.end, passage.end)
         if start < end:
-            found.append(Span(start - passage.start, end - passage.start))
-    return found
+            overlap.append(Span(start - passage.start, end - passage.start))
+    return overlap
 
 
-def abridged(text: str, parts: Iterable[Part], room: int, hidden: Iterable[Span] = ()) -> list[Span]:
-    """What to show of a text in so many words: its best parts, as many as fit, in their order.
+def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Iterable[Span] = ()) -> list[Span]:
+    """Return the spans of the best parts of a text that fit a number of words, in text order.
 
     Args:
-        text: Of a passage.
-        parts: Of the text, best first; what does not fit is passed over.
-        room: Words that may be shown.
-        hidden: Spans that are shown elsewhere; they are left out, and cost nothing.
+        text: The text of a passage.
+        parts: Parts of the text, best first; parts that do not fit are skipped.
+        max_words: Number of words that fit.
+        hidden: Spans that are displayed elsewhere; they are left out and do not count.
 
     Returns:
-        Spans that do not touch; none where no part fits.
+        Disjoint spans; empty if no part fits.
     """
     words = word_spans(text)
     starts = [word.start for word in words]
     is_free = [True] * len(words)
 
-    def places(span: Span) -> range:
+    def get_word_range(span: Span) -> range:
         return range(bisect_left(starts, span.start), bisect_left(starts, span.end))
 
     for span in hidden:
-        for place in places(span):
-            is_free[place] = False
-    taken: list[int] = []
+        for index in get_word_range(span):
+            is_free[index] = False
+    selected: list[int] = []
     for part in parts:
-        own = [place for place in places(part.span) if is_free[place]]
-        if len(own) <= room:
-            room -= len(own)
-            taken += own
-            for place in own:
-                is_free[place] = False
-    return _runs(words, sorted(taken))
+        free = [index for index in get_word_range(part.span) if is_free[index]]
+        if len(free) <= max_words:
+            max_words -= len(free)
+            selected += free
+            for index in free:
+                is_free[index] = False
+    return _join_words(words, sorted(selected))
 
 
-def _runs(words: Sequence[Span], places: Sequence[int]) -> list[Span]:
-    """The spans of words that follow one another, from the numbers of the words."""
+def _join_words(words: Sequence[Span], indexes: Sequence[int]) -> list[Span]:
+    """Return the spans of runs of consecutive words."""
     spans = []
-    for _, group in groupby(enumerate(places), key=lambda pair: pair[1] - pair[0]):
-        run = [place for _, place in group]
+    for _, group in groupby(enumerate(indexes), key=lambda pair: pair[1] - pair[0]):
+        run = [index for _, index in group]
         spans.append(Span(words[run[0]].start, words[run[-1]].end))
     return spans
 
 
-def beginning(text: str, part: Part, room: int) -> list[Span]:
-    """The first words of a part, as many as there is room for."""
-    words = word_spans(part.span.of(text))[:room]
+def select_first_words(text: str, part: Part, count: int) -> list[Span]:
+    """Return the span of the first words of a part; empty if the part has no words."""
+    words = word_spans(part.span.of(text))[:count]
     return [Span(part.span.start + words[0].start, part.span.start + words[-1].end)] if words else []

@@ -1,4 +1,4 @@
-"""What a retriever finds, in the order of a reranker."""
+"""Reorders the passages of a retriever by the scores of a reranker."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from polyad.errors import RerankerError
 from polyad.model import Evidence, FloatArray, ScoredPassage
 from polyad.protocols.components import Reranker
 
-RERANKED = 50
-"""Passages that a reranker reads, where no more are wanted. It costs as much a passage as a language model's prompt."""
+MIN_CANDIDATES = 50
+"""Passages that a reranker reads at least. Each costs as much as a passage in a language model's prompt."""
 
 
-def reranked(retrieve: Callable[[int], Evidence], reranker: Reranker, k: int) -> Evidence:
-    """The passages that ``retrieve`` finds, at least 50 or as many as there are, best first by the reranker.
+def rerank(retrieve: Callable[[int], Evidence], reranker: Reranker, k: int) -> Evidence:
+    """Retrieve at least ``k`` and :data:`MIN_CANDIDATES` passages and sort them by the reranker's scores.
 
     Raises:
-        RerankerError: it failed, or did not give a finite number for each passage.
+        RerankerError: The reranker failed, or did not return a finite number for each passage.
     """
-    evidence = retrieve(max(k, RERANKED))
+    evidence = retrieve(max(k, MIN_CANDIDATES))
     if not evidence.passages:
         return evidence
-    scores = _scores(reranker, evidence)
+    scores = _compute_scores(reranker, evidence)
     order = np.argsort(-scores, kind="stable").tolist()
-    return replace(evidence, passages=tuple(_placed(evidence.passages[place], float(scores[place])) for place in order))
+    passages = (_replace_score(evidence.passages[position], float(scores[position])) for position in order)
+    return replace(evidence, passages=tuple(passages))
 
 
-def _scores(reranker: Reranker, evidence: Evidence) -> FloatArray:
+def _compute_scores(reranker: Reranker, evidence: Evidence) -> FloatArray:
     texts = ["\n".join(filter(None, (hit.passage.title, hit.passage.text))) for hit in evidence.passages]
     scores = np.asarray(reranker.scores(evidence.question, texts), dtype=np.float32)
     if scores.shape != (len(texts),) or not np.isfinite(scores).all():
@@ -39,6 +40,6 @@ def _scores(reranker: Reranker, evidence: Evidence) -> FloatArray:
     return scores
 
 
-def _placed(hit: ScoredPassage, score: float) -> ScoredPassage:
+def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
     reason = "; ".join(filter(None, ("placed here by the reranker", hit.reason)))
     return replace(hit, score=score, reason=reason)

@@ -6,8 +6,9 @@ Candidates come from similarity, BM25 and two hops of links; a linear scorer wei
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -25,9 +26,8 @@ from polyad.retrieval.default.signals import (
     list_signal_names,
     list_weight_names,
 )
-from polyad.retrieval.evidence import entity_names, evidence
+from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, build_evidence, read_entity_names
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN
 
 _REASONS_PER_PASSAGE = 3
 
@@ -94,32 +94,42 @@ class DefaultRetriever:
             scorer.get_weights(list_weight_names(self._signal_names)), 2
         )
         self._relevance_model = scorer.relevance_model
-        self._last: _Ranking | None = None
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the best passages with their strongest signals, and their hyperedges nearest to the question."""
+        return self.rank(query.text, snapshot)(query.k)
+
+    def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
+        """Rank all candidates of a question and return a function that builds evidence with the k best."""
         if not snapshot.passage_count:
-            return evidence(snapshot, query.text, self.name, [])
-        ranking = self._rank(query.text, snapshot)
-        inputs, scores = ranking.inputs, ranking.scores
-        best = find_top_positions(
-            scores, query.k, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places])
-        )
+            return lambda _: build_evidence(snapshot, question, self.name, [])
+        linker = QuestionLinker(snapshot, self._extractor)
+        inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).measure(question)
+        linkability = np.float32(snapshot.linkability)
+        weights = linkability * self._linkable_weights + (1 - linkability) * self._unlinkable_weights
+        contributions = compute_signals(inputs, self._rewriting) * weights
+        return partial(self._build_evidence, _Ranking(snapshot, inputs, contributions, contributions.sum(axis=1)))
+
+    def _build_evidence(self, ranking: _Ranking, k: int) -> Evidence:
+        """Build evidence with the ``k`` best candidates of a ranking."""
+        snapshot, inputs, scores = ranking.snapshot, ranking.inputs, ranking.scores
+        question = inputs.question.text
+        best = find_top_positions(scores, k, lambda places: snapshot.rank_by_id("passage", inputs.candidates[places]))
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
         relevance = self._relevance_model.predict_relevance(build_relevance_features(inputs, scores)[best])
         with snapshot.read_transaction():
-            unexplained = evidence(
+            unexplained = build_evidence(
                 snapshot,
-                query.text,
+                question,
                 self.name,
                 [(row, score, "") for row, score in zip(rows.tolist(), scores[best].tolist(), strict=True)],
                 list(zip(edges.tolist(), similarities.tolist(), strict=True)),
                 [(entity, 1.0) for entity in inputs.question.entities],
             )
             # After the evidence is read: most linking entities are among its entities, which are then cached.
-            names = entity_names(snapshot, sorted({entity for _, entity in links.values()}))
+            names = read_entity_names(snapshot, sorted({entity for _, entity in links.values()}))
             link_names = {row: names[entity] for row, (_, entity) in links.items()}
             link_reasons = _explain_links(snapshot, links, link_names)
         passages = (
@@ -132,20 +142,8 @@ class DefaultRetriever:
                 strict=True,
             )
         )
-        trace = _build_trace(query.text, unexplained.hyperedges, [link_names.get(row) for row in rows[owners].tolist()])
+        trace = _build_trace(question, unexplained.hyperedges, [link_names.get(row) for row in rows[owners].tolist()])
         return replace(unexplained, passages=tuple(passages), trace=tuple(trace))
-
-    def _rank(self, question: str, snapshot: Snapshot) -> _Ranking:
-        """Score the candidates of a question; the last ranking is cached, since merging hits asks for more of it."""
-        last = self._last
-        if last is None or last.snapshot is not snapshot or last.inputs.question.text != question:
-            linker = QuestionLinker(snapshot, self._extractor)
-            inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).measure(question)
-            linkability = np.float32(snapshot.linkability)
-            weights = linkability * self._linkable_weights + (1 - linkability) * self._unlinkable_weights
-            contributions = compute_signals(inputs, self._rewriting) * weights
-            last = self._last = _Ranking(snapshot, inputs, contributions, contributions.sum(axis=1))
-        return last
 
     def _explain_signals(self, contributions: FloatArray) -> list[list[str]]:
         """Return the signals that add most to the score of each passage, each with its contribution."""
@@ -185,7 +183,7 @@ def _find_nearest_hyperedges(
     similarities = snapshot.cosines("hyperedge", edges, inputs.scale.vectors).max(axis=1)
     order = np.lexsort((snapshot.rank_by_id("hyperedge", edges), -similarities, owners))
     edges, owners, similarities = edges[order], owners[order], similarities[order]
-    is_listed = rank_in_group(owners) < HYPEREDGES_SHOWN
+    is_listed = rank_in_group(owners) < HYPEREDGES_PER_PASSAGE
     return edges[is_listed], similarities[is_listed], owners[is_listed]
 
 

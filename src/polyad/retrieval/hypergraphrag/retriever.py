@@ -25,9 +25,8 @@ from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, union
 from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.evidence import entity_names, evidence
+from polyad.retrieval.evidence import RankedPassage, build_evidence, fill_with_similar, read_entity_names
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import RankedPassage, filled
 
 _RANK_CONSTANT = 5.0
 """Added to ranks before they are inverted. Set by hand: the lower, the more the first ranks count."""
@@ -236,7 +235,7 @@ class HyperGraphRAGRetriever:
             for row in Scores(rows, total).top_k(k, order).tolist()
             for score in [float(total[np.searchsorted(rows, row)])]
         ]
-        return filled(snapshot, hits, question, k) if self._settings.use_passages else hits
+        return fill_with_similar(snapshot, hits, question, k) if self._settings.use_passages else hits
 
     def _build_evidence(
         self, snapshot: Snapshot, question: str, names: str, knowledge: _Knowledge, hits: list[RankedPassage]
@@ -245,7 +244,7 @@ class HyperGraphRAGRetriever:
         is_retrieved = np.isin(knowledge.edges[:count], knowledge.retrieved.rows).tolist()
         edges, scores = knowledge.edges[:count].tolist(), knowledge.edge_scores[:count].tolist()
         sources = knowledge.source_entities[:count].tolist()
-        source_names = entity_names(snapshot, sorted({source for source in sources if source >= 0}))
+        source_names = read_entity_names(snapshot, sorted({source for source in sources if source >= 0}))
         edge_ids = snapshot.ids("hyperedge", edges)
         passage_ids = snapshot.ids("passage", snapshot.graph.passages(knowledge.edges[:count]))
         trace = [
@@ -261,7 +260,7 @@ class HyperGraphRAGRetriever:
                 edge_ids, passage_ids, scores, sources, is_retrieved, strict=True
             )
         ]
-        return evidence(
+        return build_evidence(
             snapshot,
             question,
             self.name,

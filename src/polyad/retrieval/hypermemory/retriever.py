@@ -19,11 +19,10 @@ from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.replies.candidate_scores import Repair
-from polyad.retrieval.evidence import entity_names, evidence
+from polyad.retrieval.evidence import RankedPassage, build_evidence, fill_with_similar, read_entity_names
 from polyad.retrieval.hypermemory.judge import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, HyperMemorySettings, Step
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import RankedPassage, filled
 from polyad.text.counting import counted
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
@@ -123,7 +122,7 @@ class HyperMemoryRetriever:
         parents = [max(through[edge], key=lambda step: step.score).parent for edge, _ in edges]
         parent_edges = np.array([parent for parent in parents if parent >= 0], dtype=np.int64)
         ids = dict(zip(parent_edges.tolist(), snapshot.ids("hyperedge", parent_edges), strict=True))
-        names = entity_names(
+        names = read_entity_names(
             snapshot, sorted({row for step in search.steps for row in (step.topic, *step.heads, step.tail) if row >= 0})
         )
         trace = [
@@ -145,7 +144,9 @@ class HyperMemoryRetriever:
                 strict=True,
             )
         ]
-        return evidence(snapshot, question, self.name, hits, edges, _sort_by_score(snapshot, "entity", entities), trace)
+        return build_evidence(
+            snapshot, question, self.name, hits, edges, _sort_by_score(snapshot, "entity", entities), trace
+        )
 
 
 def _sort_by_score(snapshot: Snapshot, kind: Kind, scores: dict[int, float]) -> list[tuple[int, float]]:
@@ -167,4 +168,4 @@ def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], question: FloatArr
         (passage, score, f"{counted(len(edges[passage]), 'hyperedge')} on the paths of the search")
         for passage, score in _sort_by_score(snapshot, "passage", scores)
     ]
-    return filled(snapshot, hits, question, k)
+    return fill_with_similar(snapshot, hits, question, k)

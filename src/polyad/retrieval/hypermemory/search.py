@@ -15,7 +15,7 @@ from polyad.hypergraph.sparse import find_top_positions
 from polyad.model import FloatArray, ScoredHyperedge
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.evidence import entity_names, scored_hyperedges
+from polyad.retrieval.evidence import read_entity_names, read_scored_hyperedges
 from polyad.retrieval.hypermemory.judge import CandidateList, DepthCandidates, Judge
 from polyad.text.cleaning import collapse_whitespace
 from polyad.text.counting import count_tokens
@@ -227,7 +227,7 @@ class BeamSearch:
             for reached in frontier
             if (edges := self._select_hyperedges(reached.entity, self._settings.edge_tokens))
         ]
-        names = entity_names(self._snapshot, [reached.entity for reached, _ in offers])
+        names = read_entity_names(self._snapshot, [reached.entity for reached, _ in offers])
         scored = self._judge.score_hyperedges(
             [
                 CandidateList(
@@ -253,7 +253,7 @@ class BeamSearch:
             return [], {}
         members = {edge: self._list_unvisited_members(edge) for edge in edges}
         rows = list(dict.fromkeys(row for edge in edges for row in members[edge]))
-        names = entity_names(self._snapshot, sorted({*rows, *(reached.entity for reached in frontier)}))
+        names = read_entity_names(self._snapshot, sorted({*rows, *(reached.entity for reached in frontier)}))
         scored = self._judge.score_depth(
             DepthCandidates(
                 [collapse_whitespace(names[reached.entity]) for reached in frontier],
@@ -317,7 +317,7 @@ class BeamSearch:
             tails[edge] = {}
             if members := self._list_unvisited_members(edge):
                 offers.append((edge, members))
-        names = entity_names(self._snapshot, sorted({row for _, members in offers for row in members}))
+        names = read_entity_names(self._snapshot, sorted({row for _, members in offers for row in members}))
         scored = self._judge.score_entities(
             [
                 CandidateList(
@@ -351,7 +351,7 @@ class BeamSearch:
         return cosines
 
     def _compute_name_cosines(self, entities: Sequence[int]) -> list[float]:
-        names = entity_names(self._snapshot, entities)
+        names = read_entity_names(self._snapshot, entities)
         vectors = self._embedder.encode([names[row] for row in entities], "query")
         cosines: list[float] = compute_cosines(vectors, self._vector).tolist()
         return cosines
@@ -365,7 +365,7 @@ class BeamSearch:
         missing = [edge for edge in edges if edge not in self._hyperedges]
         if not missing:
             return
-        scored = scored_hyperedges(snapshot, [(edge, 0.0) for edge in missing])
+        scored = read_scored_hyperedges(snapshot, [(edge, 0.0) for edge in missing])
         passages = snapshot.passages(snapshot.graph.passages(np.array(missing)).tolist())
         for edge, scored_edge, passage in zip(missing, scored, passages, strict=True):
             title, text = collapse_whitespace(passage.title), collapse_whitespace(scored_edge.hyperedge.text)

@@ -21,13 +21,12 @@ from polyad.model import Evidence, FloatArray, IntArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import list_signal_names
-from polyad.retrieval.evidence import entity_names, evidence
+from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, build_evidence, read_entity_names
 from polyad.retrieval.hyperretriever.expansion import AcceptedTriples, search_triples
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk, WalkQuestion
 from polyad.retrieval.question import QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN
 from polyad.text.counting import counted
 
 _MAX_OTHER_HYPEREDGES = 30
@@ -78,7 +77,7 @@ class HyperRetriever:
         """
         question = query.text
         if not snapshot.passage_count:
-            return evidence(snapshot, question, self.name, [])
+            return build_evidence(snapshot, question, self.name, [])
         linker = QuestionLinker(snapshot, self._extractor, names=self._names)
         prepared_question = QuestionPreparer(
             snapshot, self._embedder, linker, signals=self._scorer.recipe.signals
@@ -96,7 +95,7 @@ class HyperRetriever:
         best = scores.top_k(query.k, partial(snapshot.rank_by_id, "passage"))
         listed = strongest[_select_hyperedges(snapshot, edges, plausibilities, best)]
         counts = Scores.from_sum(owners, np.ones(len(owners))).get(best)
-        return evidence(
+        return build_evidence(
             snapshot,
             question,
             self.name,
@@ -149,7 +148,7 @@ def _select_hyperedges(snapshot: Snapshot, edges: IntArray, plausibilities: Floa
     """
     owners, by_id = snapshot.graph.passages(edges), snapshot.rank_by_id("hyperedge", edges)
     order = np.lexsort((by_id, -plausibilities, owners))
-    order = order[rank_in_group(owners[order]) < HYPEREDGES_SHOWN]
+    order = order[rank_in_group(owners[order]) < HYPEREDGES_PER_PASSAGE]
     is_listed_passage = np.isin(owners[order], passages)
     order = np.concatenate(
         [order[is_listed_passage], _select_highest(order[~is_listed_passage], plausibilities, _MAX_OTHER_HYPEREDGES)]
@@ -173,7 +172,7 @@ def _select_entities(snapshot: Snapshot, topics: IntArray, triples: AcceptedTrip
 
 
 def _build_trace(snapshot: Snapshot, question: str, triples: AcceptedTriples, positions: IntArray) -> list[TraceStep]:
-    names = entity_names(snapshot, sort_unique(triples.heads[positions]).tolist())
+    names = read_entity_names(snapshot, sort_unique(triples.heads[positions]).tolist())
     edges = triples.edges[positions]
     return [
         TraceStep(

@@ -20,11 +20,16 @@ from polyad.hypergraph.sparse import Scores, find_top_positions, union
 from polyad.model import Evidence, FloatArray, Query, TraceStep
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.evidence import entity_names, evidence
+from polyad.retrieval.evidence import (
+    HYPEREDGES_PER_PASSAGE,
+    RankedPassage,
+    build_evidence,
+    fill_with_similar,
+    read_entity_names,
+)
 from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph
 from polyad.retrieval.hypersu.clues import ClueAgent
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.retrieval.ranking import HYPEREDGES_SHOWN, RankedPassage, filled
 from polyad.retrieval.similar_names import SimilarNames
 from polyad.text.counting import counted
 
@@ -203,7 +208,7 @@ class HyperSURetriever:
             (int(passages[place]), scores[place], counted(len(activated[passages[place]]), "activated hyperedge"))
             for place in best.tolist()
         ]
-        return filled(snapshot, hits, question, k)
+        return fill_with_similar(snapshot, hits, question, k)
 
     def _build_evidence(
         self,
@@ -216,10 +221,10 @@ class HyperSURetriever:
         listed = [
             (edge, score, passage)
             for passage, _, _ in hits
-            for score, edge in _sort_hyperedges(snapshot, activated.get(passage, ()))[:HYPEREDGES_SHOWN]
+            for score, edge in _sort_hyperedges(snapshot, activated.get(passage, ()))[:HYPEREDGES_PER_PASSAGE]
         ]
         forward, backward = expansion.forward, expansion.backward
-        names = entity_names(snapshot, sorted({forward.entered_from[edge] for edge, _, _ in listed}))
+        names = read_entity_names(snapshot, sorted({forward.entered_from[edge] for edge, _, _ in listed}))
         edge_ids = snapshot.ids("hyperedge", [edge for edge, _, _ in listed])
         passage_ids = snapshot.ids("passage", [passage for _, _, passage in listed])
         trace = [
@@ -235,7 +240,7 @@ class HyperSURetriever:
         ]
         nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
         strongest = nodes.top_k(self._settings.width, partial(snapshot.rank_by_id, "entity")).tolist()
-        return evidence(
+        return build_evidence(
             snapshot,
             question,
             self.name,

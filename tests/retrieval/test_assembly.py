@@ -21,8 +21,8 @@ from polyad.model import (
     Span,
     TraceStep,
 )
-from polyad.retrieval.nearest import Part
-from polyad.retrieval.selection import SearchOptions, assemble_hits
+from polyad.retrieval.assembly import SearchOptions, assemble_hits
+from polyad.retrieval.hits import Part
 from polyad.text.counting import count_words
 
 SENTENCES = [f"Sentence {number} of {name} speaks of {name} alone." for name in ("a", "b", "c") for number in range(4)]
@@ -68,7 +68,7 @@ def by_sentence(*words: str) -> Callable[[Sequence[Passage]], list[list[Part]]]:
             near = max((10.0 - place for place, word in enumerate(words) if word in sentence.split()), default=0.0)
             parts.append(Part(Span(start, end), near))
             start = end + 1
-        return sorted(parts, key=lambda part: -part.nearness)
+        return sorted(parts, key=lambda part: -part.similarity)
 
     return lambda passages: list(map(parts_of, passages))
 
@@ -191,27 +191,27 @@ def test_a_text_with_another_number_is_no_copy() -> None:
 
 def test_a_budget_of_words_is_filled_and_not_exceeded() -> None:
     documents = [cut(" ".join(f"w{number}x{word}" for word in range(60)), f"d{number}", 9999)[0] for number in range(9)]
-    found = assemble_hits(ranking(documents), SearchOptions(words=150), by_sentence())
+    found = assemble_hits(ranking(documents), SearchOptions(max_words=150), by_sentence())
     assert [count_words(text) for text in texts(found)] == [60, 60]
     sentences = "Alpha beta gamma delta. Epsilon zeta eta theta. Iota kappa lambda mu."
     found = assemble_hits(
-        ranking([*documents[:2], cut(sentences, "s")[0]]), SearchOptions(words=128), by_sentence("Iota", "Alpha")
+        ranking([*documents[:2], cut(sentences, "s")[0]]), SearchOptions(max_words=128), by_sentence("Iota", "Alpha")
     )
     assert texts(found)[2] == "Alpha beta gamma delta. … Iota kappa lambda mu."
 
 
 def test_words_and_k_both_hold() -> None:
     documents = [cut(" ".join(f"w{number}x{word}" for word in range(60)), f"d{number}", 9999)[0] for number in range(9)]
-    assert len(assemble_hits(ranking(documents), SearchOptions(words=1000, k=3), nowhere).passages) == 3
-    assert len(assemble_hits(ranking(documents), SearchOptions(words=150, k=3), nowhere).passages) == 2
-    assert len(assemble_hits(ranking(documents), SearchOptions(words=1000), nowhere).passages) == 9
+    assert len(assemble_hits(ranking(documents), SearchOptions(max_words=1000, k=3), nowhere).passages) == 3
+    assert len(assemble_hits(ranking(documents), SearchOptions(max_words=150, k=3), nowhere).passages) == 2
+    assert len(assemble_hits(ranking(documents), SearchOptions(max_words=1000), nowhere).passages) == 9
 
 
 def test_a_long_passage_is_shown_by_its_nearest_parts_in_their_order() -> None:
     sentences = [" ".join([f"n{place}", *(f"w{place}x{word}" for word in range(98)), "end."]) for place in range(9)]
     (long,) = cut(" ".join(sentences), size=9999)
     (short,) = cut("Otters eat fish.", "otter")
-    found = assemble_hits(ranking([long, short]), SearchOptions(words=203), by_sentence("n7", "n3")).passages
+    found = assemble_hits(ranking([long, short]), SearchOptions(max_words=203), by_sentence("n7", "n3")).passages
     hit, other = found
     assert hit.passage.text == f"{sentences[3]} … {sentences[7]}"
     assert (hit.passage.start, hit.passage.end) == (long.passage.text.index("n3"), long.passage.text.index("n8") - 1)
@@ -223,26 +223,28 @@ def test_a_long_passage_is_shown_by_its_nearest_parts_in_their_order() -> None:
 def test_where_words_are_left_more_is_shown_of_long_passages() -> None:
     sentences = [" ".join([f"n{place}", *(f"w{place}x{word}" for word in range(98)), "end."]) for place in range(9)]
     (long,) = cut(" ".join(sentences), size=9999)
-    (hit,) = assemble_hits(ranking([long]), SearchOptions(words=700), by_sentence("n7", "n3")).passages
+    (hit,) = assemble_hits(ranking([long]), SearchOptions(max_words=700), by_sentence("n7", "n3")).passages
     assert 600 <= count_words(hit.passage.text.replace(" … ", " ")) <= 700
-    assert texts(assemble_hits(ranking([long]), SearchOptions(words=900), by_sentence("n7"))) == [long.passage.text]
+    assert texts(assemble_hits(ranking([long]), SearchOptions(max_words=900), by_sentence("n7"))) == [long.passage.text]
 
 
 def test_overlap_is_neither_counted_nor_shown_twice() -> None:
     text = " ".join(f"word{place:03}" for place in range(120))
     first, second = cut(text, size=560, overlap=160)[:2]
-    assert texts(assemble_hits(ranking([first, second]), SearchOptions(words=120), nowhere)) == [
+    assert texts(assemble_hits(ranking([first, second]), SearchOptions(max_words=120), nowhere)) == [
         text[: second.passage.end]
     ]
-    assert texts(assemble_hits(ranking([first, second]), SearchOptions(words=119), nowhere)) == [first.passage.text]
+    assert texts(assemble_hits(ranking([first, second]), SearchOptions(max_words=119), nowhere)) == [first.passage.text]
     apart = replace(second, passage=replace(second.passage, title="Another section"))
-    shown = " ".join(texts(assemble_hits(ranking([first, apart]), SearchOptions(words=120), nowhere))).split()
+    shown = " ".join(texts(assemble_hits(ranking([first, apart]), SearchOptions(max_words=120), nowhere))).split()
     assert shown == text[: second.passage.end].split()
 
 
 def test_at_least_something_is_shown_within_the_smallest_budget() -> None:
     (passage,) = cut("Alpha beta gamma delta. Epsilon zeta eta theta.")
-    assert texts(assemble_hits(ranking([passage]), SearchOptions(words=2), by_sentence("Epsilon"))) == ["Epsilon zeta"]
+    assert texts(assemble_hits(ranking([passage]), SearchOptions(max_words=2), by_sentence("Epsilon"))) == [
+        "Epsilon zeta"
+    ]
 
 
 @given(
@@ -253,7 +255,7 @@ def test_no_budget_is_ever_exceeded(documents: list[str], words: int) -> None:
     passages = [
         hit for place, text in enumerate(documents) for hit in cut(text, f"d{place}", 12, 4) if hit.passage.text
     ]
-    found = assemble_hits(ranking(passages), SearchOptions(words=words), by_sentence("a"))
+    found = assemble_hits(ranking(passages), SearchOptions(max_words=words), by_sentence("a"))
     assert 0 < sum(count_words(text.replace(" … ", " ")) for text in texts(found)) <= words
 
 
@@ -273,7 +275,7 @@ def test_hyperedges_go_with_the_hit_that_shows_them() -> None:
     )
     (other,) = cut("Otters eat fish.", "otter")
     evidence = Evidence("q", "test", (first, second, other, gone), edges, trace=trace)
-    found = assemble_hits(lambda k: evidence, SearchOptions(k=2), nowhere, is_listed=True)
+    found = assemble_hits(lambda k: evidence, SearchOptions(k=2), nowhere, lists_nearest=True)
     hit, _ = found.passages
     assert [(scored.hyperedge.id, scored.hyperedge.passage_id) for scored in found.hyperedges] == [
         ("e1", "d#0000"),
@@ -303,12 +305,14 @@ def test_hyperedges_of_what_is_not_relevant_are_left_out() -> None:
 
 
 def test_a_least_relevance_needs_a_retriever_that_measures_it() -> None:
-    with pytest.raises(SettingError, match=r"min_relevance is 0\.5; expected 0 with 'test', which does not say how"):
+    with pytest.raises(SettingError, match=r"min_relevance is 0\.5; expected 0 with 'test', which does not predict"):
         assemble_hits(ranking(cut("Text.")), SearchOptions(min_relevance=0.5), nowhere)
     assert assemble_hits(ranking([]), SearchOptions(min_relevance=0.5), nowhere).passages == ()
 
 
-@pytest.mark.parametrize("wanted", [{"k": 0}, {"words": 0}, {"min_relevance": 1.5}, {"min_relevance": float("nan")}])
+@pytest.mark.parametrize(
+    "wanted", [{"k": 0}, {"max_words": 0}, {"min_relevance": 1.5}, {"min_relevance": float("nan")}]
+)
 def test_what_cannot_be_wanted_is_an_error(wanted: dict[str, float]) -> None:
     with pytest.raises(SettingError, match=next(iter(wanted))):
         SearchOptions(**wanted)  # type: ignore[arg-type]

@@ -144,7 +144,7 @@ def test_what_a_search_took_counts_that_it_saw_what_was_new(manual: Engine, monk
 @pytest.mark.parametrize("retriever", ["default", "dense", "bm25"])
 @pytest.mark.parametrize("words", [10, 50, 200])
 def test_a_budget_of_words_holds(manual: Engine, retriever: str, words: int) -> None:
-    found = manual.search(QUESTION, words=words, retriever=retriever)
+    found = manual.search(QUESTION, max_words=words, retriever=retriever)
     assert 0 < sum(count_words(hit.passage.text.replace(" … ", " ")) for hit in found.passages) <= words
     assert "pump" in found.passages[0].passage.text.lower()
 
@@ -225,7 +225,7 @@ def test_a_question_that_is_too_long_is_refused_by_its_length(
     settings = Settings(question=QuestionSettings(max_characters=20))
     with Engine.open(small_index_dir, embedder=embedder, settings=settings) as engine:
         assert engine.search("Who cast the bell??", retriever="bm25").passages
-        with pytest.raises(ConfigurationError, match=r"has 21 characters; at most 20 are taken \(max_characters"):
+        with pytest.raises(ConfigurationError, match=r"has 21 characters; expected at most 20 \(max_characters"):
             engine.search("Who cast that bell???", retriever="bm25")
     with Engine.open(small_index_dir, embedder=embedder) as engine:
         assert engine.search("bell 1 " * 1142, retriever="bm25").passages

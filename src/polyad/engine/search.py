@@ -1,0 +1,219 @@
+"""Searches one index: link and retrieve, rerank, assemble."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol, cast, runtime_checkable
+
+from polyad.config import QuestionSettings
+from polyad.engine.components import Components
+from polyad.engine.registry import RetrieverSpec, retrievers
+from polyad.errors import ConfigurationError, StaleSnapshotError
+from polyad.model import Evidence, Query, Timings
+from polyad.protocols.components import Progress, Retriever, silent
+from polyad.protocols.lookups import get_version
+from polyad.protocols.snapshot import Snapshot
+from polyad.protocols.store import Store
+from polyad.retrieval.assembly import SearchOptions, assemble_hits
+from polyad.retrieval.hits import PartRanker
+from polyad.retrieval.reranking import rerank
+from polyad.snapshot.provider import SnapshotProvider
+
+RetrieverLike = str | Retriever | RetrieverSpec
+"""A retriever's name, a retriever, or a specification that builds one from the engine's components."""
+
+_LOG = logging.getLogger(__name__)
+
+_ATTEMPTS = 6
+"""Attempts at a search while a writer removes documents; each attempt reads a newer snapshot."""
+
+
+@runtime_checkable
+class _PreparableRetriever(Protocol):
+    """A retriever that computes something once for each snapshot."""
+
+    def prepare(self, snapshot: Snapshot) -> object:
+        """Compute what the retriever needs of a snapshot, unless it is cached."""
+
+
+@runtime_checkable
+class _RankingRetriever(Protocol):
+    """A retriever whose ranking does not depend on the number of passages, so that it is computed once."""
+
+    def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
+        """Rank all candidates and return a function that builds evidence with the k best."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRetriever:
+    """A retriever with what the engine has to know about it.
+
+    Attributes:
+        retriever: The retriever.
+        spec: Whether it embeds the question, reads entity vectors, and so on.
+    """
+
+    retriever: Retriever
+    spec: RetrieverSpec
+
+
+class Searcher:
+    """Searches one index with any retriever.
+
+    Args:
+        store: Record of the index.
+        snapshots: Provides the current snapshot.
+        components: Embedder, reranker, language model and settings.
+        default_retriever: Retriever of a search that names none.
+
+    Attributes:
+        min_version: Oldest store version that a search may read, so that an engine reads its own writes.
+    """
+
+    def __init__(
+        self, store: Store, snapshots: SnapshotProvider, components: Components, default_retriever: str
+    ) -> None:
+        self._store = store
+        self._snapshots = snapshots
+        self._components = components
+        self._default_retriever = default_retriever
+        self._max_characters = components.settings.of(QuestionSettings).max_characters
+        self._resolved: dict[str | RetrieverSpec, ResolvedRetriever] = {}
+        self.min_version = 0
+
+    def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
+        """Return the retriever of a name, of a specification, or as given; the default retriever for None.
+
+        Raises:
+            ConfigurationError: The name is unknown, the object is no retriever, or a component is missing.
+        """
+        retriever = retriever or self._default_retriever
+        if not isinstance(retriever, str | RetrieverSpec):
+            return _check_retriever(retriever)
+        if retriever not in self._resolved:
+            spec = retrievers[retriever] if isinstance(retriever, str) else retriever
+            self._resolved.setdefault(retriever, ResolvedRetriever(spec.make(self._components), spec))
+        return self._resolved[retriever]
+
+    def get_snapshot(self, resolved: ResolvedRetriever, progress: Progress = silent) -> Snapshot:
+        """Return the current snapshot, with entity vectors if the retriever reads them."""
+        if resolved.spec.reads_entity_vectors:
+            return self._snapshots.get_with_entity_vectors(self._components.embedder, progress)
+        return self._snapshots.get_current(min_version=self.min_version)
+
+    def prepare(self, resolved: ResolvedRetriever, progress: Progress = silent) -> Snapshot:
+        """Return the current snapshot after computing what the retriever needs of it once."""
+        snapshot = self.get_snapshot(resolved, progress)
+        if isinstance(resolved.retriever, _PreparableRetriever):
+            resolved.retriever.prepare(snapshot)
+        return snapshot
+
+    def search(
+        self,
+        question: str,
+        options: SearchOptions,
+        retriever: RetrieverLike | None = None,
+        progress: Progress = silent,
+    ) -> Evidence:
+        """Return the evidence for a question, with timings; loading components does not count.
+
+        Raises:
+            ConfigurationError: The question is invalid, or there is no such retriever.
+        """
+        self.check_question(question)
+        resolved = self.resolve(retriever)
+        start, start_encoding = time.perf_counter(), self._components.seconds_encoding()
+        evidence = self._search_current(question, options, resolved, progress)
+        encode = self._components.seconds_encoding() - start_encoding
+        seconds = time.perf_counter() - start
+        _LOG.debug("%s found %d hits in %.3f s", evidence.retriever, len(evidence.passages), seconds)
+        return replace(evidence, timings=Timings(encode=1000 * encode, retrieve=1000 * (seconds - encode)))
+
+    def search_many(
+        self,
+        questions: Sequence[str],
+        options: SearchOptions,
+        retriever: RetrieverLike | None = None,
+        progress: Progress = silent,
+    ) -> list[Evidence]:
+        """Return the evidence for each question; the questions are embedded in one batch."""
+        if isinstance(questions, str):
+            raise ConfigurationError(f"questions is {questions[:60]!r}; expected a list of questions")
+        for question in questions:
+            self.check_question(question)
+        resolved = self.resolve(retriever)
+        self.prepare(resolved, progress)
+        embedder = self._components.embedder if resolved.spec.embeds_question else None
+        with embedder.ahead(questions, "query") if embedder else nullcontext():
+            return [self.search(question, options, retriever) for question in questions]
+
+    def check_question(self, question: str) -> None:
+        """Raise ConfigurationError if a question is not text, blank or too long."""
+        if not isinstance(question, str):  # Python callers may pass anything
+            raise ConfigurationError(f"the question is {question!r}; expected a text")
+        if not question.strip():
+            raise ConfigurationError("the question is blank; expected some words")
+        if len(question) > self._max_characters:
+            raise ConfigurationError(
+                f"the question has {len(question):,} characters; expected at most {self._max_characters:,} "
+                "(max_characters in the section [question]); shorten the question"
+            )
+
+    def _search_current(
+        self, question: str, options: SearchOptions, resolved: ResolvedRetriever, progress: Progress
+    ) -> Evidence:
+        """Search the current snapshot; search a newer one if a text was deleted meanwhile."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._search_snapshot(question, options, resolved, self.prepare(resolved, progress))
+            except StaleSnapshotError:
+                if self._components.language_model is None:
+                    break
+                self._snapshots.get_current(min_version=get_version(self._store))
+        else:  # a language model records its cost in the store, which a read transaction would block
+            return self._search_snapshot(question, options, resolved, self.prepare(resolved, progress))
+        embedder = self._components.embedder if resolved.spec.reads_entity_vectors else None
+        with self._snapshots.hold(embedder) as snapshot:
+            return self._search_snapshot(question, options, resolved, snapshot)
+
+    def _search_snapshot(
+        self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: Snapshot
+    ) -> Evidence:
+        """Retrieve, rerank and assemble hits from one snapshot."""
+        retriever, spec, reranker = resolved.retriever, resolved.spec, self._components.reranker
+        embedder = self._components.embedder if spec.embeds_question else None
+        rank_parts = PartRanker(snapshot, question, embedder)
+        with embedder.remembering() if embedder else nullcontext():
+            if isinstance(retriever, _RankingRetriever):
+                retrieve = retriever.rank(question, snapshot)
+            else:
+                retrieve = partial(_retrieve, retriever, question, snapshot)
+            if reranker is None:
+                return assemble_hits(retrieve, options, rank_parts, lists_nearest=spec.lists_nearest)
+            # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
+            retrieve = partial(rerank, retrieve, reranker)
+            return assemble_hits(retrieve, options, rank_parts, lists_nearest=spec.lists_nearest, max_deepening=1)
+
+
+def _retrieve(retriever: Retriever, question: str, snapshot: Snapshot, k: int) -> Evidence:
+    return retriever.retrieve(Query(question, k), snapshot)
+
+
+def _check_retriever(retriever: object) -> ResolvedRetriever:
+    """Return a retriever object with its default specification.
+
+    Raises:
+        ConfigurationError: The object has no method ``retrieve``.
+    """
+    if isinstance(retriever, type) or not callable(getattr(retriever, "retrieve", None)):
+        raise ConfigurationError(
+            f"the retriever is {retriever!r}; expected a name, one of {', '.join(retrievers)}, or an object that has "
+            "the method retrieve(query, snapshot)"
+        )
+    checked = cast(Retriever, retriever)
+    return ResolvedRetriever(checked, RetrieverSpec(lambda _: checked))

@@ -1,0 +1,287 @@
+"""Assembles hits from the passages that a retriever ranks.
+
+Adjacent passages of one section become one hit, a text with copies is listed once, and within a budget of words long
+passages are cut to the parts most similar to the question. The words saved go to further passages. The order of the
+retriever stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from polyad.errors import SettingError
+from polyad.model import Evidence, Passage, ScoredHyperedge, ScoredPassage, Span
+from polyad.retrieval.hits import (
+    Hit,
+    Part,
+    RankParts,
+    TextFingerprint,
+    find_overlap,
+    select_first_words,
+    select_spans,
+)
+from polyad.text.counting import count_words
+
+DEFAULT_K = 5
+"""Number of hits without any limit; published results use the same depth."""
+
+_MAX_DEEPENING = 16
+"""A search ends after requesting this multiple of the first number of passages."""
+
+_WORDS_PER_PASSAGE = 100
+"""Estimate for the first request within a budget of words; passages of the default length have 150."""
+
+_MAX_PASSAGE_WORDS = 200
+"""Words displayed of one passage while there are other passages: more than a default passage has."""
+
+_MIN_COPY_SHINGLES = 12
+"""Shingles from which on equal text under another title is a copy; "It is a village in Poland" is not."""
+
+_MAX_FILLERS = 3
+"""Passages that are cut to fill the rest of a budget before it counts as full."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """What a search returns.
+
+    Attributes:
+        k: Maximum number of hits; None for the default, or for no limit if there is a budget of words.
+        max_words: Maximum number of words in all hits together; None for no limit.
+        merge: Merge adjacent passages and list copies once. Without, hits are the passages that the retriever ranks.
+        min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none.
+
+    Raises:
+        SettingError: A value is out of range.
+    """
+
+    k: int | None = None
+    max_words: int | None = None
+    merge: bool = True
+    min_relevance: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, limit in (("k", self.k), ("max_words", self.max_words)):
+            if limit is not None and limit < 1:
+                raise SettingError(name, limit, "1 or more")
+        if not 0 <= self.min_relevance <= 1:
+            raise SettingError("min_relevance", self.min_relevance, "0 (all passages) to 1")
+
+    @property
+    def max_hits(self) -> int | None:
+        """The maximum number of hits; None for no limit."""
+        return self.k or (None if self.max_words else DEFAULT_K)
+
+    @property
+    def depth(self) -> int:
+        """The number of passages to request from a retriever first."""
+        return self.max_hits or max(DEFAULT_K, (self.max_words or 0) // _WORDS_PER_PASSAGE)
+
+
+def assemble_hits(
+    retrieve: Callable[[int], Evidence],
+    options: SearchOptions,
+    rank_parts: RankParts,
+    *,
+    lists_nearest: bool = False,
+    max_deepening: int = _MAX_DEEPENING,
+) -> Evidence:
+    """Request passages until the hits are complete, or until there are no more passages.
+
+    Args:
+        retrieve: Returns evidence with the given number of passages, best first.
+        options: Number of hits, words and relevance.
+        rank_parts: Ranks the parts of passages by similarity to the question.
+        lists_nearest: Whether the scores of the evidence's hyperedges are that similarity.
+        max_deepening: Largest multiple of the first request; 1 if a larger request returns no other passages.
+
+    Raises:
+        SettingError: A minimum relevance is set, and the retriever does not predict relevance.
+    """
+    depth, max_depth = options.depth, options.depth * max_deepening
+    while True:
+        retrieved = retrieve(depth)
+        evidence = _drop_irrelevant(retrieved, options.min_relevance)
+        selection = _select_hits(evidence.passages, options, rank_parts)
+        if selection.is_full or len(evidence.passages) < depth or depth == max_depth:
+            break
+        missing = options.max_hits - len(selection.hits) if options.max_hits else depth
+        depth = min(depth + max(2 * missing, depth // 2), max_depth)
+    max_passage_words = _MAX_PASSAGE_WORDS
+    while selection.was_cut and not selection.is_full:  # no further passages: display more of each
+        max_passage_words *= 2
+        selection = _select_hits(evidence.passages, options, rank_parts, max_passage_words)
+    result = _replace_passages(evidence, retrieved.passages, selection.hits)
+    return _add_highlights(result, selection.hits, None if lists_nearest else rank_parts) if options.merge else result
+
+
+def _drop_irrelevant(evidence: Evidence, min_relevance: float) -> Evidence:
+    """Drop passages below a relevance. If all are, return empty evidence that states the best relevance."""
+    if not min_relevance or not evidence.passages:
+        return evidence
+    relevances = [hit.relevance for hit in evidence.passages if hit.relevance is not None]
+    if len(relevances) < len(evidence.passages):
+        raise SettingError(
+            "min_relevance", min_relevance, f"0 with {evidence.retriever!r}, which does not predict relevance"
+        )
+    best = max(relevances)
+    if best < min_relevance:
+        return Evidence(evidence.question, evidence.retriever, timings=evidence.timings, best_relevance=best)
+    return replace(
+        evidence, passages=tuple(hit for hit in evidence.passages if hit.relevance and hit.relevance >= min_relevance)
+    )
+
+
+class _HitSelection:
+    """Selects hits from passages, best first, until the options are met.
+
+    Attributes:
+        hits: The hits.
+        is_full: Whether no further hit fits.
+        was_cut: Whether a passage was cut though more of it would have fitted.
+    """
+
+    def __init__(self, options: SearchOptions, rank_parts: RankParts, max_passage_words: int) -> None:
+        self.hits: list[Hit] = []
+        self.is_full = False
+        self.was_cut = False
+        self._options = options
+        self._rank_parts = rank_parts
+        self._max_passage_words = max_passage_words
+        self._words_left = options.max_words
+        self._filler_count = 0
+
+    def add(self, scored: ScoredPassage) -> None:
+        """Add a passage as a hit, as part of an adjacent hit or as a copy."""
+        passage, merge = scored.passage, self._options.merge
+        fingerprint = TextFingerprint.from_text(passage.text) if merge else None
+        adjacent = [hit for hit in self.hits if merge and hit.is_adjacent(passage)]
+        if fingerprint and self._add_copy(scored, fingerprint, adjacent):
+            return
+        hit = Hit(scored, [passage], fingerprints=[fingerprint] if fingerprint else [])
+        if self._words_left is not None:
+            self._cut(hit, adjacent, self._words_left)
+        if hit.spans is None and adjacent:
+            self._join(adjacent, hit)
+        elif hit.spans != []:
+            self.hits.append(hit)
+        self.is_full = self.is_full or len(self.hits) == self._options.max_hits
+
+    def _add_copy(self, scored: ScoredPassage, fingerprint: TextFingerprint, adjacent: Sequence[Hit]) -> bool:
+        """Record the passage as a copy if it repeats a hit. Adjacent passages overlap and are no copies."""
+        for hit in self.hits:
+            is_adjacent = any(hit is other for other in adjacent)
+            is_distinctive = (
+                len(fingerprint.shingles) >= _MIN_COPY_SHINGLES or scored.passage.title == hit.best.passage.title
+            )
+            if is_distinctive and not is_adjacent and any(map(fingerprint.is_contained_in, hit.fingerprints)):
+                hit.copies.append((scored.passage, scored.origin))
+                return True
+        return False
+
+    def _cut(self, hit: Hit, adjacent: Sequence[Hit], words_left: int) -> None:
+        """Count the words of a hit, and cut it to its best parts if it does not fit whole."""
+        passage, text = hit.best.passage, hit.best.passage.text
+        hidden = self._find_displayed(passage)
+        word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
+        max_words = min(words_left, self._max_passage_words)
+        if word_count > max_words or (hidden and not adjacent):
+            (parts,) = self._rank_parts([passage])
+            hit.spans = select_spans(text, parts, max_words, hidden)
+            if not hit.spans and not self.hits:
+                hit.spans = select_first_words(text, parts[0], max_words)
+            self.was_cut = self.was_cut or word_count > self._max_passage_words
+            self._filler_count += max_words == words_left < word_count
+            word_count = sum(count_words(span.of(text)) for span in hit.spans)
+        self._words_left = words_left - word_count
+        self.is_full = self._words_left == 0 or self._filler_count == _MAX_FILLERS
+
+    def _find_displayed(self, passage: Passage) -> list[Span]:
+        """Return the spans of a passage's text that the hits display already."""
+        if not self._options.merge:
+            return []
+        same_document = (hit for hit in self.hits if hit.best.passage.document_id == passage.document_id)
+        return find_overlap(passage, (span for hit in same_document for span in hit.get_document_spans()))
+
+    def _join(self, adjacent: Sequence[Hit], hit: Hit) -> None:
+        """Merge a passage with the hits before and after it."""
+        first, *others = adjacent
+        for other in (hit, *others):
+            first.absorb(other)
+        self.hits = [hit for hit in self.hits if not any(hit is other for other in others)]
+
+
+def _select_hits(
+    passages: Sequence[ScoredPassage],
+    options: SearchOptions,
+    rank_parts: RankParts,
+    max_passage_words: int = _MAX_PASSAGE_WORDS,
+) -> _HitSelection:
+    selection = _HitSelection(options, rank_parts, max_passage_words)
+    for scored in passages:
+        selection.add(scored)
+        if selection.is_full:
+            break
+    return selection
+
+
+def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
+    """Replace the retrieved passages by hits, and restrict hyperedges and trace to what led to the hits."""
+    hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
+    dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
+    merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}
+    steps = [step for step in evidence.trace if step.passage_id not in dropped_passages]
+    traced_edges = {step.hyperedge_id for step in steps}
+    edges = {
+        scored.hyperedge.id: _translate_hyperedge(scored, hit_by_id)
+        for scored in evidence.hyperedges
+        if scored.hyperedge.passage_id not in dropped_passages or scored.hyperedge.id in traced_edges
+    }
+    dropped_edges = {scored.hyperedge.id for scored in evidence.hyperedges if not edges.get(scored.hyperedge.id)}
+    return replace(
+        evidence,
+        passages=tuple(hit.to_scored_passage() for hit in hits),
+        hyperedges=tuple(edge for edge in edges.values() if edge),
+        trace=tuple(
+            replace(step, passage_id=merged_into[step.passage_id]) if step.passage_id in merged_into else step
+            for step in steps
+            if step.hyperedge_id not in dropped_edges
+        ),
+    )
+
+
+def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) -> ScoredHyperedge | None:
+    """Return a hyperedge with its span in the hit; None if the hit does not display it."""
+    edge = scored.hyperedge
+    hit = hit_by_id.get(edge.passage_id)
+    if hit is None:
+        return scored
+    span = hit.translate_span(edge.passage_id, Span(edge.start, edge.end))
+    if span is None:
+        return None
+    if hit.id == edge.passage_id and span == Span(edge.start, edge.end):
+        return scored
+    return replace(scored, hyperedge=replace(edge, passage_id=hit.id, start=span.start, end=span.end))
+
+
+def _add_highlights(evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts | None) -> Evidence:
+    """Add the most similar part of each hit as its highlight, by scores of hyperedges or by ``rank_parts``."""
+    passages = []
+    for parts, hit in zip(_find_displayed_parts(evidence, hits, rank_parts), evidence.passages, strict=True):
+        best = max(parts, key=lambda part: part.similarity, default=None)
+        passages.append(replace(hit, highlight=hit.highlight or (best.span if best else None)))
+    return replace(evidence, passages=tuple(passages))
+
+
+def _find_displayed_parts(evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts | None) -> list[list[Part]]:
+    """Return the displayed parts of each hit, with spans of its text."""
+    if rank_parts is None:
+        parts_by_hit: dict[str, list[Part]] = {}
+        for scored in evidence.hyperedges:
+            edge = scored.hyperedge
+            parts_by_hit.setdefault(edge.passage_id, []).append(Part(Span(edge.start, edge.end), scored.score))
+        return [parts_by_hit.get(hit.id, []) for hit in hits]
+    passages = [passage for hit in hits for passage in hit.passages]
+    parts_by_id = {passage.id: parts for passage, parts in zip(passages, rank_parts(passages), strict=True)}
+    return [list(hit.iterate_displayed_parts(parts_by_id)) for hit in hits]
