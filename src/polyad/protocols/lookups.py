@@ -138,7 +138,7 @@ def find_entity_ids(store: Store, name: str) -> list[str]:
     ``name`` must be normalised by :func:`polyad.text.literals.one_line`.
     """
     with store.read_transaction() as transaction:
-        return sorted({id for id, names in transaction.read_entity_names(0, _ANY_TUPLE) if name in names})
+        return sorted({id for id, names in transaction.entity_names(0, _ANY_TUPLE) if name in names})
 
 
 def get_statistics(store: Store) -> Statistics:

@@ -222,7 +222,7 @@ class ReadTransaction(Protocol):
     def entity_keys(self) -> Iterator[tuple[int, str]]:
         """Yield primary key and entity key of every entity, by primary key."""
 
-    def read_entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
+    def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the names that tuples give to entities with an id: pairs of id and names, without duplicate pairs.
 
         Args:

@@ -35,7 +35,7 @@ class EntityLabels:
         return {name: sorted(self._keys[name]) for name in names if name in self._keys}
 
     def _read(self, transaction: ReadTransaction, last: int) -> None:
-        for value, names in transaction.read_entity_names(self._last_read, last):
+        for value, names in transaction.entity_names(self._last_read, last):
             for name in names:
                 self._keys[name_key(name)].add(given_key(value))
         self._last_read = max(self._last_read, last)

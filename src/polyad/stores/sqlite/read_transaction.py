@@ -234,7 +234,7 @@ class SqliteReadTransaction:
         while batch := check_types(rows.fetchmany(BATCH), int, str):
             yield from batch
 
-    def read_entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
+    def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the names that tuples with a primary key above ``after``, up to ``last``, give to entity ids."""
         return select_entity_names(self._connection, after, last)
 
