@@ -56,17 +56,11 @@ from polyad.readers.source_code import read_source_code
 from polyad.readers.titles import names_nothing
 from polyad.readers.tuples import read_csv_facts, read_json_facts
 from polyad.readers.xlsx import read_xlsx
-from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
-from polyad.replies.candidate_scores import parse_candidate_scores, parse_verdict
-from polyad.replies.facts import clean_value
-from polyad.replies.loose_json import find_first_json, find_list, find_strings, repair_json
-from polyad.replies.thoughts import (
-    ThoughtFilter,
-    extract_leading_thoughts,
-    extract_thoughts,
-    remove_leading_thoughts,
-    remove_thoughts,
-)
+from polyad.replies.answer_tags import AnswerFilter, tagged_answer
+from polyad.replies.candidate_scores import read_scores, read_verdict
+from polyad.replies.facts import one_line
+from polyad.replies.loose_json import first_json, listed_under, repaired, strings_under
+from polyad.replies.thoughts import ThoughtFilter, after_thoughts, thoughts_before, thoughts_in, without_thoughts
 from polyad.retrieval.hits import TextFingerprint
 from polyad.retrieval.question import _without
 from polyad.retrieval.question_names import _located, _names

@@ -149,7 +149,7 @@ class Searcher:
         resolved = self.resolve(retriever)
         self.prepare(resolved, progress)
         embedder = self._components.embedder if resolved.spec.embeds_question else None
-        with embedder.ahead(questions, "query") if embedder else nullcontext():
+        with embedder.prefetch(questions, "query") if embedder else nullcontext():
             return [self.search(question, options, retriever) for question in questions]
 
     def check_question(self, question: str) -> None:
@@ -188,7 +188,7 @@ class Searcher:
         retriever, spec, reranker = resolved.retriever, resolved.spec, self._components.reranker
         embedder = self._components.embedder if spec.embeds_question else None
         rank_parts = PartRanker(snapshot, question, embedder)
-        with embedder.remembering() if embedder else nullcontext():
+        with embedder.cache_queries() if embedder else nullcontext():
             if isinstance(retriever, _RankingRetriever):
                 retrieve = retriever.rank(question, snapshot)
             else:
