@@ -126,7 +126,7 @@ def measured(made: list[TrainingExample]) -> list[TrainingExample]:
     for example in made:
         measures = random.random((20, len(RELEVANCE_FEATURES))).astype(np.float32)
         measures[:, 1] += example.is_gold
-        found.append(replace(example, measures=measures))
+        found.append(replace(example, features=measures))
     return found
 
 

@@ -43,9 +43,9 @@ FAST = TripleTrainingSettings(epochs=12, batch=16, rate=1e-2, dropout=0.1, units
 
 def test_training_finds_what_makes_a_triple_right() -> None:
     scorer, report = train_triple_scorer({"one": (examples(1), examples(2))}, FAST)
-    assert report.reached.validation_loss < 0.8 * report.epochs[0].validation_loss
-    assert report.reached.precision > 0.7
-    assert report.reached.recall > 0.7
+    assert report.best_epoch.validation_loss < 0.8 * report.epochs[0].validation_loss
+    assert report.best_epoch.precision > 0.7
+    assert report.best_epoch.recall > 0.7
     unseen = examples(3)
     every = np.arange(len(unseen))
     trained, untrained = (
@@ -73,10 +73,10 @@ def test_training_stops_when_validation_no_longer_gains_and_keeps_the_best() -> 
     settings = replace(FAST, epochs=40, patience=3)
     scorer, report = train_triple_scorer({"one": (examples(1), noise)}, settings)
     assert len(report.epochs) == report.best + 1 + settings.patience < 40
-    assert report.reached.validation_loss == min(epoch.validation_loss for epoch in report.epochs)
+    assert report.best_epoch.validation_loss == min(epoch.validation_loss for epoch in report.epochs)
     scores = scorer.scores(noise.features(np.arange(len(noise)))).astype(np.float64)
     loss = -np.log(np.where(noise.labels, scores, 1 - scores)).mean()
-    assert loss == pytest.approx(report.reached.validation_loss)
+    assert loss == pytest.approx(report.best_epoch.validation_loss)
 
 
 def test_several_data_sets_are_trained_on_as_one() -> None:

@@ -25,7 +25,7 @@ def example(score: float, seed: int) -> TrainingExample:
     signals[3] = score
     holds = np.zeros((20, 1), dtype=bool)
     holds[3] = True
-    return TrainingExample(signals, holds, measures=np.zeros((20, len(RELEVANCE_FEATURES)), dtype=np.float32))
+    return TrainingExample(signals, holds, features=np.zeros((20, len(RELEVANCE_FEATURES)), dtype=np.float32))
 
 
 SCORER = LinearScorer(dict.fromkeys(list_weight_names(["s"]), 1.0))

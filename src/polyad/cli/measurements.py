@@ -101,7 +101,7 @@ def show_triple_training(
     report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], file: Path, k: int
 ) -> None:
     """Print what training HyperRetriever reached on the questions it did not see, and where the weights are."""
-    reached = report.reached
+    reached = report.best_epoch
     say(f"{file}: epoch {report.best + 1} of {len(report.epochs)}, {counted(report.train_triples, 'triple')}")
     say(f"of them {report.train_positives:,} right; on validation precision {100 * reached.precision:.1f}, ")
     say(f"recall {100 * reached.recall:.1f} per cent. Questions kept aside, k = {k}:")

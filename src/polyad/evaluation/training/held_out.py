@@ -1,4 +1,4 @@
-"""Retrievers on the questions that training did not see, the trained one among them."""
+"""Evaluation of trained retrievers on questions that training did not see."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from polyad import model
 from polyad.config import QuestionSettings
 from polyad.engine import Engine, registry
 from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
-from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
+from polyad.evaluation.runs.retriever_evaluation import RetrieverResult, Search, evaluate_retriever
 from polyad.evaluation.training.inputs import get_training_components
 from polyad.protocols.components import Progress, Retriever, silent
 from polyad.protocols.snapshot import Snapshot
@@ -20,7 +19,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
 
 UNTRAINED_RETRIEVERS = ("dense", "hypersu")
-"""Retrievers without training that are shown beside the trained ones."""
+"""Untrained retrievers that are evaluated for comparison."""
 
 
 def evaluate_held_out(
@@ -32,19 +31,19 @@ def evaluate_held_out(
     k: int,
     progress: Progress = silent,
 ) -> list[RetrieverResult]:
-    """HyperRetriever with ``scorer``, the same search with an untrained one, and others beside it.
+    """Evaluate HyperRetriever with a trained and with an untrained scorer, and other retrievers for comparison.
 
-    These are the retrievers of :data:`UNTRAINED_RETRIEVERS`, and the default one with ``linear``: the weights that
-    come with it were fitted to public benchmarks whole, so on a part of these they would be no measure.
+    The others are :data:`UNTRAINED_RETRIEVERS`, and ``default`` with the weights ``linear``. The bundled weights of
+    ``default`` were trained on all questions of public benchmarks, so they cannot be evaluated on these.
 
     Args:
-        engine: On the index.
-        scorer: As trained.
-        linear: Weights of the default retriever, without rewriting, trained on the same questions.
-        settings: Of the search.
-        queries: That were not trained on; at least one.
+        engine: Engine of the index.
+        scorer: The trained scorer.
+        linear: Weights of ``default``, without rewriting, trained on the same questions.
+        settings: Settings of the search.
+        queries: Questions that were not trained on; at least one.
         k: Depth of the ranking.
-        progress: Told after each question.
+        progress: Called after each question.
     """
     snapshot, embedder, extractor = get_training_components(engine, progress)
     names = engine.components.settings.of(QuestionSettings).names
@@ -57,10 +56,10 @@ def evaluate_held_out(
         "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), linear),
     }
     return [
-        retriever_evaluation.evaluate_retriever(name, _search(made, snapshot), queries, k, progress)
-        for name, made in retrievers.items()
+        evaluate_retriever(name, _build_search(retriever, snapshot), queries, k, progress)
+        for name, retriever in retrievers.items()
     ]
 
 
-def _search(retriever: Retriever, snapshot: Snapshot) -> retriever_evaluation.Search:
+def _build_search(retriever: Retriever, snapshot: Snapshot) -> Search:
     return lambda question, k: retriever.retrieve(model.Query(question, k), snapshot)

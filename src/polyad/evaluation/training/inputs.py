@@ -1,4 +1,4 @@
-"""What retrievers that learn are trained on, of an engine: its index as they see it, and the models they read it by."""
+"""Inputs of training from an engine: snapshot, embedder, mention extractor, and signals of candidates."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from polyad.retrieval.question import QuestionLinker
 
 
 def get_training_components(engine: Engine, progress: Progress = silent) -> tuple[Snapshot, Embedder, MentionExtractor]:
-    """The index with its entities described, its embedder, and what finds the names in questions."""
+    """Return the snapshot with entity vectors, the embedder and the mention extractor of an engine."""
     return engine.snapshot("hyperretriever", progress), engine.components.embedder, engine.components.extractor
 
 
 def extract_signals(engine: Engine, questions: Iterable[str]) -> Iterator[Candidates]:
-    """What the default retriever's scorer is trained on: see :meth:`SignalExtractor.candidates`, with rewriting."""
+    """Yield the candidates of each question with all signals of the default retriever, those of rewriting included."""
     snapshot, models = engine.snapshot(), engine.components
     linker = QuestionLinker(snapshot, models.extractor)
     return map(SignalExtractor(snapshot, models.embedder, linker, rewriting=True).extract_candidates, questions)

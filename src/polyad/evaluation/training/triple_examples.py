@@ -1,8 +1,7 @@
-"""What HyperRetriever's scorer is trained on: triples met on the way to the evidence (HyperRAG, section 3.1.4).
+"""Training examples of HyperRetriever's scorer: triples on the way to the evidence (HyperRAG, section 3.1.4).
 
-The walk is that of the search, but only right triples are followed: those right are the positives, the others of the
-same heads the negatives. Which are right follows from what a benchmark knows, answers and gold passages; see
-:func:`collect_triples`.
+The walk is that of the search, but follows only positive triples. The other triples of the same heads are negatives.
+Answers and gold passages of a benchmark determine the positives; see :func:`collect_triples`.
 """
 
 from __future__ import annotations
@@ -28,31 +27,31 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.text.keys import entity_key
 
 POSITIVES = 32
-"""Most positives taken of one question at one hop."""
+"""Most positives of one question at one hop."""
 
 DEFAULT_TRAINING = HyperRetrieverTraining()
-"""What is read and learned where nothing else is wanted."""
+"""Default features and labels."""
 
 NEGATIVES = 96
-"""Most negatives likewise. What bounds them is the hop, not the head: one gold passage makes dozens of heads."""
+"""Most negatives of one question at one hop. They are limited per hop, as one gold passage has dozens of heads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TripleExamples:
-    """Labelled triples as rows of arrays of vectors, so that tens of thousands take little room.
+    """Labelled triples as row numbers into shared arrays of vectors, so that tens of thousands take little memory.
 
     Attributes:
-        recipe: What a scorer reads of them.
-        question_vectors: ``[questions, dimension]``.
-        entity_vectors: ``[entities, dimension]``.
-        hyperedge_vectors: ``[hyperedges, dimension]``.
-        questions: Row of each triple's question, ``[triples]``; so the next three.
-        heads: Row of its head.
-        edges: Row of its hyperedge.
-        tails: Row of its tail.
-        extras: What follows the vectors in x, float32 ``[triples, recipe.extra_count]``.
-        labels: Whether it is right.
-        texts: Of the questions.
+        recipe: Features that a scorer reads.
+        question_vectors: Vectors of the questions, ``[questions, dimension]``.
+        entity_vectors: Vectors of the entities, ``[entities, dimension]``.
+        hyperedge_vectors: Vectors of the hyperedges, ``[hyperedges, dimension]``.
+        questions: Row of each triple's question, ``[triples]``.
+        heads: Row of each head, ``[triples]``.
+        edges: Row of each hyperedge, ``[triples]``.
+        tails: Row of each tail, ``[triples]``.
+        extras: Features after the vectors in x, float32 ``[triples, recipe.extra_count]``.
+        labels: Whether each triple is positive, ``[triples]``.
+        texts: Texts of the questions.
     """
 
     recipe: Recipe
@@ -71,7 +70,7 @@ class TripleExamples:
         return len(self.labels)
 
     def features(self, rows: IntArray) -> FloatArray:
-        """The vector x of some triples (HyperRAG, eq. 9), float32 ``[rows, recipe.width]``."""
+        """Return the feature vectors x of triples (HyperRAG, eq. 9), float32 ``[rows, recipe.width]``."""
         return np.hstack(
             [
                 self.question_vectors[self.questions[rows]],
@@ -84,7 +83,7 @@ class TripleExamples:
 
 
 def merge_examples(sets: Sequence[TripleExamples]) -> TripleExamples:
-    """The examples of several sets as one; at least one, all of one recipe."""
+    """Join sets of examples with the same recipe; at least one set."""
     if len(sets) == 1:
         return sets[0]
     questions, entities, edges = (
@@ -117,24 +116,24 @@ def collect_triples(
     learning: HyperRetrieverTraining = DEFAULT_TRAINING,
     names: NamesLinked = "all",
 ) -> TripleExamples:
-    """Walk towards the evidence of some questions and label what is met.
+    """Walk towards the evidence of questions and label the triples on the way.
 
-    With ``learning.positives`` being ``evidence``, a triple is right when its hyperedge is in a gold passage. With
-    ``answers``, as in the paper, when it is on a shortest path from a topic entity to an entity that is an accepted
-    answer, found by its normalised name. Questions whose answer is no entity other than a topic (yes, no, a choice of
-    two that are named) have the subjects of their gold passages in its place, or all entities of these where they
-    have no subject. Paths stay inside the hyperedges of gold passages if one does, since many others are as short.
+    With ``learning.positives`` being ``evidence``, a triple is positive if its hyperedge is in a gold passage.
+    With ``answers``, as in the paper, a triple is positive on a shortest path from a topic entity to an accepted answer
+    (an entity found by normalised name). If no answer is an entity other than a topic (yes, no, a choice of two named
+    entities), the subjects of the gold passages are the targets, or all entities of these without a subject. Paths
+    inside the hyperedges of gold passages take precedence, since many other paths are as short.
 
     Args:
-        snapshot: The index, its entities described.
-        embedder: The one it was built with.
-        extractor: Finds the names in the questions.
-        queries: With gold documents.
-        settings: What is walked, and how far.
-        seed: Of the choice where a hop has more than :data:`POSITIVES` or :data:`NEGATIVES`.
-        progress: Told of each question.
-        learning: What the scorer will read, and what is right.
-        names: What of a question links to entities; see :class:`polyad.config.QuestionSettings`.
+        snapshot: The index, with entity vectors.
+        embedder: Embedder of the index.
+        extractor: Extracts the mentions of the questions.
+        queries: Questions with gold documents.
+        settings: Settings of the walk.
+        seed: Seed of the sample if a hop has more than :data:`POSITIVES` or :data:`NEGATIVES` triples.
+        progress: Called after each question.
+        learning: Features of the scorer, and definition of positives.
+        names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
     """
     recipe = build_recipe(settings, embedder, learning)
     preparer = QuestionPreparer(
@@ -143,28 +142,28 @@ def collect_triples(
     space = SearchSpace.from_snapshot(snapshot, binary=settings.binary)
     graph = space.build_hypergraph()
     passages = space.passages(np.arange(graph.edge_count))
-    gold_passages = _gold_passages(snapshot, queries)
+    gold_passages = _find_gold_passages(snapshot, queries)
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
-    found = [_no_triples(recipe)]
+    columns = [_create_empty_columns(recipe)]
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = preparer.prepare(query.text)
         vectors[number] = question.vector
-        is_right = _rule_for(snapshot, graph, passages, query, gold, question.topics, settings, learning)
+        is_positive = _build_rule(snapshot, graph, passages, query, gold, question.topics, settings, learning)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
-        random = np.random.default_rng([seed, _seed(query.id)])
+        random = np.random.default_rng([seed, _compute_seed(query.id)])
         for _ in range(settings.depth or graph.node_count):
             triples, extras = walk.enumerate_hop()
-            labels = is_right(triples)
-            rows = _sampled(labels, random, learning)
+            labels = is_positive(triples)
+            rows = _sample_rows(labels, random, learning)
             origins = space.to_snapshot_rows(triples.edges[rows])
             numbers = np.full(len(rows), number)
-            found.append((numbers, triples.heads[rows], origins, triples.tails[rows], extras[rows], labels[rows]))
+            columns.append((numbers, triples.heads[rows], origins, triples.tails[rows], extras[rows], labels[rows]))
             if not labels.any():
                 break
             walk.follow(triples, np.flatnonzero(labels))
         progress(number + 1, len(queries), "questions walked")
     numbers, heads, edges, tails, extras, labels = (
-        np.concatenate([hop[column] for hop in found]) for column in range(6)
+        np.concatenate([hop[column] for hop in columns]) for column in range(6)
     )
     entities, hyperedges = (
         snapshot.vectors("entity", np.arange(snapshot.row_count("entity"))),
@@ -174,7 +173,7 @@ def collect_triples(
     return TripleExamples(recipe, vectors, entities, hyperedges, numbers, heads, edges, tails, extras, labels, texts)
 
 
-def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, BoolArray]:
+def _create_empty_columns(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray, BoolArray]:
     none = np.empty(0, dtype=np.int64)
     return none, none, none, none, np.empty((0, recipe.extra_count), dtype=np.float32), np.empty(0, dtype=bool)
 
@@ -182,7 +181,7 @@ def _no_triples(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray, IntArray,
 def build_recipe(
     settings: HyperRetrieverSettings, embedder: Embedder, learning: HyperRetrieverTraining = DEFAULT_TRAINING
 ) -> Recipe:
-    """What a scorer trained with some settings reads."""
+    """Return the features that a scorer trained with these settings reads."""
     return Recipe(
         embedder=embedder.name,
         dimension=embedder.dimension,
@@ -195,13 +194,13 @@ def build_recipe(
 
 
 def compute_distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: int) -> IntArray:
-    """Hyperedges on the shortest way from any of ``starts`` to each entity, -1 beyond ``depth``; ``[entities]``.
+    """Return the distance, in hyperedges, from ``starts`` to each entity; -1 beyond ``depth``; ``[entities]``.
 
     Args:
         graph: The hypergraph.
-        starts: Rows of entities.
-        allowed: Which hyperedges may be used, ``[hyperedges]``.
-        depth: Farthest entity looked for.
+        starts: Rows of the start entities.
+        allowed: Whether each hyperedge may be used, ``[hyperedges]``.
+        depth: Largest distance.
     """
     found = np.full(graph.node_count, -1)
     found[starts] = 0
@@ -216,11 +215,11 @@ def compute_distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, d
     return found
 
 
-Rule = Callable[[Triples], BoolArray]
-"""Says of each triple whether it is right."""
+LabelTriples = Callable[[Triples], BoolArray]
+"""Returns whether each triple is positive."""
 
 
-def _rule_for(
+def _build_rule(
     snapshot: Snapshot,
     graph: Hypergraph,
     passages: IntArray,
@@ -229,48 +228,51 @@ def _rule_for(
     topics: IntArray,
     settings: HyperRetrieverSettings,
     learning: HyperRetrieverTraining,
-) -> Rule:
-    """The rule for one question; see :func:`collect_triples`."""
+) -> LabelTriples:
+    """Return the labelling rule of one question; see :func:`collect_triples`."""
     in_gold = np.isin(passages, gold)
     if learning.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
-    targets = _targets(snapshot, query, gold, topics)
+    targets = _find_targets(snapshot, query, gold, topics)
     depth = settings.depth or graph.node_count
-    inside = _paths(graph, topics, targets, in_gold, depth)
-    return inside or _paths(graph, topics, targets, np.ones_like(in_gold), depth) or _nothing
+    inside = _build_path_rule(graph, topics, targets, in_gold, depth)
+    return inside or _build_path_rule(graph, topics, targets, np.ones_like(in_gold), depth) or _label_negative
 
 
-def _nothing(triples: Triples) -> BoolArray:
+def _label_negative(triples: Triples) -> BoolArray:
     return np.zeros(len(triples), dtype=bool)
 
 
-def _paths(graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: BoolArray, depth: int) -> Rule | None:
-    """On a shortest path from the topics to a target; None when no target is within reach."""
-    there = compute_distances(graph, topics, allowed, depth)
-    back = [
-        (there[target], compute_distances(graph, np.array([target]), allowed, depth)) for target in targets.tolist()
+def _build_path_rule(
+    graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: BoolArray, depth: int
+) -> LabelTriples | None:
+    """Return a rule for triples on shortest paths from the topics to a target; None if no target is within reach."""
+    from_topics = compute_distances(graph, topics, allowed, depth)
+    to_targets = [
+        (from_topics[target], compute_distances(graph, np.array([target]), allowed, depth))
+        for target in targets.tolist()
     ]
-    ways = [(length, rest) for length, rest in back if length > 0]
+    paths = [(length, rest) for length, rest in to_targets if length > 0]
 
-    def is_right(triples: Triples) -> BoolArray:
-        before, after = there[triples.heads], there[triples.tails]
+    def is_positive(triples: Triples) -> BoolArray:
+        before, after = from_topics[triples.heads], from_topics[triples.tails]
         steps = allowed[triples.edges] & (before >= 0) & (after == before + 1)
-        onward = np.zeros(len(triples), dtype=bool)
-        for length, rest in ways:
-            onward |= (rest[triples.tails] >= 0) & (after + rest[triples.tails] == length)
-        right: BoolArray = steps & onward
-        return right
+        continues = np.zeros(len(triples), dtype=bool)
+        for length, rest in paths:
+            continues |= (rest[triples.tails] >= 0) & (after + rest[triples.tails] == length)
+        positive: BoolArray = steps & continues
+        return positive
 
-    return is_right if ways else None
+    return is_positive if paths else None
 
 
-def _targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
-    """Answers that are entities; else the subjects of the gold passages; else all of their entities. No topics."""
+def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
+    """Return the target entities: answers, or subjects of the gold passages, or all of their entities; no topics."""
     keys = (entity_key(answer) for answer in query.answers)
     answers = set(snapshot.find_entity_rows(key for key in keys if key).values())
     entities = sort_unique(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
-    about, owners, _ = snapshot.graph.passages_about(entities)
-    subject = np.bincount(owners[np.isin(about, gold)], minlength=len(entities)) > 0
+    passages_about, owners, _ = snapshot.graph.passages_about(entities)
+    subject = np.bincount(owners[np.isin(passages_about, gold)], minlength=len(entities)) > 0
     for rows in (np.array(sorted(answers), dtype=np.int64), entities[subject], entities):
         others = rows[~np.isin(rows, topics)]
         if len(others):
@@ -278,8 +280,8 @@ def _targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArr
     return topics[:0]
 
 
-def _gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list[IntArray]:
-    """Rows of the passages of each question's gold documents."""
+def _find_gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list[IntArray]:
+    """Return the passage rows of each question's gold documents."""
     rows: dict[str, list[int]] = {}
     passages = snapshot.graph.passages(np.arange(snapshot.row_count("hyperedge")))
     for row in sort_unique(passages).tolist():
@@ -290,14 +292,14 @@ def _gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list[IntA
     ]
 
 
-def _sampled(labels: BoolArray, random: np.random.Generator, learning: HyperRetrieverTraining) -> IntArray:
-    """Rows of at most so many right and wrong triples, chosen at random, in order."""
-    most = NEGATIVES if learning.negatives == "hop" else min(POSITIVES, int(labels.sum()))
+def _sample_rows(labels: BoolArray, random: np.random.Generator, learning: HyperRetrieverTraining) -> IntArray:
+    """Return a random sample of positive and negative rows, sorted; at most :data:`POSITIVES` positives."""
+    max_negatives = NEGATIVES if learning.negatives == "hop" else min(POSITIVES, int(labels.sum()))
     shuffled = random.permutation(len(labels))
-    right, wrong = shuffled[labels[shuffled]], shuffled[~labels[shuffled]]
-    return np.sort(np.concatenate([right[:POSITIVES], wrong[:most]]))
+    positives, negatives = shuffled[labels[shuffled]], shuffled[~labels[shuffled]]
+    return np.sort(np.concatenate([positives[:POSITIVES], negatives[:max_negatives]]))
 
 
-def _seed(text: str) -> int:
-    """A number that depends on the text alone, in [0, 2 ** 64)."""
+def _compute_seed(text: str) -> int:
+    """Return a seed in [0, 2 ** 64) that depends on the text alone."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")

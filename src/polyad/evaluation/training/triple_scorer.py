@@ -1,4 +1,4 @@
-"""Training HyperRetriever's scorer (HyperRAG, section 3.1.4 and appendix B.1).
+"""Training of HyperRetriever's scorer (HyperRAG, section 3.1.4 and appendix B.1).
 
 Binary cross-entropy over labelled triples (:mod:`polyad.evaluation.training.triple_examples`), until the loss on other
 questions has not fallen for some epochs; the weights of the best epoch are kept.
@@ -6,7 +6,6 @@ questions has not fallen for some epochs; the weights of the best epoch are kept
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,34 +14,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.evaluation.figures import can_plot, create_figure, save_figure
+from polyad.evaluation.figures import create_figure
+from polyad.evaluation.training.files import create_training_folder, write_training_report
 from polyad.evaluation.training.triple_examples import TripleExamples, merge_examples
 from polyad.protocols.components import Progress, silent
 from polyad.retrieval.hyperretriever.triple_scorer import HIDDEN, TripleScorer, get_weights_file_name
 from polyad.text.digests import question_digests
-from polyad.text.files import write_atomically
 
 if TYPE_CHECKING:
     import torch
+    from matplotlib.figure import Figure
 
 _BLOCK = 8192
-"""Triples whose x is made at once: 50 MB."""
+"""Triples whose features are computed at a time: 50 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TripleTrainingSettings:
-    """How the scorer is fitted.
+    """Settings of the training of a scorer.
 
     Attributes:
-        epochs: At most (appendix B.1: 50).
-        patience: Epochs without a lower loss on validation after which it stops (10).
-        batch: Triples a step (32).
+        epochs: Most epochs (appendix B.1: 50).
+        patience: Epochs without a lower validation loss after which training stops (10).
+        batch: Triples per step (32).
         rate: Learning rate of Adam (1e-4).
-        dropout: Share of the numbers of x left out at random, in [0, 1). 0, as in the paper, for its rate and batch;
-            with 1e-3 and 128, which take half the time and cost 3 points of Recall@5, 0.2 gives back 2 of them.
+        dropout: Share of the features dropped at random, in [0, 1). 0, as in the paper, for its rate and batch; with
+            1e-3 and 128, which take half the time and cost 3 points of Recall@5, 0.2 gives back 2 of them.
         units: Width of the hidden layer (256).
-        device: Where it is fitted, as torch names it.
-        seed: Of the first weights, the order of the triples and what is left out.
+        device: Name of the torch device.
+        seed: Seed of the initial weights, the order of the triples and dropout.
     """
 
     epochs: int = 50
@@ -66,13 +66,14 @@ class TripleTrainingSettings:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What one pass over the training triples reached.
+    """Losses and validation measures of one epoch.
 
     Attributes:
-        train_loss: Mean cross-entropy while training, with numbers left out.
-        validation_loss: The same of the validation triples after it, with none left out.
-        precision: Share of right triples among those with plausibility 0.5 or more, on validation; 0 if there are none.
-        recall: Share of right triples that have it.
+        train_loss: Mean cross-entropy of the training triples, with dropout.
+        validation_loss: Mean cross-entropy of the validation triples after the epoch, without dropout.
+        precision: Share of positives among validation triples with plausibility of at least 0.5; 0 without such
+            triples.
+        recall: Share of the positives whose plausibility is at least 0.5.
     """
 
     train_loss: float
@@ -83,16 +84,16 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class TripleTrainingReport:
-    """What training saw and reached.
+    """Sizes of the training data and measures of each epoch.
 
     Attributes:
-        datasets: What it was trained on.
-        train_triples: How many, and of these how many right ones; so the next.
-        train_positives: See there.
-        validation_triples: See there.
-        validation_positives: See there.
-        epochs: One after the other; the file of weights is that of the best.
-        best: Position of the epoch with the lowest loss on validation.
+        datasets: Names of the data sets.
+        train_triples: Number of training triples.
+        train_positives: Number of positive training triples.
+        validation_triples: Number of validation triples.
+        validation_positives: Number of positive validation triples.
+        epochs: Measures of each epoch.
+        best: Index of the epoch with the lowest validation loss, whose weights are saved.
     """
 
     datasets: tuple[str, ...]
@@ -104,8 +105,8 @@ class TripleTrainingReport:
     best: int
 
     @property
-    def reached(self) -> Epoch:
-        """The best epoch."""
+    def best_epoch(self) -> Epoch:
+        """Epoch with the lowest validation loss."""
         return self.epochs[self.best]
 
 
@@ -114,18 +115,18 @@ def train_triple_scorer(
     settings: TripleTrainingSettings | None = None,
     progress: Progress = silent,
 ) -> tuple[TripleScorer, TripleTrainingReport]:
-    """Fit a scorer.
+    """Train a scorer until the validation loss stops falling.
 
     Args:
-        datasets: Triples to train on and others for validation, by the name of their data set; all of one recipe.
-        settings: How.
-        progress: Told of each epoch.
+        datasets: Training and validation triples by name of the data set; all with the same recipe.
+        settings: Settings of the training.
+        progress: Called after each epoch.
 
     Returns:
-        The scorer of the best epoch, and what it took.
+        The scorer of the best epoch, and the report.
 
     Raises:
-        ConfigurationError: there are no right triples, or no wrong ones, to train on or for validation.
+        ConfigurationError: training or validation triples lack positives or negatives.
         MissingExtraError: torch is not installed.
     """
     try:
@@ -133,15 +134,15 @@ def train_triple_scorer(
     except ImportError as error:
         raise MissingExtraError("torch", "local") from error
     settings = settings or TripleTrainingSettings()
-    training = _usable([training for training, _ in datasets.values()], "training")
-    validation = _usable([validation for _, validation in datasets.values()], "validation")
+    training = _join_examples([training for training, _ in datasets.values()], "training")
+    validation = _join_examples([validation for _, validation in datasets.values()], "validation")
     recipe = replace(
         training.recipe, trained_on=tuple(datasets), questions=question_digests([*training.texts, *validation.texts])
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        fit = _Fit(TripleScorer.create_untrained(recipe, settings.seed, settings.units), settings)
-        epochs, best, scorer = _until_it_stops(fit, training, validation, settings, progress)
+        fit = _Trainer(TripleScorer.create_untrained(recipe, settings.seed, settings.units), settings)
+        epochs, best, scorer = _train_until_converged(fit, training, validation, settings, progress)
     return scorer, TripleTrainingReport(
         tuple(datasets),
         len(training),
@@ -153,11 +154,11 @@ def train_triple_scorer(
     )
 
 
-def _usable(sets: Sequence[TripleExamples], purpose: str) -> TripleExamples:
-    """All of them as one set.
+def _join_examples(sets: Sequence[TripleExamples], purpose: str) -> TripleExamples:
+    """Join sets of examples.
 
     Raises:
-        ConfigurationError: they are all right, or all wrong.
+        ConfigurationError: all triples are positive, or all are negative.
     """
     examples = merge_examples(sets)
     if examples.labels.all() or not examples.labels.any():
@@ -168,47 +169,47 @@ def _usable(sets: Sequence[TripleExamples], purpose: str) -> TripleExamples:
     return examples
 
 
-def _until_it_stops(
-    fit: _Fit,
+def _train_until_converged(
+    fit: _Trainer,
     training: TripleExamples,
     validation: TripleExamples,
     settings: TripleTrainingSettings,
     progress: Progress,
 ) -> tuple[list[Epoch], int, TripleScorer]:
     epochs: list[Epoch] = []
-    best, scorer = 0, fit.scorer()
+    best, scorer = 0, fit.build_scorer()
     for number in range(settings.epochs):
-        train_loss = fit.epoch(training, np.random.default_rng([settings.seed, number]))
-        epochs.append(_validated(train_loss, fit.scorer(), validation))
+        train_loss = fit.run_epoch(training, np.random.default_rng([settings.seed, number]))
+        epochs.append(_validate(train_loss, fit.build_scorer(), validation))
         if number == 0 or epochs[-1].validation_loss < epochs[best].validation_loss:
-            best, scorer = number, fit.scorer()
+            best, scorer = number, fit.build_scorer()
         progress(number + 1, settings.epochs, f"epochs, loss {epochs[-1].validation_loss:.4f} on validation")
         if number - best >= settings.patience:
             break
     return epochs, best, scorer
 
 
-class _Fit:
-    """The weights while they are being fitted."""
+class _Trainer:
+    """Weights and optimiser during training."""
 
     def __init__(self, start: TripleScorer, settings: TripleTrainingSettings) -> None:
         import torch
 
         self._recipe = start.recipe
         self._settings = settings
-        self._device = _device(settings.device)
+        self._device = _get_device(settings.device)
         self._weights = [
             torch.tensor(array, requires_grad=True, device=self._device)
             for array in (start.hidden, start.hidden_bias, start.output, start.output_bias)
         ]
         self._optimiser = torch.optim.Adam(self._weights, lr=settings.rate)
 
-    def scorer(self) -> TripleScorer:
-        """A copy of the weights as they are now."""
+    def build_scorer(self) -> TripleScorer:
+        """Return a scorer with a copy of the current weights."""
         return TripleScorer(self._recipe, *(weight.detach().cpu().numpy().copy() for weight in self._weights))
 
-    def epoch(self, examples: TripleExamples, random: np.random.Generator) -> float:
-        """One pass in random order; the mean loss (HyperRAG, eq. 10)."""
+    def run_epoch(self, examples: TripleExamples, random: np.random.Generator) -> float:
+        """Train on all triples once, in random order, and return the mean loss (HyperRAG, eq. 10)."""
         import torch
 
         order = random.permutation(len(examples))
@@ -219,10 +220,10 @@ class _Fit:
             labels = torch.from_numpy(examples.labels[rows].astype(np.float32)).to(self._device)
             for first in range(0, len(rows), self._settings.batch):
                 batch = slice(first, first + self._settings.batch)
-                total += self._step(features[batch], labels[batch]) * len(labels[batch])
+                total += self._update_weights(features[batch], labels[batch]) * len(labels[batch])
         return total / len(order)
 
-    def _step(self, features: torch.Tensor, labels: torch.Tensor) -> float:
+    def _update_weights(self, features: torch.Tensor, labels: torch.Tensor) -> float:
         from torch.nn import functional
 
         hidden, hidden_bias, output, output_bias = self._weights
@@ -235,11 +236,11 @@ class _Fit:
         return loss.item()
 
 
-def _device(name: str) -> torch.device:
-    """The device of that name.
+def _get_device(name: str) -> torch.device:
+    """Return the torch device of a name.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: there is no such device.
     """
     import torch
 
@@ -249,7 +250,7 @@ def _device(name: str) -> torch.device:
         raise ConfigurationError(f"device is {name!r}, which torch cannot use: {str(error).splitlines()[0]}") from error
 
 
-def _validated(train_loss: float, scorer: TripleScorer, examples: TripleExamples) -> Epoch:
+def _validate(train_loss: float, scorer: TripleScorer, examples: TripleExamples) -> Epoch:
     blocks = [
         scorer.scores(examples.features(np.arange(start, min(start + _BLOCK, len(examples)))))
         for start in range(0, len(examples), _BLOCK)
@@ -267,7 +268,7 @@ def _validated(train_loss: float, scorer: TripleScorer, examples: TripleExamples
 
 
 def save_triple_scorer(scorer: TripleScorer, report: TripleTrainingReport, directory: Path) -> Path:
-    """Write the weights, the report as JSON and the curve of the loss as a picture into ``directory``.
+    """Write the weights, the report as JSON and a plot of the loss into ``directory``.
 
     Returns:
         The file of weights.
@@ -276,30 +277,26 @@ def save_triple_scorer(scorer: TripleScorer, report: TripleTrainingReport, direc
         ConfigurationError: the directory cannot be written.
     """
     path = directory / get_weights_file_name(signals=bool(scorer.recipe.signals))
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
+    with create_training_folder(directory):
         scorer.save(path)
-        write_atomically(path.with_suffix(".json"), json.dumps(triple_report_to_json(report), indent=2) + "\n")
-        if can_plot(path.stem):
-            _draw(report, path.with_suffix(".png"))
-    except OSError as error:
-        raise ConfigurationError(f"cannot write into {str(directory)!r}: {error.strerror}") from error
+        write_training_report(path, triple_report_to_json(report), lambda: _plot_losses(report))
     return path
 
 
 def triple_report_to_json(report: TripleTrainingReport) -> dict[str, object]:
-    """The report as it is written and printed."""
+    """Return the report as a JSON object."""
     return asdict(report)
 
 
-def _draw(report: TripleTrainingReport, path: Path) -> None:
+def _plot_losses(report: TripleTrainingReport) -> Figure:
+    """Plot training and validation loss over the epochs."""
     figure = create_figure(6, 4)
     axes = figure.subplots()
     numbers = range(1, len(report.epochs) + 1)
     axes.plot(numbers, [epoch.train_loss for epoch in report.epochs], label="training")
     axes.plot(numbers, [epoch.validation_loss for epoch in report.epochs], label="validation")
-    axes.axvline(report.best + 1, color="#999999", linestyle=":", label="kept")
+    axes.axvline(report.best + 1, color="#999999", linestyle=":", label="best")
     axes.set_xlabel("epoch")
     axes.set_ylabel("binary cross-entropy")
     axes.legend()
-    save_figure(figure, path)
+    return figure
