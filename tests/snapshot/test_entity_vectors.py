@@ -26,6 +26,7 @@ from polyad.model import (
 from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_version
 from polyad.protocols.store import ENTITY_VECTORS, Manifest
+from polyad.snapshot.entity_aggregates import read_entities
 from polyad.snapshot.entity_vectors import MAX_DESCRIPTION, OutdatedEntities, format_entity_text
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
@@ -223,11 +224,10 @@ def test_an_entity_is_found_by_its_new_description(store: SqliteStore) -> None:
 def test_saved_entity_vectors_are_not_computed_again(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
     made: list[int] = []
-    make = MappedSnapshot.read_entities
 
-    def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
+    def record(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
         made.extend(rows)
-        return make(snapshot, rows)
+        return read_entities(snapshot, rows)
 
     def opened() -> MappedSnapshot:
         made.clear()
@@ -235,7 +235,7 @@ def test_saved_entity_vectors_are_not_computed_again(store: SqliteStore, monkeyp
             CountingEmbedder()
         )
 
-    monkeypatch.setattr(MappedSnapshot, "read_entities", read_entities)
+    monkeypatch.setattr("polyad.snapshot.entity_vectors.read_entities", record)
     put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(30)})
     first = opened()
     assert len(made) == 30

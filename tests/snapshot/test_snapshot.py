@@ -38,6 +38,7 @@ from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import EntityAggregate, Manifest
 from polyad.snapshot.columns import Column
+from polyad.snapshot.entity_aggregates import read_entities
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.new_rows import find_rows
@@ -209,7 +210,7 @@ def test_an_advanced_snapshot_equals_a_built_one(
 ) -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)  # never made anew by itself
-        patch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 1)
+        patch.setattr("polyad.snapshot.entity_aggregates._FREQUENT", 1)
         store, documents = new_store(Path(name)), dict[str, Content]()
         with closing(store):
             provider = SnapshotProvider(store, EMBEDDER.dimension)
@@ -237,7 +238,7 @@ def test_a_loaded_snapshot_is_advanced_like_a_built_one(
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_DELETED", 1.0)
         patch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)  # kept as soon as anything is new
-        patch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
+        patch.setattr("polyad.snapshot.entity_aggregates._FREQUENT", 2)
         patch.setattr("polyad.snapshot.provider.MIN_SAVED", 0)
         store, documents = new_store(Path(name)), dict[str, Content]()
 
@@ -345,7 +346,7 @@ def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, mo
 
 
 def test_only_new_hyperedges_of_a_frequent_entity_are_read(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
+    monkeypatch.setattr("polyad.snapshot.entity_aggregates._FREQUENT", 2)
     asked: list[list[int]] = []
     aggregates = SqliteReadTransaction.aggregates
 
@@ -377,7 +378,7 @@ def note(number: int) -> IndexedDocument:
 @pytest.fixture
 def counted(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Record how many hyperedges of a frequent entity are read, in parts of four."""
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
+    monkeypatch.setattr("polyad.snapshot.entity_aggregates._FREQUENT", 2)
     monkeypatch.setattr("polyad.snapshot.entity_aggregates.PART_SIZE", 4)
     read: list[int] = []
     aggregates = SqliteReadTransaction.aggregates
@@ -411,12 +412,12 @@ def test_aggregates_of_a_later_snapshot_serve_an_earlier_one(store: SqliteStore,
     for number in range(30, 36):
         snapshots.append(provider.get_current())
         isk = snapshots[-1].find_entity_rows(["isk"])["isk"]
-        expected.append(snapshots[-1].read_entities([isk]))
+        expected.append(read_entities(snapshots[-1], [isk]))
         assert expected[-1] == get_all(store, Entity, ["isk"])
         store.put(note(number))
     for snapshot, entity in [*zip(snapshots, expected, strict=True)][::-1]:
         counted.clear()
-        assert snapshot.read_entities([isk]) == entity
+        assert read_entities(snapshot, [isk]) == entity
         assert sum(counted) <= 4
 
 

@@ -253,7 +253,7 @@ def test_a_loaded_snapshot_survives_the_deletion_of_its_files(store: SqliteStore
 
 
 def test_aggregates_of_frequent_entities_are_saved(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.snapshot.mapped_snapshot._FREQUENT", 2)
+    monkeypatch.setattr("polyad.snapshot.entity_aggregates._FREQUENT", 2)
     shutil.rmtree(store.directory / FOLDER)
     SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     asked: list[int] = []

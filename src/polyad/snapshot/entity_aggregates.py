@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from polyad.model import IntArray
+from polyad.errors import StaleSnapshotError
+from polyad.model import Entity, IntArray
 from polyad.protocols.store import EntityAggregate
 from polyad.snapshot.string_table import StringColumn
 
+if TYPE_CHECKING:
+    from polyad.snapshot.mapped_snapshot import MappedSnapshot
+
 PART_SIZE = 128
 """Most hyperedges of an entity in one part, which are read again if one of them is deleted."""
+
+
+_FREQUENT = 8
+"""Hyperedges of an entity from which on its aggregate is cached."""
+
+_BLOCK = 100
+"""Frequent entities aggregated at a time."""
 
 
 class AggregatePart(NamedTuple):
@@ -107,17 +119,62 @@ class AggregateCache:
         )
 
 
-def split_into_parts(hyperedges: IntArray) -> Parts:
+def read_entities(snapshot: MappedSnapshot, rows: Sequence[int]) -> list[Entity]:
+    """Read entities from the store; of frequent entities only the parts that are not cached.
+
+    Raises:
+        StaleSnapshotError: A hyperedge of an entity has been deleted since the version of the snapshot.
+    """
+    if not rows:
+        return []
+    entity_rows = np.array(rows, dtype=np.int64)
+    last, degrees = snapshot.hyperedge_pks.last(), snapshot.graph.entity_edges.degrees(entity_rows).tolist()
+    parts = [
+        _extend_parts(_find_parts(snapshot, row, last) if degree >= _FREQUENT else (), last)
+        for row, degree in zip(rows, degrees, strict=True)
+    ]
+    pks = snapshot.entity_pks.take(entity_rows).tolist()
+    unread = [(pk, *ends) for pk, own in zip(pks, parts, strict=True) for ends in _get_unread_ranges(own)]
+    with snapshot.store.read_transaction() as transaction:
+        aggregates = iter(transaction.aggregates(unread))
+    filled = [_fill_parts(own, aggregates) for own in parts]
+    totals = [EntityAggregate.sum([part.aggregate for part in own if part.aggregate]) for own in filled if own]
+    if [total.hyperedges for total in totals] != degrees:
+        raise StaleSnapshotError
+    triples = zip(rows, filled, degrees, strict=True)
+    snapshot.aggregates.add({row: own for row, own, degree in triples if degree >= _FREQUENT})
+    return [total.entity(key) for total, key in zip(totals, snapshot.ids("entity", entity_rows), strict=True)]
+
+
+def aggregate_frequent_entities(snapshot: MappedSnapshot) -> None:
+    """Cache the aggregates of all frequent entities, to be saved; stop if a document was deleted since."""
+    degrees = snapshot.graph.entity_edges.degrees(np.arange(len(snapshot.keys)))
+    rows = np.flatnonzero(degrees >= _FREQUENT).tolist()
+    with suppress(StaleSnapshotError):
+        for start in range(0, len(rows), _BLOCK):
+            read_entities(snapshot, rows[start : start + _BLOCK])
+
+
+def _find_parts(snapshot: MappedSnapshot, row: int, last: int) -> Parts:
+    """Return the cached parts of an entity, or unread parts if none are cached."""
+    if cached := snapshot.aggregates.get(row, last):
+        return cached
+    return _split_into_parts(
+        snapshot.hyperedge_pks.take(snapshot.graph.entity_edges.get_neighbours(np.array([row]))[0])
+    )
+
+
+def _split_into_parts(hyperedges: IntArray) -> Parts:
     """Divide the hyperedges of an entity, by primary key, into unread parts; the last hyperedges are in no part yet."""
     return tuple(AggregatePart(last, None) for last in hyperedges[PART_SIZE - 1 : -1 : PART_SIZE].tolist())
 
 
-def extend_parts(parts: Parts, last: int) -> Parts:
+def _extend_parts(parts: Parts, last: int) -> Parts:
     """Return the parts and an unread part of the hyperedges since, up to the primary key ``last``."""
     return parts if parts and parts[-1].last == last else (*parts, AggregatePart(last, None))
 
 
-def get_unread_ranges(parts: Sequence[AggregatePart]) -> Iterator[tuple[int, int]]:
+def _get_unread_ranges(parts: Sequence[AggregatePart]) -> Iterator[tuple[int, int]]:
     """Yield the hyperedges of each unread part, as a range of primary keys: after the first, up to the second."""
     after = 0
     for part in parts:
@@ -126,7 +183,7 @@ def get_unread_ranges(parts: Sequence[AggregatePart]) -> Iterator[tuple[int, int
         after = part.last
 
 
-def fill_parts(parts: Iterable[AggregatePart], aggregates: Iterator[EntityAggregate | None]) -> Parts:
+def _fill_parts(parts: Iterable[AggregatePart], aggregates: Iterator[EntityAggregate | None]) -> Parts:
     """Return the parts with the aggregates of unread parts, in order, and join small parts."""
     filled: list[tuple[int, EntityAggregate]] = []
     for part in parts:

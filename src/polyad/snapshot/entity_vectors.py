@@ -16,6 +16,7 @@ from polyad.model import Entity, FloatArray, IntArray
 from polyad.protocols.components import Embedder, Progress, silent
 from polyad.protocols.store import ENTITY_VECTORS, ValueStore
 from polyad.snapshot.columns import Column, LiveRows
+from polyad.snapshot.entity_aggregates import read_entities
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.vectors import Vectors
 
@@ -50,7 +51,7 @@ class OutdatedEntities:
         """
         rows = np.arange(len(snapshot.keys)) if snapshot.entity_vectors is None else snapshot.outdated
         rows = rows[snapshot.graph.are_live(rows)]
-        return cls(rows, snapshot.read_entities(rows.tolist()))
+        return cls(rows, read_entities(snapshot, rows.tolist()))
 
 
 def add_entity_vectors(

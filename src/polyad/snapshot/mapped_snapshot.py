@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -21,16 +22,9 @@ from polyad.hypergraph.incidence import expand_ranges, sort_unique
 from polyad.hypergraph.sparse import union
 from polyad.model import Entity, FloatArray, Hyperedge, IntArray, Origin, Passage
 from polyad.protocols.snapshot import Kind
-from polyad.protocols.store import Changes, EntityAggregate, ReadTransaction, Store, StoredRows
+from polyad.protocols.store import Changes, ReadTransaction, Store, StoredRows
 from polyad.snapshot.columns import Column
-from polyad.snapshot.entity_aggregates import (
-    AggregateCache,
-    Parts,
-    extend_parts,
-    fill_parts,
-    get_unread_ranges,
-    split_into_parts,
-)
+from polyad.snapshot.entity_aggregates import AggregateCache, read_entities
 from polyad.snapshot.entity_labels import EntityLabels
 from polyad.snapshot.incidences import Incidences, NewIncidences
 from polyad.snapshot.linkability import compute_linkability, count_links, find_affected_passages
@@ -56,12 +50,6 @@ _MAX_DELETED = 0.5
 
 _LINK_BLOCK = 1 << 14
 """Passages whose links are counted at a time."""
-
-_FREQUENT = 8
-"""Hyperedges of an entity from which on its aggregate is cached in parts."""
-
-_AGGREGATE_BLOCK = 100
-"""Frequent entities aggregated at a time."""
 
 _MAX_RECORDS = 300
 """Passages, or hyperedges, in the cache: those of a few searches."""
@@ -437,43 +425,7 @@ class MappedSnapshot:
 
     def entities(self, rows: Sequence[int]) -> list[Entity]:
         """Return entities, in the order of ``rows``."""
-        return _get_cached(self.entity_cache, rows, self.read_entities, _MAX_ENTITIES)
-
-    def read_entities(self, rows: Sequence[int]) -> list[Entity]:
-        """Read entities from the store; of frequent entities only the parts that are not cached."""
-        if not rows:
-            return []
-        entity_rows = np.array(rows, dtype=np.int64)
-        last, degrees = self.hyperedge_pks.last(), self.graph.entity_edges.degrees(entity_rows).tolist()
-        parts = [
-            extend_parts(self._find_parts(row, last) if degree >= _FREQUENT else (), last)
-            for row, degree in zip(rows, degrees, strict=True)
-        ]
-        pks = _take_numbers(self.entity_pks, rows)
-        unread = [(pk, *ends) for pk, own in zip(pks, parts, strict=True) for ends in get_unread_ranges(own)]
-        with self.store.read_transaction() as transaction:
-            aggregates = iter(transaction.aggregates(unread))
-        filled = [fill_parts(own, aggregates) for own in parts]
-        totals = [EntityAggregate.sum([part.aggregate for part in own if part.aggregate]) for own in filled if own]
-        if [total.hyperedges for total in totals] != degrees:
-            raise StaleSnapshotError
-        triples = zip(rows, filled, degrees, strict=True)
-        self.aggregates.add({row: own for row, own, degree in triples if degree >= _FREQUENT})
-        return [total.entity(key) for total, key in zip(totals, self.ids("entity", entity_rows), strict=True)]
-
-    def aggregate_frequent_entities(self) -> None:
-        """Compute the aggregates of all frequent entities, to be saved; stop if a document was deleted since."""
-        degrees = self.graph.entity_edges.degrees(np.arange(len(self.keys)))
-        rows = np.flatnonzero(degrees >= _FREQUENT).tolist()
-        with suppress(StaleSnapshotError):
-            for start in range(0, len(rows), _AGGREGATE_BLOCK):
-                self.read_entities(rows[start : start + _AGGREGATE_BLOCK])
-
-    def _find_parts(self, row: int, last: int) -> Parts:
-        """Return the cached parts of an entity, or unread parts if none are cached."""
-        if cached := self.aggregates.get(row, last):
-            return cached
-        return split_into_parts(self.hyperedge_pks.take(self.graph.entity_edges.get_neighbours(np.array([row]))[0]))
+        return _get_cached(self.entity_cache, rows, partial(read_entities, self), _MAX_ENTITIES)
 
     def _get_records(
         self,
